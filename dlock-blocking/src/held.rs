@@ -70,7 +70,7 @@ impl Lease {
         })
     }
 
-    /// The fencing token of this term.
+    /// The fencing token of this lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.get().token()
@@ -173,7 +173,7 @@ impl Lease {
 }
 
 impl Guard {
-    /// The fencing token of this term.
+    /// The fencing token of this lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.get().token()

@@ -5,6 +5,7 @@ mod failure;
 mod holding;
 mod release;
 pub(crate) mod renewal;
+mod settings;
 pub(crate) mod term;
 mod ticket;
 
@@ -15,5 +16,6 @@ pub use self::{
 pub(crate) use self::{
     holding::{Holding, at_home},
     release::{Origin, PendingRelease},
+    settings::{Settings, checked_data, checked_name, checked_owner},
     term::{RenewalAttempt, Renewer, Term},
 };

@@ -20,7 +20,7 @@ use uuid::Uuid;
 pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
     runtimes::Waiter,
-    succession::{HandOver, Offer, Registration},
+    succession::{Begun, Following, GoesOn, HandOver, Offer, Offered, Registration},
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};
 use crate::{Clock, FencingToken, Name, provider::Tokens};
@@ -43,8 +43,8 @@ pub(crate) struct NameState {
     /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
     /// like those of two machines (I12).
     pub(crate) turn: Arc<Semaphore>,
-    /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a lease
-    /// that it hands over (H1). Only the waiter that has its turn listens.
+    /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a term
+    /// that goes on (S1) or is handed over (H1). Only the waiter that has its turn listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
     /// What is known of other clients that want the name. Most names are held for long by one process, which
@@ -61,7 +61,10 @@ struct Known {
     /// The term of our last grant.
     newest: Option<Uuid>,
     highest: u64,
-    succession: Succession,
+    /// The same, without the tokens of the newest term's own block.
+    highest_elsewhere: u64,
+    /// A name that nobody waits for has none.
+    succession: Option<Box<Succession>>,
 }
 
 impl Names {
@@ -149,10 +152,18 @@ impl NameState {
         let mut known = self.known();
         known.observation = None;
         known.highest = known.highest.max(token.get());
+        if let Some(succession) = &mut known.succession {
+            succession.begins();
+        }
         // One, nearly always: a process may hold very many names.
         known.live.reserve_exact(1);
         known.live.push(uuid);
         known.newest = Some(uuid);
+    }
+
+    /// The term of our last grant.
+    pub(crate) fn newest(&self) -> Option<Uuid> {
+        self.known().newest
     }
 
     /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either (H10), so
@@ -180,18 +191,16 @@ impl NameState {
         }
     }
 
-    /// This client was granted this token and all up to it, whether or not somebody got the lease.
+    /// This client was granted this token and all up to it, and nobody gets the lease.
     pub(crate) fn raise(&self, token: FencingToken) {
-        let mut known = self.known();
-        known.highest = known.highest.max(token.get());
+        self.known().saw_elsewhere(token.get());
     }
 
     /// A resource has seen this token (T6). It may be the first of its block: as many as a grant may bring besides
     /// it count as seen, since the resource will see them too.
     pub(crate) fn told(&self, seen: FencingToken) {
         let block = u64::from(Tokens::MOST.get() - 1);
-        let mut known = self.known();
-        known.highest = known.highest.max(seen.get() + block);
+        self.known().saw_elsewhere(seen.get() + block);
     }
 
     /// Nothing here would be missed but the highest token, which the store remembers too, and a retired identity
@@ -208,5 +217,13 @@ impl NameState {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// This token was seen, and is none of the newest term's.
+    fn saw_elsewhere(&mut self, token: u64) {
+        self.highest = self.highest.max(token);
+        self.highest_elsewhere = self.highest_elsewhere.max(token);
     }
 }

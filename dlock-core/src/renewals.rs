@@ -93,7 +93,11 @@ impl Renewer for Schedulers {
         };
         if let Some(schedule) = schedule {
             // Dropped here, after all locks: it may be the last of its term.
-            drop(schedule.remove(term));
+            let removed = schedule.remove(term);
+            // An earlier lease of the term was told (S2).
+            if removed.is_some() && term.over().is_some_and(|end| end.is_loss()) {
+                log_end(term, &term.store.clock);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A lease
-//! that this client hands over, or that a ticket is for, is claimed first (H1, H8).
+//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A term
+//! of this client goes on with the first waiter in line (S1), or is claimed by it (H1), as that of a ticket is (H8).
 //!
 //! `Contender::contend` is the loop of a waiter that has its turn, and `rest` its sleep.
 
@@ -12,7 +12,6 @@ mod leaving;
 mod queue_entry;
 mod rendezvous;
 mod reserving;
-mod settings;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -29,18 +28,16 @@ use std::{
 use tokio::sync::futures::Notified;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::{
-    acquire::acquire,
-    settings::{Settings, checked_data, checked_name, checked_owner},
-};
+pub(crate) use self::acquire::acquire;
 use self::{
+    claiming::Taken,
     queue_entry::QueueEntry,
     rendezvous::Sender,
     reserving::{PassedOver, Reservation},
 };
 use crate::{
     Error, Holder, ProviderError, Ticket, emit,
-    lease::Holding,
+    lease::{Holding, Settings},
     names::{Entered, Slots},
     provider::Version,
     store::listener,
@@ -251,12 +248,21 @@ impl Contender {
             if woken && self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
+            let release_pause = match self.take_term() {
+                Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
+                Some(Taken::Over) => Some(self.release_pause()),
+                None => None,
+            };
             let offer = self.take_offer();
-            // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
-            let still_woken = woken && admitted.is_err() && offer.is_none();
+            // The offer of a later term comes first.
+            let release_pause = release_pause.filter(|_| offer.is_none());
+            // Without a turn nothing is asked, nor while a release is awaited: what woke us has not been followed (W3).
+            let asks_nothing = admitted.is_err() || release_pause.is_some();
+            let still_woken = woken && asks_nothing && offer.is_none();
             let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());
             first = false;
-            let pause = match hand_over_pause {
+            let silence = release_pause.or(hand_over_pause);
+            let pause = match silence {
                 Some(pause) => pause,
                 None => match self
                     .read_or_try(offer, std::mem::take(&mut woken), admitted)
@@ -274,7 +280,7 @@ impl Contender {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
-            if hand_over_pause.is_some() {
+            if silence.is_some() {
                 // No call was sent meanwhile (W5).
                 self.answered = store.clock.contender_now();
             }
@@ -287,7 +293,8 @@ impl Contender {
 
     /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
     /// over. How long the pause is: after a refusal `until_next_try`, after no answer
-    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6).
+    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6), and while
+    /// its release is `release_pause`.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

@@ -1,7 +1,5 @@
 //! Terms that a store granted in answer to a request that is none of ours.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::{
@@ -53,15 +51,12 @@ impl DLock {
     /// Outside of a Tokio runtime.
     #[must_use = "an adopted lease that is dropped is given back at once"]
     pub fn adopt(&self, grant: Grant) -> Lease {
-        let settings = &*self.0;
         // How often the caller has sent its request is not known: a copy may still arrive (G4).
         let answered = false;
         let term = Term::new(
-            Arc::clone(&settings.store),
-            Arc::clone(&settings.state),
-            settings.name.clone(),
-            Arc::clone(&settings.plan),
-            (grant.uuid, grant.token),
+            &self.0,
+            grant.uuid,
+            grant.token.into(),
             grant.sent.0,
             answered,
         );

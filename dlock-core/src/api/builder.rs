@@ -7,8 +7,8 @@ use typed_builder::TypedBuilder;
 use crate::{
     BuildError, Client, DLock, IntoClient, Record,
     events::Measured,
+    lease::{Settings, checked_data, checked_name, checked_owner},
     time::{Plan, default_poll},
-    waiting::{Settings, checked_data, checked_name, checked_owner},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);

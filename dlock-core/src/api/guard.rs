@@ -26,12 +26,12 @@ pub struct Guard(Holding);
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
-        term.emit(|uuid| Event::KeptAlive { uuid });
+        term.emit(|uuid, token| Event::KeptAlive { uuid, token });
         Schedulers::keep(term);
         Self(holding)
     }
 
-    /// The fencing token of this term.
+    /// The fencing token of this lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.term().token

@@ -24,13 +24,13 @@ use crate::{
 pub struct Lease(pub(crate) Holding);
 
 impl Lease {
-    /// The fencing token of this term.
+    /// The fencing token of this lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.term().token
     }
 
-    /// Identity of this term.
+    /// Identity of this term. Leases of one process may follow one another on a term, with a token each (S1).
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         self.0.term().uuid
@@ -96,8 +96,8 @@ impl Lease {
 
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
     ///
-    /// If somebody waits for it in this process, it goes to the first waiter in line there, in one write (H1);
-    /// for a while, or sixteen times in a row (H5). Then it goes back to the store.
+    /// If somebody waits for it in this process, it goes to the first waiter in line there, without a call to the
+    /// store (S1) or in one write (H1); for a while, or some sixteen times in a row (S3, H5). Then it goes back to the store.
     ///
     /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
     ///

@@ -9,7 +9,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     BuildError, Client, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
     events::Operation,
-    waiting::{self, Acquired, Settings, Wait, checked_data, checked_name, checked_owner},
+    lease::{Settings, checked_data, checked_name, checked_owner},
+    waiting::{self, Acquired, Wait},
 };
 
 /// A distributed lock: one holder at a time among all processes that use the same store and name.
@@ -218,7 +219,7 @@ impl DLock {
     }
 
     /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the
-    /// work has ended. The work gets the fencing token of the term. For work that waits no longer than a
+    /// work has ended. The work gets the fencing token of the lease. For work that waits no longer than a
     /// limit, or asks once, see [`Lease::with`].
     ///
     /// If the lease is lost, the work is dropped at its next await and the call fails: work that

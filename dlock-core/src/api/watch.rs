@@ -22,7 +22,7 @@ impl LeaseWatch {
         Self(Arc::clone(term))
     }
 
-    /// The fencing token of the term.
+    /// The fencing token of the lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.token

@@ -6,7 +6,7 @@ use crate::{FencingToken, provider::Acquire};
 
 /// The fencing tokens of one grant: consecutive ones, of which the record shows the **last** (T1).
 ///
-/// Where the [request](Acquire::tokens) asks for one, as nearly all do, there is one. A block is for leases that
+/// Where the [request](Acquire::tokens) asks for one there is one. A block is for leases that
 /// follow one another on one term: each has a token of its own, from the [first](Self::first) on. The next grant's
 /// tokens lie above the record's, so above the whole block, and a store that knows nothing of blocks minds them all
 /// the same.

@@ -25,7 +25,7 @@ pub enum State {
 )]
 pub enum ReleaseEnd {
     /// The term is over in the store, and the next contender may have the lock. Or this client's own next waiter
-    /// got the lock, in the same write (H1): that is the same to the holder.
+    /// got the lock, on the same term (S1) or in the same write (H1): that is the same to the holder.
     ///
     /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
     ///
@@ -48,8 +48,10 @@ pub enum ReleaseEnd {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct End {
-    /// The token of the term that ended.
+    /// The token of the lease that ended.
     pub token: FencingToken,
+    /// The last of the tokens that came with its term, which the record shows.
+    pub(crate) shown: FencingToken,
     /// How it ended. Part of the message, so it is not repeated as a source; its own source is.
     pub cause: EndCause,
     /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
@@ -69,6 +71,7 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             token,
+            shown,
             cause,
             work_finished,
         } = self;
@@ -76,7 +79,7 @@ impl fmt::Display for End {
             // The term is there, and no longer ours.
             EndCause::Refused {
                 record: Some(record),
-            } if record.token == *token => write!(
+            } if record.token == *shown => write!(
                 f,
                 "the lease with token {token} was taken away: revoked, or released by force"
             )?,
@@ -164,7 +167,8 @@ mod tests {
     #[test]
     fn loss_tells_a_revocation_from_a_takeover() {
         let loss = |token: u64| End {
-            token: FencingToken::MAX,
+            token: FencingToken::new(7).unwrap(),
+            shown: FencingToken::MAX,
             cause: EndCause::Refused {
                 record: Some(Box::new(Record::new(
                     uuid::Uuid::from_u128(1),

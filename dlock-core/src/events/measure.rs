@@ -65,7 +65,7 @@ pub(crate) enum Measured<'a> {
     RenewalFailed(&'a ProviderError),
     /// A lease has ended, which was held for so long.
     Ended { held: Duration, cause: &'a EndCause },
-    /// A term went to the client's own next waiter, in the waiter's write.
+    /// A term went to the client's own next waiter: it goes on, or has ended in the waiter's write.
     HandedOn,
     /// A release was sent, and has ended.
     Released(&'a Result<ReleaseEnd, ProviderError>),

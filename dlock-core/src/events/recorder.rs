@@ -19,7 +19,7 @@ use crate::{
 /// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
 ///
-/// It is called in the middle of the event, with locks of the lease held: it must not block, and it must not
+/// It is called in the middle of the event, with locks of the lease and of its name held: it must not block, and it must not
 /// call anything of that client. A panic in it ends there: it concerns no lease.
 pub trait Recorder: Send + Sync + 'static {
     /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
@@ -28,7 +28,8 @@ pub trait Recorder: Send + Sync + 'static {
     fn record(&self, name: &Name, now: Duration, event: Event);
 }
 
-/// What a [`Recorder`] receives. A lease is named by the uuid of its term.
+/// What a [`Recorder`] receives. A lease is named by the uuid of its term and by its token: one term may have several
+/// leases, one after the other, with a token each.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -61,8 +62,9 @@ pub enum Event {
         /// The least token it accepts (T6).
         floor: u64,
     },
-    /// The try was granted, in time. The lease is valid from here on, though nobody has it in hand
-    /// before [`AcquireEnd::Granted`].
+    /// A lease is valid from here on, though nobody has it in hand before [`AcquireEnd::Granted`]. The try was granted,
+    /// in time; or the term goes on, after the release of its last lease has begun, and what is believed of it
+    /// with it.
     Granted {
         /// The term.
         uuid: Uuid,
@@ -75,11 +77,15 @@ pub enum Event {
     KeptAlive {
         /// The term.
         uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
     },
     /// A renewal succeeded in time (V4).
     Renewed {
         /// The term.
         uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
         /// The number of the attempt that was answered.
         n: u64,
         /// What follows from it.
@@ -90,6 +96,8 @@ pub enum Event {
     Ended {
         /// The term.
         uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
         /// How it ended; [`EndCause::Released`] included.
         cause: EndCause,
     },
@@ -97,17 +105,23 @@ pub enum Event {
     EndDelivered {
         /// The term.
         uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
     },
     /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that
     /// nobody took, of a try that may have left one.
     ReleaseBegan {
         /// The term.
         uuid: Uuid,
+        /// The token, as far as there is one.
+        token: Option<FencingToken>,
     },
     /// That release has ended.
     ReleaseEnded {
         /// The term.
         uuid: Uuid,
+        /// The token, as far as there is one.
+        token: Option<FencingToken>,
         /// How.
         ended: Result<ReleaseEnd, ProviderError>,
     },
@@ -129,8 +143,13 @@ pub struct Believed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AcquireEnd {
-    /// With this term's lease, in its caller's hands from now on.
-    Granted(Uuid),
+    /// With a lease, in its caller's hands from now on.
+    Granted {
+        /// The term.
+        uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
+    },
     /// Somebody else holds it.
     Held,
     /// Its limit passed.

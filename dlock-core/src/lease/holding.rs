@@ -122,7 +122,7 @@ fn begin_release(term: &Arc<Term>) -> PendingRelease {
         },
         // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
         // that is closed goes to no waiter.
-        version: (!term.was_refused() && closes_until.is_none()).then(|| term.version()),
+        offered: (!term.was_refused() && closes_until.is_none()).then(|| term.offers()),
         closes_until,
         answered: term.answered,
     }

@@ -16,8 +16,8 @@ use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
     events::{Measured, Operation},
-    names::{HandOver, NameState},
-    provider::{Closing, Release, ReleaseOutcome, Version},
+    names::{HandOver, NameState, Offered},
+    provider::{Closing, Release, ReleaseOutcome},
     store::Store,
     testing::Event,
     time::{HolderInstant, Plan},
@@ -33,8 +33,8 @@ pub(crate) struct PendingRelease {
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
     pub(crate) sent: HolderInstant,
-    /// The version to hand over, if the term was a lease that may still be ours.
-    pub(crate) version: Option<Version>,
+    /// What is offered to the first waiter in line, if the term was a lease that may still be ours.
+    pub(crate) offered: Option<Offered>,
     /// Until when the name is closed instead of given back (B4).
     pub(crate) closes_until: Option<HolderInstant>,
     pub(crate) origin: Origin,
@@ -77,7 +77,10 @@ impl Drop for CutOff {
 
 impl Drop for PendingRelease {
     fn drop(&mut self) {
-        self.state.release_ended(self.uuid);
+        // A term that has gone on is not over: it is retired, and its release ends, with a later lease of it.
+        if !self.has_gone_on() {
+            self.state.release_ended(self.uuid);
+        }
     }
 }
 
@@ -93,19 +96,24 @@ impl PendingRelease {
         self,
     ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
         let tracked = self.store.track(&self.plan);
-        let uuid = self.uuid;
-        self.store.emit(&self.name, || Event::ReleaseBegan { uuid });
+        let (uuid, token) = (self.uuid, self.token);
+        let began = || Event::ReleaseBegan { uuid, token };
+        self.store.emit(&self.name, began);
         let hand_over = self.offer();
         let span = emit::span(
             || tracing::debug_span!("release", lock = %self.name, backend = self.store.backend, token = self.token.map(u64::from)),
         );
         let plan = Arc::clone(&self.plan);
         let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
+        // Dropped in this order where the task never runs: the hand-over retires the identity, whose release then ends.
+        let parts = (hand_over, self);
         emit::within(span, async move {
-            let answer = self.run(hand_over).await;
+            let (hand_over, this) = parts;
+            let answer = this.run(hand_over).await;
             cut_off.did_not_happen();
-            self.store.emit(&self.name, || Event::ReleaseEnded {
+            this.store.emit(&this.name, || Event::ReleaseEnded {
                 uuid,
+                token,
                 ended: answer.clone(),
             });
             match &answer {
@@ -138,7 +146,7 @@ impl PendingRelease {
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is retired here. H1: in the same instant the term is offered to the first waiter in line
+    /// G4: our identity is retired here, unless its term may go on (S1). In the same instant the term is offered to the first waiter in line
     /// in this client, before the release's task runs, so that the waiter hears of it at once, also from a
     /// runtime that has ended.
     fn offer(&self) -> Option<HandOver> {
@@ -148,17 +156,17 @@ impl PendingRelease {
             state.closes(&store.clock, self.uuid, self.plan.duration, lasts);
             return None;
         }
-        let version = self.version.filter(|_| !store.is_closed());
-        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, version)
+        let offered = self.offered.clone().filter(|_| !store.is_closed());
+        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, offered)
     }
 
-    /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
-    /// the release is sent.
+    /// The waiter has gone on with the term, or its try ends the term in the write that begins its own. Whatever
+    /// else becomes of it, the release is sent.
     async fn run(&self, hand_over: Option<HandOver>) -> Result<ReleaseEnd, ProviderError> {
         if let Some(hand_over) = hand_over
             && hand_over.granted(&self.store.clock, &self.plan).await
         {
-            if self.answered {
+            if self.answered && !self.has_gone_on() {
                 self.state.all_answered(self.uuid);
             }
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
@@ -174,6 +182,11 @@ impl PendingRelease {
             .source(&self.plan)
             .measure(|| Measured::Released(&answer));
         answer
+    }
+
+    /// Its term has gone on with another lease (S1).
+    fn has_gone_on(&self) -> bool {
+        matches!(&self.offered, Some(Offered::Term(term)) if term.has_successor())
     }
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is

@@ -55,7 +55,7 @@ pub(crate) fn settle(
             if let Some(record) = &record {
                 term.state.saw(&term.store.clock, record);
             }
-            term.refused(record);
+            term.refused(record.as_ref());
             Ok(())
         }
         Err(error) => {

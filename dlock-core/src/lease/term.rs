@@ -1,14 +1,16 @@
-//! One term as its holder believes in it: until when it is valid, what its renewals reported, how
+//! A lease on a term as its holder believes in it: until when it is valid, what its renewals reported, how
 //! it ended (V1 to V8; I1, I2, I6 and I7 follow). Sends nothing; `renewal` and `release` do.
 
 mod belief;
 mod giving;
 mod renewer;
+mod succession;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watching;
 
 use std::{
+    num::NonZeroU8,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
@@ -20,14 +22,17 @@ use tokio::{runtime::Handle, sync::Notify};
 use uuid::Uuid;
 
 use self::belief::{Belief, believed};
+use self::succession::Block;
 pub(crate) use self::{
     belief::RenewalAttempt,
     renewer::{QueueKey, Renewer},
 };
 use crate::{
-    End, EndCause, ErrorKind, FencingToken, Name, ProviderError, Record, State,
+    End, EndCause, ErrorKind, FencingToken, Name, ProviderError, State,
     events::Measured,
+    lease::Settings,
     names::NameState,
+    provider::Tokens,
     store::Store,
     testing::Event,
     time::{HolderInstant, Plan},
@@ -41,7 +46,10 @@ pub(crate) struct Term {
     /// Shared with its lock, and with all other leases of that lock's settings.
     pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
+    /// The lease's own.
     pub(crate) token: FencingToken,
+    /// What its leases share, if there may be more of them than one. Most terms have none.
+    block: Option<Arc<Block>>,
     /// Every attempt of its try was answered: no late one is on its way.
     pub(crate) answered: bool,
     /// The runtime that acquired the lease. Its renewals and its release run there: the
@@ -62,34 +70,45 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// A term that was granted to a try sent at `sent`.
+    /// The first lease of a term that was granted to a try sent at `sent`.
     pub(crate) fn new(
-        store: Arc<Store>,
-        state: Arc<NameState>,
-        name: Name,
-        plan: Arc<Plan>,
-        (uuid, token): (Uuid, FencingToken),
+        lock: &Arc<Settings>,
+        uuid: Uuid,
+        tokens: Tokens,
         sent: HolderInstant,
         answered: bool,
     ) -> Arc<Self> {
-        state.granted(uuid, token);
+        let Settings {
+            store,
+            state,
+            name,
+            plan,
+            ..
+        } = &**lock;
+        state.granted(uuid, tokens.last());
+        let block = (tokens.count() > NonZeroU8::MIN).then(|| {
+            state.has_block(&store.clock);
+            Block::new(lock, tokens, sent)
+        });
+        let token = tokens.first();
         let (valid_until, unsure_from) = (sent + plan.validity(), sent + plan.unsure_after());
-        store.emit(&name, || Event::Granted {
+        store.emit(name, || Event::Granted {
             uuid,
             token,
             believed: believed(sent, valid_until, unsure_from),
         });
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
-            shard: store.provider.shard(&name),
+            shard: store.provider.shard(name),
             renewer: OnceLock::new(),
             queue_key: QueueKey::default(),
-            store,
-            state,
-            name,
-            plan,
+            store: Arc::clone(store),
+            state: Arc::clone(state),
+            name: name.clone(),
+            plan: Arc::clone(plan),
             uuid,
             token,
+            block,
             answered,
             home: Handle::current(),
             valid_until: AtomicI64::new(valid_until.to_bits()),
@@ -140,8 +159,8 @@ impl Term {
     }
 
     /// Emits an event to the client's recorder, if there is one.
-    pub(crate) fn emit(&self, event: impl FnOnce(Uuid) -> Event) {
-        self.store.emit(&self.name, || event(self.uuid));
+    pub(crate) fn emit(&self, event: impl FnOnce(Uuid, FencingToken) -> Event) {
+        self.store.emit(&self.name, || event(self.uuid, self.token));
     }
 
     fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
@@ -161,6 +180,7 @@ impl Term {
         let cause = self.end_with(self.belief(), Belief::expired);
         Some(End {
             token: self.token,
+            shown: self.last_token(),
             cause,
             work_finished: false,
         })
@@ -230,6 +250,9 @@ impl Term {
     /// late: a success at or after the deadline is none (V4).
     pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
         let before = self.extend(attempt, asked);
+        if asked {
+            self.tell_successors(|belief| belief.asked = true);
+        }
         self.measure(|| Measured::Renewed {
             left: before.map(|before| {
                 let left = before.since(self.store.clock.now());
@@ -276,8 +299,9 @@ impl Term {
                 Ordering::SeqCst,
             );
         }
-        self.emit(|uuid| Event::Renewed {
+        self.emit(|uuid, token| Event::Renewed {
             uuid,
+            token,
             n,
             believed: believed(sent, HolderInstant::from_bits(later), self.unsure_from()),
         });
@@ -291,21 +315,17 @@ impl Term {
         self.measure(|| Measured::RenewalFailed(&error));
         let ended = !self.is_valid();
         let mut belief = self.belief();
-        belief.fatal |= error.kind() == ErrorKind::Fatal;
+        let fatal = error.kind() == ErrorKind::Fatal;
+        belief.fatal |= fatal;
         // An attempt that the end of the lease cut short says nothing of the cause; the one before it may have.
         if !ended || belief.last_error.is_none() {
             belief.last_error = Some(error);
         }
         drop(belief);
         self.changed.notify_waiters();
-    }
-
-    /// The store answered R3: the term has ended there (V5).
-    pub(crate) fn refused(&self, record: Option<Record>) {
-        self.measure(|| Measured::Refused);
-        self.end(EndCause::Refused {
-            record: record.map(Box::new),
-        });
+        if fatal {
+            self.tell_successors(|belief| belief.fatal = true);
+        }
     }
 
     /// The store itself has answered that the term has ended: there is nothing to give back.
@@ -339,8 +359,9 @@ impl Term {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
         if first {
-            self.emit(|uuid| Event::Ended {
+            self.emit(|uuid, token| Event::Ended {
                 uuid,
+                token,
                 cause: cause.clone(),
             });
         }

@@ -39,7 +39,12 @@ impl NameState {
     pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<ContenderInstant> {
         let now = clock.contender_now();
         let mut known = self.known();
-        known.highest = known.highest.max(record.token.get());
+        if known.newest == Some(record.uuid) {
+            // The last of the block that the term's leases have their tokens from.
+            known.highest = known.highest.max(record.token.get());
+        } else {
+            known.saw_elsewhere(record.token.get());
+        }
         if record.released {
             known.observation = None;
             return None;

@@ -1,12 +1,13 @@
-//! Handing a name to the client's own next waiter (H1, H3): the waiters in line, the offer that a releasing
-//! task makes to the first of them, and the pass budget that ends a row of hand-overs (H5). Sends nothing:
-//! the releasing task keeps the duty to release until a waiter's try was granted, so nothing is lost with a
-//! waiter.
+//! Handing a name to the client's own next waiter: the waiters in line, and the offer that a releasing task makes
+//! to the first of them. Either the term goes on with a lease of the waiter's (S1), or the waiter's try may claim
+//! it (H1, H3), within the pass budget that ends a row of such hand-overs (H5). Sends nothing: the releasing task
+//! keeps the duty to release until the waiter has a lease, so nothing is lost with a waiter (S4).
 
 #[cfg(test)]
 mod tests;
 
 use std::{
+    any::Any,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -18,7 +19,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    NameState,
+    Known, NameState,
     runtimes::{Runtimes, Waiter},
 };
 use crate::{
@@ -40,6 +41,10 @@ pub(super) struct Succession {
     /// The term whose release has begun, until a waiter takes it or the releasing task takes it back.
     offer: Option<Offer>,
     pass_budget: PassBudget,
+    /// When the newest term was granted, if it has tokens for more leases than one.
+    block_since: Option<ContenderInstant>,
+    /// When a term last did not go on because the waiter's lock is unlike its holder's.
+    unlike_since: Option<ContenderInstant>,
 }
 
 /// Hand-overs in a row: since when, and how many. (Cohort locks call this limit a pass budget.)
@@ -56,18 +61,106 @@ pub(crate) struct Registration {
     waiter: Weak<dyn Waiter>,
 }
 
+/// A term whose lease has ended, and on which another lease of this client may follow (S1).
+pub(crate) trait GoesOn: Any + Send + Sync {
+    fn uuid(&self) -> Uuid;
+    fn duration(&self) -> Duration;
+    fn clock(&self) -> &Clock;
+    /// S1, S3: whether another lease may follow.
+    fn may_go_on(&self) -> bool;
+    /// One has.
+    fn has_successor(&self) -> bool;
+}
+
+/// What became of a try to begin the next lease on a term.
+pub(crate) enum Begun<L> {
+    Lease(L),
+    /// The waiter's lock is unlike its holder's.
+    Unlike,
+    /// The term is over.
+    Over,
+}
+
+/// What a releasing task offers.
+#[derive(Clone)]
+pub(crate) enum Offered {
+    /// The waiter may claim this version, ground (b) of `prev`.
+    Claim(Version),
+    /// The term of this lease may go on with a lease of the waiter's.
+    Term(Arc<dyn GoesOn>),
+}
+
+/// What became of a term that was on offer.
+pub(crate) enum Following<L> {
+    /// It goes on with this lease.
+    Lease(L),
+    /// It does not: its release is on its way.
+    Over,
+}
+
 /// The releasing task's end of a hand-over. Dropping it withdraws an offer that no waiter has taken.
 pub(crate) struct HandOver {
     state: Arc<NameState>,
     uuid: Uuid,
+    /// The lease on offer, if its term may go on.
+    giver: Option<Arc<dyn GoesOn>>,
     verdict: oneshot::Receiver<()>,
 }
 
-/// The successor's end of a hand-over: a term that it may claim, ground (b) of `prev`. Dropping it tells the
-/// releasing task to send its release.
+/// The waiter's end of a hand-over. Dropping it tells the releasing task to send its release.
 pub(crate) struct Offer {
-    pub(crate) version: Version,
+    offered: Offered,
     granted: oneshot::Sender<()>,
+}
+
+impl Succession {
+    /// A term of this client begins.
+    pub(super) fn begins(&mut self) {
+        self.block_since = None;
+    }
+
+    /// Whether the newest term may go to the first waiter in line. A claim counts against the pass budget.
+    fn accepts(&mut self, offered: &Offered, clock: &Clock, plan: &Plan) -> bool {
+        let possible = !self.runtimes.is_empty() && self.offer.is_none();
+        let budget = &mut self.pass_budget;
+        let passes = budget.passes;
+        match offered {
+            Offered::Term(term) => {
+                *budget = PassBudget::default();
+                possible && term.may_go_on()
+            }
+            Offered::Claim(_) => {
+                let since = budget.since.unwrap_or_else(|| clock.contender_now());
+                let long = passes >= MOST_PASSES || clock.elapsed(since) >= plan.pass_time();
+                let accepted = possible && !long;
+                *budget = PassBudget::default();
+                if accepted {
+                    budget.since = Some(since);
+                    budget.passes = passes + 1;
+                }
+                accepted
+            }
+        }
+    }
+
+    /// What would be forgotten with it is worth nothing.
+    fn is_idle(&self) -> bool {
+        let Self {
+            runtimes,
+            offer,
+            pass_budget,
+            block_since,
+            unlike_since,
+        } = self;
+        let counts = pass_budget.since.or(*block_since).or(*unlike_since);
+        runtimes.is_empty() && offer.is_none() && counts.is_none()
+    }
+}
+
+impl Known {
+    fn take_offer_if(&mut self, which: impl FnOnce(&mut Offer) -> bool) -> Option<Offer> {
+        self.succession.as_mut()?.offer.take_if(which)
+    }
 }
 
 impl NameState {
@@ -81,7 +174,7 @@ impl NameState {
         // Its task will run here.
         let runtime = Handle::current();
         let mut known = self.known();
-        let runtimes = &mut known.succession.runtimes;
+        let runtimes = &mut known.succession.get_or_insert_default().runtimes;
         runtimes.join(&runtime, Weak::clone(&waiter), patience);
         Registration {
             state: Arc::clone(self),
@@ -90,79 +183,171 @@ impl NameState {
         }
     }
 
-    /// Retires an identity whose release begins (G4). If it is a lease's, its term is offered to the first
-    /// waiter in line, in the same instant. `None` if nobody waits, or if the pass budget is used up: then the
-    /// release is sent.
+    /// The newest term, which was granted just now, has tokens for more leases than one.
+    pub(crate) fn has_block(&self, clock: &Clock) {
+        let mut known = self.known();
+        known.succession.get_or_insert_default().block_since = Some(clock.contender_now());
+    }
+
+    /// How many waiters stand in line, with the one that contends.
+    pub(crate) fn waiters(&self) -> usize {
+        let known = self.known();
+        let succession = known.succession.as_ref();
+        succession.map_or(0, |succession| succession.runtimes.waiters())
+    }
+
+    /// The release of an identity begins. If it is a lease's, what it offers is on offer to the first waiter in
+    /// line in the same instant. `None` if nobody waits, or if the name goes back to the store for other waiters'
+    /// sake: then the release is sent, and the identity is retired (G4). So it is at once where the waiter is to
+    /// claim the term; a term that goes on is not over (S1).
     pub(crate) fn hand_over_to_waiter(
         self: &Arc<Self>,
         clock: &Clock,
         plan: &Plan,
         uuid: Uuid,
-        version: Option<Version>,
+        offered: Option<Offered>,
     ) -> Option<HandOver> {
-        let now = clock.contender_now();
+        let giver = match &offered {
+            Some(Offered::Term(term)) => Some(Arc::clone(term)),
+            Some(Offered::Claim(_)) | None => None,
+        };
         let mut known = self.known();
-        self.mark_retired(&mut known, clock, uuid, plan.duration, Duration::ZERO);
-        let version = version?;
-        // We were granted a later term: this one is over in the store, and does not end the row of hand-overs.
-        if known.newest != Some(version.uuid) {
-            return None;
+        // Where we were granted a later term, this one is over in the store, and does not end the row of hand-overs.
+        let is_newest = known.newest == Some(uuid);
+        let succession = known.succession.as_mut().filter(|_| is_newest);
+        let accepted = succession.is_some_and(|succession| match &offered {
+            Some(offered) => succession.accepts(offered, clock, plan),
+            None => false,
+        });
+        let offered = offered.filter(|_| accepted);
+        if giver.is_none() || offered.is_none() {
+            self.mark_retired(&mut known, clock, uuid, plan.duration, Duration::ZERO);
         }
-        let Succession {
-            runtimes,
-            offer,
-            pass_budget,
-        } = &mut known.succession;
-        let since = *pass_budget.since.get_or_insert(now);
-        let long = pass_budget.passes >= MOST_PASSES || clock.elapsed(since) >= plan.pass_time();
-        if runtimes.is_empty() || offer.is_some() || long {
-            *pass_budget = PassBudget::default();
-            return None;
-        }
-        pass_budget.passes += 1;
+        let offered = offered?;
         let (granted, verdict) = oneshot::channel();
-        *offer = Some(Offer { version, granted });
+        known.succession.get_or_insert_default().offer = Some(Offer { offered, granted });
         drop(known);
         self.freed.notify_waiters();
         Some(HandOver {
             state: Arc::clone(self),
-            uuid: version.uuid,
+            uuid,
+            giver,
             verdict,
         })
     }
 
     /// A term is on offer to the first waiter in line.
     pub(crate) fn is_offered(&self) -> bool {
-        self.known().succession.offer.is_some()
+        let known = self.known();
+        let succession = known.succession.as_ref();
+        succession.is_some_and(|succession| succession.offer.is_some())
     }
 
-    /// Takes what is on offer. Only the first waiter in line does.
+    /// Takes what is on offer to be claimed. Only the first waiter in line does.
     pub(crate) fn take_offer(&self) -> Option<Offer> {
-        self.known().succession.offer.take()
+        self.known()
+            .take_offer_if(|offer| offer.version().is_some())
     }
 
-    /// Takes what is on offer if it is this term.
+    /// Takes what is on offer to be claimed if it is this term.
     pub(crate) fn take_offer_of(&self, uuid: Uuid) -> Option<Offer> {
+        self.known()
+            .take_offer_if(|offer| offer.version().is_some_and(|version| version.uuid == uuid))
+    }
+
+    /// S1: goes on with the term on offer, by what `begin` does with it and with the highest token that was seen beside
+    /// those of its block (T6). Only the first waiter in line does. If that cannot be, the term is over, and the releasing
+    /// task sends the release.
+    ///
+    /// One step: the releasing task finds either the offer or the lease that has come of it.
+    pub(crate) fn succeed<L>(
+        &self,
+        clock: &Clock,
+        begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
+    ) -> Option<Following<L>> {
         let mut known = self.known();
-        let offer = &mut known.succession.offer;
-        offer.take_if(|offer| offer.version.uuid == uuid)
+        let offer = known.take_offer_if(|offer| offer.version().is_none())?;
+        let begun = match &offer.offered {
+            // A later term of ours has larger tokens.
+            Offered::Term(giver) if known.newest == Some(giver.uuid()) => {
+                begin(&**giver, known.highest_elsewhere)
+            }
+            Offered::Term(_) | Offered::Claim(_) => Begun::Over,
+        };
+        if matches!(begun, Begun::Unlike) {
+            let succession = known.succession.get_or_insert_default();
+            succession.unlike_since = Some(clock.contender_now());
+        }
+        let Begun::Lease(lease) = begun else {
+            self.is_over(&mut known, &offer);
+            drop(known);
+            return Some(Following::Over);
+        };
+        drop(known);
+        offer.granted();
+        Some(Following::Lease(lease))
+    }
+
+    /// A term that is on offer no more, and has not gone on, is retired (G4), also before its releasing task runs.
+    fn is_over(&self, known: &mut Known, offer: &Offer) {
+        if let Offered::Term(giver) = &offer.offered {
+            self.ends_with(known, &**giver);
+        }
+    }
+
+    fn ends_with(&self, known: &mut Known, giver: &dyn GoesOn) {
+        let (clock, uuid) = (giver.clock(), giver.uuid());
+        self.mark_retired(known, clock, uuid, giver.duration(), Duration::ZERO);
+    }
+
+    /// Within the last lease a term did not go on because the waiter's lock is unlike its holder's. So it will be again
+    /// where each caller has an owner or data of its own: claims are cheaper there than a release and an acquire.
+    pub(crate) fn are_unlike(&self, clock: &Clock, plan: &Plan) -> bool {
+        let mut known = self.known();
+        let Some(succession) = &mut known.succession else {
+            return false;
+        };
+        let since = &mut succession.unlike_since;
+        // Not kept for longer than it counts.
+        since.take_if(|since| clock.elapsed(*since) >= plan.duration);
+        since.is_some()
     }
 
     /// The name came from the store, or goes back to it: the next hand-over is the first of a new row.
     pub(crate) fn reset_passes(&self) {
-        self.known().succession.pass_budget = PassBudget::default();
+        if let Some(succession) = &mut self.known().succession {
+            succession.pass_budget = PassBudget::default();
+        }
     }
 
-    /// The name came to a lease of ours by a hand-over, and will probably go on to the first waiter in line in
-    /// the same way.
-    pub(crate) fn is_passed_on(&self) -> bool {
+    /// A lease of ours has the name, and it will probably go to the first waiter in line without the store: it
+    /// came to that lease by a hand-over, or its term goes on.
+    pub(crate) fn is_passed_on(&self, clock: &Clock, plan: &Plan) -> bool {
         let known = self.known();
-        known.succession.pass_budget.passes > 0 && !known.live.is_empty()
+        let Some(Succession {
+            pass_budget,
+            block_since,
+            ..
+        }) = known.succession.as_deref()
+        else {
+            return false;
+        };
+        let goes_on =
+            block_since.is_some_and(|since| clock.elapsed(since) < plan.succession_time());
+        (pass_budget.passes > 0 || goes_on) && !known.live.is_empty()
     }
 }
 
 impl Offer {
-    /// The try that claimed it was granted: there is nothing to release any more.
+    /// The version that the waiter may claim.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match &self.offered {
+            Offered::Claim(version) => Some(*version),
+            Offered::Term(_) => None,
+        }
+    }
+
+    /// The waiter has a lease: there is nothing to release any more.
     pub(crate) fn granted(self) {
         // The releasing task is gone only if its runtime has ended.
         let _gone = self.granted.send(());
@@ -170,10 +355,14 @@ impl Offer {
 }
 
 impl HandOver {
-    /// Whether a waiter's try was granted. False as soon as none can be, or has taken too long: other processes
+    /// Whether a waiter has a lease. False as soon as none can have, or has taken too long: other processes
     /// wait as well, and the release is safe beside a try that is still under way (H3).
     pub(crate) async fn granted(mut self, clock: &Clock, plan: &Plan) -> bool {
         let granted = self.verdict(clock, plan).await;
+        if self.giver.is_some() {
+            // A term that goes on is not released, however late the verdict comes.
+            return !self.withdraw();
+        }
         if !granted {
             self.resets_passes();
         }
@@ -183,8 +372,10 @@ impl HandOver {
     /// The name goes back to the store, unless we were granted a later term: its row of hand-overs goes on.
     fn resets_passes(&self) {
         let mut known = self.state.known();
-        if known.newest == Some(self.uuid) {
-            known.succession.pass_budget = PassBudget::default();
+        if known.newest == Some(self.uuid)
+            && let Some(succession) = &mut known.succession
+        {
+            succession.pass_budget = PassBudget::default();
         }
     }
 
@@ -208,24 +399,57 @@ impl HandOver {
 
     /// Whether the offer was still there.
     fn take_back(&self) -> bool {
-        self.state.take_offer_of(self.uuid).is_some()
+        let taken = self.state.known().take_offer_if(|offer| self.made(offer));
+        taken.is_some()
+    }
+
+    /// The offer is this task's. Another lease of the term may be on offer by now.
+    fn made(&self, offer: &Offer) -> bool {
+        match (&offer.offered, &self.giver) {
+            (Offered::Term(offered), Some(giver)) => Arc::ptr_eq(offered, giver),
+            (Offered::Claim(version), None) => version.uuid == self.uuid,
+            _ => false,
+        }
+    }
+
+    /// S1: ends the term's time with this client, unless it has gone on. Whether it ends.
+    fn withdraw(&self) -> bool {
+        let mut known = self.state.known();
+        let untaken = known.take_offer_if(|offer| self.made(offer));
+        let over = self.giver.as_ref().filter(|giver| !giver.has_successor());
+        if let Some(giver) = over {
+            self.state.ends_with(&mut known, &**giver);
+        }
+        drop(known);
+        drop(untaken);
+        over.is_some()
     }
 }
 
 impl Drop for HandOver {
     fn drop(&mut self) {
-        let _taken_by_somebody = self.take_back();
+        let _ended = self.withdraw();
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut known = self.state.known();
+        let Some(succession) = &mut known.succession else {
+            return;
+        };
         let Succession {
             runtimes, offer, ..
-        } = &mut known.succession;
+        } = &mut **succession;
         runtimes.leave(self.runtime, &self.waiter);
         let unclaimed = offer.take_if(|_| runtimes.is_empty());
+        if succession.is_idle() {
+            // Most names are held for longer than they are waited for.
+            known.succession = None;
+        }
+        if let Some(offer) = &unclaimed {
+            self.state.is_over(&mut known, offer);
+        }
         drop(known);
         drop(unclaimed);
     }

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Client, EndCause, FencingToken, Name, Provider, ProviderError, Record,
+    lease::Settings,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
         RenewOutcome,
@@ -107,9 +108,16 @@ impl Scene {
         let store = Arc::clone(&self.store);
         let name = Name::new(name).unwrap();
         let state = store.names.get(&name, &store.clock);
-        let identity = (Uuid::from_u128(number as u128), FencingToken::MAX);
-        let sent = self.now();
-        Term::new(store, state, name, Arc::new(plan), identity, sent, true)
+        let uuid = Uuid::from_u128(number as u128);
+        let lock = Arc::new(Settings {
+            store,
+            state,
+            name,
+            owner: "we".into(),
+            plan: Arc::new(plan),
+            data: None,
+        });
+        Term::new(&lock, uuid, FencingToken::MAX.into(), self.now(), true)
     }
 
     /// So many leases, granted now.

@@ -29,7 +29,8 @@ pub(super) enum Health {
 pub(super) struct TimerQueue(BTreeMap<Key, Entry>);
 
 /// The instant, and which term: one request can be granted many names (a claim of tasks is), whose terms
-/// have one identity and are due together. No term has both in common with another.
+/// have one identity and are due together. Leases of one term have all in common; but the earlier one has left its
+/// queue, with the end that comes before the next one's beginning (S1).
 type Key = (HolderInstant, Uuid, Name);
 
 impl Entry {
@@ -48,6 +49,11 @@ impl TimerQueue {
     /// Takes a term out, if it is in this queue.
     pub(super) fn remove(&mut self, term: &Term) -> Option<Entry> {
         let key = (term.queue_key.get(), term.uuid, term.name.clone());
+        // The key may be that of the lease which has followed this one on its term.
+        let found = self.0.get(&key)?;
+        if !std::ptr::eq(&raw const *found.term, term) {
+            return None;
+        }
         self.0.remove(&key)
     }
 

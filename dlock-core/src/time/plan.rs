@@ -125,6 +125,18 @@ impl Plan {
         self.poll_every / 5
     }
 
+    /// Whether terms of these two plans are valid and renewed alike.
+    pub(crate) fn has_terms_like(&self, other: &Self) -> bool {
+        let times = |plan: &Self| (plan.duration, plan.margin, plan.renew_every);
+        times(self) == times(other)
+    }
+
+    /// How long after the `sent` of its grant a term may go on with another lease of its client (S3): D/10, at
+    /// most 1 s. A margin is at most half of the lease, so whoever goes on with it finds most of its validity left.
+    pub(crate) fn succession_time(&self) -> Duration {
+        (self.duration / 10).min(Duration::from_secs(1))
+    }
+
     /// How long a release waits for the first in line to take its term (H3): at most D/10, and at
     /// most 1 s. The first waiter is awake and takes it at once, unless its runtime is blocked.
     pub(crate) fn successor_patience(&self) -> Duration {

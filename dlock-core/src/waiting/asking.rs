@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use super::{
     Acquired, Answer, Contender, Settings,
-    attempt::{self, TryEnd},
+    attempt::{self, Draw, TryEnd},
+    claiming::Taken,
 };
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
@@ -121,6 +122,7 @@ impl Contender {
     /// Reads the record, which observes as well as a refusal does (O3), and asks only if
     /// there is something to get.
     pub(super) async fn read_first(&mut self) -> Result<Option<Acquired>, Error> {
+        let newest = self.lock.state.newest();
         match held(&self.lock, || self.call_limit()).await {
             Ok(held) => {
                 self.answered = self.lock.store.clock.contender_now();
@@ -137,6 +139,12 @@ impl Contender {
         // The turn went with the caller (W1), and a read is no try that runs to its answer (G1).
         if self.gone.is_cancelled() {
             return Ok(None);
+        }
+        // The record is free: a term that was ours when the read was sent is over, also if it is on offer by now.
+        if self.lock.state.newest() != newest
+            && let Some(Taken::Lease(holding)) = self.take_term()
+        {
+            return Ok(Some(Acquired::Holding(holding)));
         }
         self.try_now(self.take_offer()).await
     }
@@ -163,7 +171,9 @@ impl Contender {
             let takes_over =
                 offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
             let asked = store.clock.contender_now();
-            let end = attempt::run(&lock, uuid, prev, &self.gone, || self.time_left()).await;
+            let tokens = self.tokens(offer.as_ref());
+            let draw = Draw { uuid, prev, tokens };
+            let end = attempt::run(&lock, draw, &self.gone, || self.time_left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
                 TryEnd::Granted(holding) => {

@@ -1,7 +1,7 @@
 //! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
 //! or the try is given up (V1, V9, W4, W5). A repeat grants at most once (I11).
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -11,12 +11,21 @@ use crate::{
     ErrorKind, FencingToken, ProviderError, Record,
     emit::emit,
     events::Operation,
+    lease::Settings,
     lease::{Holding, Origin, PendingRelease, Term},
     provider::{Acquire, AcquireOutcome, Version},
     testing::Event,
     time::HolderInstant,
-    waiting::Settings,
 };
+
+/// What is drawn anew for each try (W5).
+pub(crate) struct Draw {
+    pub(crate) uuid: Uuid,
+    /// What it claims.
+    pub(crate) prev: Option<Version>,
+    /// How many leases may follow one another on its term.
+    pub(crate) tokens: NonZeroU8,
+}
 
 /// How a try ended.
 pub(crate) enum TryEnd {
@@ -53,8 +62,7 @@ impl TryEnd {
 /// `None` for no limit. Once `gone` is cancelled nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
-    uuid: Uuid,
-    prev: Option<Version>,
+    Draw { uuid, prev, tokens }: Draw,
     gone: &CancellationToken,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
@@ -81,7 +89,8 @@ pub(crate) async fn run(
         .owner(owner.as_ref())
         .prev(prev)
         .data(data.as_ref().map(|data| data.to_vec()))
-        .floor(state.floor());
+        .floor(state.floor())
+        .tokens(tokens);
     store.emit(name, || Event::Tried {
         uuid,
         sent: sent.reading(),
@@ -106,24 +115,14 @@ pub(crate) async fn run(
         let what = (Operation::Acquire, plan.group.as_ref());
         let error = match store.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(tokens)) => {
-                let token = tokens.last();
                 if store.clock.now() >= sent + plan.validity() {
                     // T6: the highest token this client has *seen*.
-                    state.raise(token);
-                    open.token = Some(token);
+                    state.raise(tokens.last());
+                    open.token = Some(tokens.last());
                     return TryEnd::Late;
                 }
                 open.disarm();
-                let identity = (uuid, token);
-                let term = Term::new(
-                    Arc::clone(store),
-                    Arc::clone(state),
-                    name.clone(),
-                    Arc::clone(plan),
-                    identity,
-                    sent,
-                    alone,
-                );
+                let term = Term::new(lock, uuid, tokens, sent, alone);
                 return TryEnd::Granted(Holding::new(term));
             }
             Ok(AcquireOutcome::Held(record)) => {
@@ -235,7 +234,7 @@ impl Drop for OpenTry {
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,
-            version: None,
+            offered: None,
             closes_until: None,
             origin: match self.token {
                 Some(_) => Origin::Grant,

@@ -4,9 +4,9 @@ use super::{Acquired, Wait};
 use crate::{
     Error, ErrorKind,
     events::{Measured, Recording, measured},
+    lease::Settings,
     testing::{AcquireEnd, Event},
     time::ContenderInstant,
-    waiting::Settings,
 };
 
 /// An acquire that has not ended. Dropping it reports how it ended, or that its caller dropped the future.
@@ -42,7 +42,10 @@ impl<'a> AcquireCall<'a> {
 
     pub(super) fn end(mut self, answer: &Result<Acquired, Error>) {
         self.end = match answer {
-            Ok(Acquired::Holding(holding)) => AcquireEnd::Granted(holding.term().uuid),
+            Ok(Acquired::Holding(holding)) => AcquireEnd::Granted {
+                uuid: holding.term().uuid,
+                token: holding.term().token,
+            },
             Ok(Acquired::Held(_)) => AcquireEnd::Held,
             Err(Error::Timeout { .. }) => AcquireEnd::TimedOut,
             Err(Error::Closed) => AcquireEnd::Closed,

@@ -1,38 +1,91 @@
-//! What a contender may claim without an observation: a lease that its own client hands over, or a ticket's
-//! (H1, H8).
+//! What a contender may have without an observation: a term of its own client, to go on with (S1) or to claim
+//! (H1), or a ticket's (H8).
 
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{num::NonZeroU8, time::Duration};
 
 use uuid::Uuid;
 
 use super::{Contender, Wait};
-use crate::{names::Offer, provider::Version, waiting::Settings};
+use crate::{
+    lease::{Holding, Settings, Term},
+    names::{Following, Offer},
+    provider::{Tokens, Version},
+};
+
+/// What became of a term that was on offer to the waiter.
+pub(super) enum Taken {
+    /// The waiter has a lease on it.
+    Lease(Holding),
+    /// It does not go on.
+    Over,
+}
 
 impl Contender {
+    /// S1: the lease that goes on with the term which a holder of this client offers to the first waiter in line, if
+    /// there is time left for it.
+    pub(super) fn take_term(&self) -> Option<Taken> {
+        if !self.takes_offers() {
+            return None;
+        }
+        let Settings { store, state, .. } = &*self.lock;
+        let following = state.succeed(&store.clock, |giver, highest_elsewhere| {
+            Term::follow(giver, &self.lock, highest_elsewhere)
+        });
+        Some(match following? {
+            Following::Lease(term) => Taken::Lease(Holding::new(term)),
+            Following::Over => Taken::Over,
+        })
+    }
+
+    /// How long to leave to the release of a term that did not go on. Its answer rings, and others go first then as
+    /// after every release (F1, W8); no answer costs an attempt, or a poll, or half of the time that is left.
+    pub(super) fn release_pause(&self) -> Duration {
+        let plan = &self.lock.plan;
+        let pause = plan.attempt().min(plan.poll_every);
+        self.time_left().map_or(pause, |left| pause.min(left / 2))
+    }
+
+    /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow
+    /// one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is under way where an offer is claimed, has a
+    /// budget of its own (H5); and a ticket is for one lease (S3).
+    pub(super) fn tokens(&self, offer: Option<&Offer>) -> NonZeroU8 {
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        let itself = usize::from(self.may_take_offers());
+        let others = state.waiters() > itself && !state.are_unlike(&store.clock, plan);
+        if others && offer.is_none() && self.ticket.is_none() {
+            Tokens::MOST
+        } else {
+            NonZeroU8::MIN
+        }
+    }
+
     /// The lease that a holder of this client offers to the first waiter in line, if there is time left to claim
     /// it. A redeemer stands in no line.
     pub(super) fn take_offer(&self) -> Option<Offer> {
-        let in_time = self.time_left().is_none_or(|left| !left.is_zero());
-        if in_time && self.may_take_offers() {
-            self.lock.state.take_offer()
-        } else {
-            None
-        }
+        let offer = self.takes_offers().then(|| self.lock.state.take_offer());
+        offer.flatten()
     }
 
     /// H6: how long to sleep before the first try, if this client hands the lock on and will probably offer it to
     /// this waiter: a try meanwhile would be refused for certain. No longer than a poll, which is what a wrong
     /// guess costs.
     pub(super) fn hand_over_pause(&self) -> Option<Duration> {
-        let Settings { state, plan, .. } = &*self.lock;
-        if !self.may_take_offers() || !state.is_passed_on() {
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        if !self.may_take_offers() || !state.is_passed_on(&store.clock, plan) {
             return None;
         }
-        let pause = plan.successor_patience().min(plan.poll_every);
-        // A limit that passes says who held the lock: there must be time left to learn it.
+        self.with_time_left(plan.successor_patience().min(plan.poll_every))
+    }
+
+    /// A limit that passes says who held the lock: there must be time left to learn it.
+    fn with_time_left(&self, pause: Duration) -> Option<Duration> {
         self.time_left()
             .is_none_or(|left| left >= 2 * pause)
             .then_some(pause)
@@ -40,7 +93,7 @@ impl Contender {
 
     /// What the first try claims: an offer, ground (b) of `prev`, or a ticket's version, ground (c).
     pub(super) fn first_claim(&self, offer: Option<&Offer>) -> Option<Version> {
-        offer.map(|offer| offer.version).or(self.ticket)
+        offer.and_then(Offer::version).or(self.ticket)
     }
 
     /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
@@ -56,11 +109,17 @@ impl Contender {
     /// The offer that goes with a claim of this term: the given one if it is of that term, or one that has come
     /// during the try.
     pub(super) fn offer_for(&self, offer: Option<Offer>, uuid: Uuid) -> Option<Offer> {
-        let offer = offer.filter(|offer| offer.version.uuid == uuid);
+        let offer =
+            offer.filter(|offer| offer.version().is_some_and(|claimed| claimed.uuid == uuid));
         if offer.is_some() || !self.may_take_offers() {
             return offer;
         }
         self.lock.state.take_offer_of(uuid)
+    }
+
+    fn takes_offers(&self) -> bool {
+        let in_time = self.time_left().is_none_or(|left| !left.is_zero());
+        in_time && self.may_take_offers()
     }
 
     /// W1, H1: `try_acquire` and redeemers stand in no line.

@@ -22,8 +22,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    lease::Settings,
     names::{Registration, Waiter},
-    waiting::Settings,
 };
 
 /// The task's end.

@@ -25,9 +25,9 @@ use tokio::{sync::Notify, task::JoinHandle};
 use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
+    lease::Settings,
     lease::{Holding, renewal},
     time::{ContenderInstant, LEAST_PAUSE},
-    waiting::Settings,
 };
 
 /// What a contender has seen of the holders while it waited.

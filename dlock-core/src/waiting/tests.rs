@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     DLock,
-    names::HandOver,
+    names::{HandOver, Offered},
     provider::Version,
     tests::scripted::{record, silence, token, uuid},
 };
@@ -51,7 +51,7 @@ pub(super) fn hands_over(lock: &DLock, number: u128) -> HandOver {
     state.granted(uuid, token(1));
     let version = Version { uuid, renewals: 0 };
     state
-        .hand_over_to_waiter(&store.clock, plan, uuid, Some(version))
+        .hand_over_to_waiter(&store.clock, plan, uuid, Some(Offered::Claim(version)))
         .unwrap()
 }
 

@@ -5,7 +5,7 @@ mod tests;
 
 use std::{ops::ControlFlow, time::Duration};
 
-use super::{Answer, Contender, rendezvous::Sender};
+use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::names::{Slots, span};
 
 /// The slots that are yielded to the waiter that has the reservation, beyond those for all others (F13).
@@ -19,7 +19,10 @@ impl Contender {
     ) -> ControlFlow<Option<Answer>> {
         self.entered = self.lock.state.enter();
         // A redeemer stands in no line; in a row of hand-overs our own client holds the lock (H6).
-        if self.ticket.is_some() || self.lock.state.is_passed_on() {
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        if self.ticket.is_some() || state.is_passed_on(&store.clock, plan) {
             return ControlFlow::Continue(());
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {

@@ -117,7 +117,7 @@ impl Operation {
 
 const fn acquire_end(end: AcquireEnd) -> &'static str {
     match end {
-        AcquireEnd::Granted(_) => "granted",
+        AcquireEnd::Granted { .. } => "granted",
         AcquireEnd::Held => "held",
         AcquireEnd::TimedOut => "timed_out",
         AcquireEnd::Closed => "closed",

@@ -8,10 +8,11 @@ use tokio::{
 use super::*;
 use crate::{
     Clock, DLock,
+    lease::Settings,
     lease::term::tests::term,
+    provider::Version,
     tests::scripted::{INSTANT, LEASE, Scripted, record, silence, token, uuid},
     tests::traced,
-    waiting::Settings,
 };
 
 type Answer = Result<ReleaseOutcome, ProviderError>;
@@ -36,7 +37,7 @@ fn release(lock: &DLock) -> PendingRelease {
         uuid: uuid(1),
         token: Some(token(1)),
         sent: store.clock.now(),
-        version: None,
+        offered: None,
         closes_until: None,
         origin: Origin::Lease { protected: true },
         answered: true,
@@ -55,7 +56,7 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
         uuid: term.uuid,
         token: Some(term.token),
         sent: term.begin_release(),
-        version: None,
+        offered: None,
         closes_until: None,
         origin: Origin::Lease { protected: true },
         answered: true,

@@ -1,8 +1,9 @@
 //! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
 //! deadline itself is not.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use super::Term;
 use crate::{EndCause, ProviderError, testing::Believed, time::HolderInstant};
 
 /// What renewals and releases reported.
@@ -27,6 +28,11 @@ pub(super) struct Belief {
     pub(super) closes_until: HolderInstant,
     pub(super) last_error: Option<ProviderError>,
     pub(super) ended: Option<EndCause>,
+    /// The store itself has answered that the term has ended, also if the lease was over by then.
+    pub(super) refused: bool,
+    /// The lease that has followed this one on its term (S1). Kept: it hears what this one's late answers say of the
+    /// term, and passes it on to those that have followed it.
+    pub(super) successor: Option<Arc<Term>>,
 }
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
@@ -65,6 +71,24 @@ impl Belief {
             closes_until: at_least.map_or(HolderInstant::NEVER, |at_least| sent + at_least),
             last_error: None,
             ended: None,
+            refused: false,
+            successor: None,
+        }
+    }
+
+    /// That of a lease that follows this one on its term (S2). Its renewals go on with the next number (R1), and
+    /// their answers count from their own `sent` on (V4); the longest hold and `at_least` count anew.
+    pub(super) fn following(&self, now: HolderInstant, at_least: Option<Duration>) -> Self {
+        Self {
+            granted: now,
+            n: self.n,
+            confirmed: self.confirmed,
+            last_sent: self.last_sent,
+            credited: self.credited,
+            fatal: self.fatal,
+            asked: self.asked,
+            last_error: self.last_error.clone(),
+            ..Self::new(now, at_least)
         }
     }
 

@@ -8,9 +8,9 @@ use crate::{End, EndCause, provider::Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D. The term's identity is retired when it is
-    /// offered or released, and not before: a try that claimed it in between as an orphan (G4) would take it
-    /// past the pass budget (H5).
+    /// renewal: the store may hold the term until that + D. The term's identity is retired when it is offered to
+    /// be claimed or released, and not before: a try that claimed it in between as an orphan (G4) would take it
+    /// from a lease that follows (S1), or past the pass budget (H5).
     pub(crate) fn begin_release(&self) -> HolderInstant {
         self.end(EndCause::Released);
         self.belief().last_sent

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::{
-    Client, Clock, Provider,
+    Client, Clock, Provider, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
         RenewOutcome,
@@ -41,7 +41,8 @@ impl Provider for Silent {
     }
 }
 
-pub(crate) fn term(clock: Clock) -> Arc<Term> {
+/// A lock, and the present.
+pub(crate) fn lock(clock: Clock) -> (Arc<Settings>, HolderInstant) {
     let store = Client::with_clock(Silent, clock).0;
     let name = Name::new("door").unwrap();
     let plan = Plan {
@@ -61,8 +62,27 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
     };
     let state = store.names.get(&name, &store.clock);
     let sent = store.clock.now();
-    let identity = (Uuid::from_u128(1), FencingToken::MAX);
-    Term::new(store, state, name, Arc::new(plan), identity, sent, true)
+    let lock = Arc::new(Settings {
+        store,
+        state,
+        name,
+        owner: "we".into(),
+        plan: Arc::new(plan),
+        data: None,
+    });
+    (lock, sent)
+}
+
+/// A term of one lease, granted now.
+pub(crate) fn term(clock: Clock) -> Arc<Term> {
+    let (lock, sent) = lock(clock);
+    Term::new(
+        &lock,
+        Uuid::from_u128(1),
+        FencingToken::MAX.into(),
+        sent,
+        true,
+    )
 }
 
 /// V4: a renewal that read the clock before the deadline, and comes to set the new one after

@@ -7,7 +7,9 @@ use tokio::time::sleep;
 use super::*;
 use crate::{
     DLock,
-    tests::scripted::{Scripted, token, uuid},
+    lease::{Settings, Term},
+    provider::Tokens,
+    tests::scripted::{Scripted, record, token, uuid},
 };
 
 struct Somebody;
@@ -19,7 +21,7 @@ impl Waiter for Somebody {
 /// A lock of this client, for which somebody waits.
 struct Scene {
     lock: DLock,
-    _registration: Registration,
+    registration: Option<Registration>,
     _somebody: Arc<dyn Waiter>,
 }
 
@@ -29,10 +31,15 @@ impl Scene {
         let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
         let waiter = Arc::downgrade(&somebody);
         Self {
-            _registration: lock.0.state.register(waiter, Duration::MAX),
+            registration: Some(lock.0.state.register(waiter, Duration::MAX)),
             _somebody: somebody,
             lock,
         }
+    }
+
+    /// Nobody waits any more.
+    fn leave(&mut self) {
+        self.registration = None;
     }
 
     fn state(&self) -> &Arc<NameState> {
@@ -57,7 +64,12 @@ impl Scene {
         self.granted(number);
         let version = Version { uuid, renewals: 0 };
         self.state()
-            .hand_over_to_waiter(self.clock(), self.plan(), uuid, Some(version))
+            .hand_over_to_waiter(
+                self.clock(),
+                self.plan(),
+                uuid,
+                Some(Offered::Claim(version)),
+            )
             .unwrap()
     }
 }
@@ -79,7 +91,10 @@ async fn row_of_hand_overs_ends_with_an_offer_that_nobody_takes() {
     assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
     assert!(!scene.state().is_offered());
     scene.granted(2);
-    assert!(!scene.state().is_passed_on(), "it came from the store");
+    assert!(
+        !scene.state().is_passed_on(scene.clock(), scene.plan()),
+        "it came from the store"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +103,7 @@ async fn row_of_hand_overs_goes_on_with_a_later_term() {
     let hand_over = scene.hands_over(1);
     scene.granted(2);
     assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
-    assert!(scene.state().is_passed_on());
+    assert!(scene.state().is_passed_on(scene.clock(), scene.plan()));
 }
 
 /// H3.
@@ -108,4 +123,152 @@ async fn waiter_that_has_taken_an_offer_gets_the_time_of_an_attempt() {
         let (verdict, ()) = tokio::join!(verdict, claims);
         assert_eq!(verdict, granted, "after {takes:?}");
     }
+}
+
+/// A term of this lock with sixteen tokens, and the lease that its release offers.
+fn block(scene: &Scene, number: u128) -> Arc<Term> {
+    let tokens = Tokens::new(token(16), Tokens::MOST).unwrap();
+    let sent = scene.lock.0.store.clock.now();
+    Term::new(&scene.lock.0, uuid(number), tokens, sent, true)
+}
+
+impl Scene {
+    /// The release of this lease begins.
+    fn goes_on(&self, lease: &Arc<Term>) -> Option<HandOver> {
+        lease.begin_release();
+        let offered = Some(Offered::Term(Arc::<Term>::clone(lease)));
+        self.state()
+            .hand_over_to_waiter(self.clock(), self.plan(), lease.uuid, offered)
+    }
+
+    /// What the first waiter in line has, with this lock.
+    fn follows(&self, lock: &Arc<Settings>) -> Option<Arc<Term>> {
+        let follow = |giver: &dyn GoesOn, highest| Term::follow(giver, lock, highest);
+        match self.state().succeed(self.clock(), follow)? {
+            Following::Lease(term) => Some(term),
+            Following::Over => None,
+        }
+    }
+
+    fn is_retired(&self, lease: &Term) -> bool {
+        self.state().is_retired(self.clock(), lease.uuid)
+    }
+}
+
+/// S1.
+#[tokio::test(start_paused = true)]
+async fn term_that_goes_on_is_not_over() {
+    let scene = Scene::new();
+    let mut lease = block(&scene, 1);
+    for _ in 1..Tokens::MOST.get() {
+        let hand_over = scene.goes_on(&lease).unwrap();
+        assert!(scene.state().take_offer().is_none(), "it is not claimed");
+        lease = scene.follows(&scene.lock.0).unwrap();
+        assert!(hand_over.granted(scene.clock(), scene.plan()).await);
+        assert!(!scene.is_retired(&lease) && scene.state().is_live(lease.uuid));
+    }
+    assert!(scene.goes_on(&lease).is_none(), "its block is used up");
+    assert!(scene.is_retired(&lease) && !scene.state().is_live(lease.uuid));
+}
+
+/// S1: the duty to release stays with the releasing task until a waiter has a lease, and ends there.
+#[tokio::test(start_paused = true)]
+async fn term_goes_on_or_is_given_back() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let hand_over = scene.goes_on(&lease).unwrap();
+    assert!(!scene.is_retired(&lease));
+    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
+    assert!(scene.is_retired(&lease), "nobody came");
+    assert!(scene.follows(&scene.lock.0).is_none());
+
+    let lease = block(&scene, 2);
+    drop(scene.goes_on(&lease).unwrap());
+    assert!(scene.is_retired(&lease), "the releasing task is gone");
+    assert!(scene.follows(&scene.lock.0).is_none());
+
+    let lease = block(&scene, 3);
+    let hand_over = scene.goes_on(&lease).unwrap();
+    let _next = scene.follows(&scene.lock.0).unwrap();
+    drop(hand_over);
+    assert!(!scene.is_retired(&lease), "it has gone on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiter_with_other_settings_ends_the_term() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let hand_over = scene.goes_on(&lease).unwrap();
+    let other = scene.lock.owned_by("they").unwrap();
+    assert!(scene.follows(&other.0).is_none());
+    assert!(!scene.state().is_offered());
+    assert!(scene.is_retired(&lease), "before its releasing task runs");
+    let began = tokio::time::Instant::now();
+    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
+    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+    assert!(scene.is_retired(&lease));
+}
+
+/// T6.
+#[tokio::test(start_paused = true)]
+async fn token_that_was_seen_elsewhere_ends_the_term() {
+    let scene = Scene::new();
+    for (seen, goes_on) in [(record(1, "we"), true), (record(16, "they"), false)] {
+        let lease = block(&scene, 1);
+        let shown = crate::Record {
+            token: token(16),
+            ..seen
+        };
+        let hand_over = scene.goes_on(&lease).unwrap();
+        scene.state().saw(scene.clock(), &shown);
+        let next = scene.follows(&scene.lock.0);
+        assert_eq!(next.is_some(), goes_on, "{}", shown.owner);
+        drop(hand_over);
+    }
+}
+
+/// H6: a waiter that comes meanwhile need not ask.
+#[tokio::test(start_paused = true)]
+async fn term_with_a_block_is_passed_on_while_it_is_young() {
+    let scene = Scene::new();
+    let passed_on = || scene.state().is_passed_on(scene.clock(), scene.plan());
+    let _lease = block(&scene, 1);
+    assert!(passed_on());
+    sleep(scene.plan().succession_time()).await;
+    assert!(!passed_on());
+    scene.granted(2);
+    assert!(!passed_on(), "one token");
+}
+
+/// The releasing task of one lease ends late, when the next lease of the term is on offer already.
+#[tokio::test(start_paused = true)]
+async fn releasing_task_withdraws_its_own_offer_alone() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let hand_over = scene.goes_on(&lease).unwrap();
+    let next = scene.follows(&scene.lock.0).unwrap();
+    let _next_hand_over = scene.goes_on(&next).unwrap();
+    assert!(hand_over.granted(scene.clock(), scene.plan()).await);
+    assert!(scene.state().is_offered());
+    assert!(scene.follows(&scene.lock.0).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn term_that_its_last_waiter_leaves_is_over() {
+    let mut scene = Scene::new();
+    let lease = block(&scene, 1);
+    let _hand_over = scene.goes_on(&lease).unwrap();
+    scene.leave();
+    assert!(scene.is_retired(&lease), "before its releasing task runs");
+}
+
+/// T6.
+#[tokio::test(start_paused = true)]
+async fn term_does_not_go_on_after_a_later_one_of_ours() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let _hand_over = scene.goes_on(&lease).unwrap();
+    scene.granted(2);
+    assert!(scene.follows(&scene.lock.0).is_none());
+    assert!(scene.is_retired(&lease));
 }

@@ -25,7 +25,7 @@ async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
         assert!(state.is_offered(), "{which}");
     }
     let offer = contender(&lock, Wait::Limit(limit)).take_offer();
-    assert_eq!(offer.unwrap().version.uuid, uuid(1));
+    assert_eq!(offer.unwrap().version().unwrap().uuid, uuid(1));
     assert!(!state.is_offered());
 }
 

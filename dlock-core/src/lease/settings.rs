@@ -15,6 +15,22 @@ pub(crate) struct Settings {
     pub(crate) data: Option<Arc<[u8]>>,
 }
 
+impl Settings {
+    /// Whether a lease of the other lock may go on with a term of this one (S1): the record would show the same,
+    /// and the term's deadline and renewals mean the same to both.
+    pub(crate) fn shares_terms_with(&self, other: &Self) -> bool {
+        let Self {
+            store: _,
+            state: _,
+            name: _,
+            owner,
+            plan,
+            data,
+        } = self;
+        plan.has_terms_like(&other.plan) && *owner == other.owner && *data == other.data
+    }
+}
+
 /// The name of a lock, which is none of a reservation (W8).
 pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, BuildError> {
     let name = Name::new(name)?;

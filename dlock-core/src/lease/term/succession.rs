@@ -1,0 +1,214 @@
+//! A term that goes on: when a lease of it has ended, the next waiter of the same client gets a lease of its own
+//! on it, with the next token of its block (S1, S2, S3). Sends nothing: to the store there is one holder.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicI64},
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::Notify};
+use uuid::Uuid;
+
+use super::{Belief, QueueKey, Term, believed};
+use crate::{
+    Clock, EndCause, FencingToken, Record,
+    events::Measured,
+    lease::Settings,
+    names::{Begun, GoesOn, Offered},
+    provider::Tokens,
+    testing::Event,
+    time::HolderInstant,
+};
+
+/// What the leases of one term share (T1).
+pub(super) struct Block {
+    /// The lock of the first one.
+    lock: Arc<Settings>,
+    tokens: Tokens,
+    /// `sent` of the grant.
+    began: HolderInstant,
+}
+
+impl Block {
+    pub(super) fn new(lock: &Arc<Settings>, tokens: Tokens, began: HolderInstant) -> Arc<Self> {
+        Arc::new(Self {
+            lock: Arc::clone(lock),
+            tokens,
+            began,
+        })
+    }
+}
+
+impl Term {
+    /// What the release of this lease offers to the first waiter in line. The end of a block is the end of its
+    /// term, which is claimed by no waiter of this client: others have their turn.
+    pub(crate) fn offers(self: &Arc<Self>) -> Offered {
+        if self.block.is_some() {
+            Offered::Term(Arc::<Self>::clone(self))
+        } else {
+            Offered::Claim(self.version())
+        }
+    }
+
+    /// S1: begins the next lease on a term that is on offer.
+    pub(crate) fn follow(
+        giver: &dyn GoesOn,
+        lock: &Arc<Settings>,
+        highest_elsewhere: u64,
+    ) -> Begun<Arc<Self>> {
+        let giver: &dyn Any = giver;
+        match giver.downcast_ref::<Self>() {
+            Some(giver) if !giver.is_for(lock) => Begun::Unlike,
+            Some(giver) => {
+                let next = giver.succeed(lock, highest_elsewhere);
+                next.map_or(Begun::Over, Begun::Lease)
+            }
+            None => Begun::Over,
+        }
+    }
+
+    /// S3: a lease of this lock may follow on the term.
+    fn is_for(&self, lock: &Settings) -> bool {
+        let block = self.block.as_ref();
+        block.is_some_and(|block| lock.shares_terms_with(&block.lock))
+    }
+
+    /// S1: begins the next lease on this term, in the hands of a waiter with this lock, which it is for.
+    /// `highest_elsewhere`: the highest token that the client has seen beside those of this block (T6).
+    ///
+    /// The giver's lease has ended. The term is looked at again in the same step that begins the next one: from
+    /// then on what an answer to an earlier request says of the *term* is told to the new lease ([`Term::refused`]).
+    /// An extension by such an answer is not: it counts for the request's own lease, which is over.
+    fn succeed(&self, lock: &Arc<Settings>, highest_elsewhere: u64) -> Option<Arc<Self>> {
+        if lock.store.is_closed() {
+            return None;
+        }
+        let token = self
+            .next_token()
+            .filter(|token| token.get() > highest_elsewhere)?;
+        let mut belief = self.belief();
+        if !self.goes_on(&belief) {
+            return None;
+        }
+        let Settings {
+            store,
+            state,
+            name,
+            plan,
+            ..
+        } = &**lock;
+        let sent = belief.credited;
+        let (valid_until, unsure_from) = (sent + plan.validity(), sent + plan.unsure_after());
+        let successor = Arc::new(Self {
+            store: Arc::clone(store),
+            state: Arc::clone(state),
+            name: name.clone(),
+            plan: Arc::clone(plan),
+            uuid: self.uuid,
+            token,
+            block: self.block.clone(),
+            answered: self.answered,
+            home: Handle::current(),
+            shard: self.shard,
+            renewer: OnceLock::new(),
+            queue_key: QueueKey::default(),
+            valid_until: AtomicI64::new(valid_until.to_bits()),
+            unsure_from: AtomicI64::new(unsure_from.to_bits()),
+            belief: Mutex::new(Belief::following(&belief, store.clock.now(), plan.at_least)),
+            changed: Notify::new(),
+        });
+        successor.emit(|uuid, token| Event::Granted {
+            uuid,
+            token,
+            believed: believed(sent, valid_until, unsure_from),
+        });
+        belief.successor = Some(Arc::clone(&successor));
+        Some(successor)
+    }
+
+    /// The store answered R3: the term has ended there (V5), for the lease that it has gone on with as well.
+    pub(crate) fn refused(&self, record: Option<&Record>) {
+        self.measure(|| Measured::Refused);
+        let mut refused = self.refuse(record);
+        while let Some(successor) = refused {
+            refused = successor.refuse(record);
+        }
+    }
+
+    /// Ends this lease, and says which one has followed it on its term.
+    fn refuse(&self, record: Option<&Record>) -> Option<Arc<Self>> {
+        let successor = {
+            let mut belief = self.belief();
+            belief.refused = true;
+            belief.successor.clone()
+        };
+        self.end(EndCause::Refused {
+            record: record.cloned().map(Box::new),
+        });
+        successor
+    }
+
+    /// S2: what an answer says of the term concerns the leases that have followed on it.
+    pub(super) fn tell_successors(&self, news: impl Fn(&mut Belief)) {
+        let successor = |term: &Self| term.belief().successor.clone();
+        let mut next = successor(self);
+        while let Some(term) = next {
+            news(&mut term.belief());
+            term.changed.notify_waiters();
+            next = successor(&term);
+        }
+    }
+
+    /// The last of the tokens that came with the term, which the record shows.
+    pub(super) fn last_token(&self) -> FencingToken {
+        let block = self.block.as_ref();
+        block.map_or(self.token, |block| block.tokens.last())
+    }
+
+    /// The token after this lease's, if the block has one.
+    fn next_token(&self) -> Option<FencingToken> {
+        FencingToken::new(self.token.get() + 1).filter(|token| *token <= self.last_token())
+    }
+
+    fn goes_on(&self, belief: &Belief) -> bool {
+        let young = self.block.as_ref().is_some_and(|block| {
+            self.store.clock.now() < block.began + self.plan.succession_time()
+        });
+        let given_back = matches!(belief.ended, Some(EndCause::Released));
+        young
+            && given_back
+            && !belief.refused
+            && !belief.asked
+            && belief.successor.is_none()
+            && self.next_token().is_some()
+    }
+}
+
+impl GoesOn for Term {
+    fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+
+    fn duration(&self) -> Duration {
+        self.plan.duration
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.store.clock
+    }
+
+    /// This one must have been given back in time, and no ticket been drawn on it; there must be a token left; nobody may
+    /// have asked for the lock; and the term is young, so that its deadline is far away, and others wait for it no longer
+    /// than they would poll.
+    fn may_go_on(&self) -> bool {
+        self.goes_on(&self.belief())
+    }
+
+    fn has_successor(&self) -> bool {
+        self.belief().successor.is_some()
+    }
+}
