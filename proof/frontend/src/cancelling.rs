@@ -3,8 +3,9 @@
 //! [`everywhere`] drops every public future of the frontend at every poll, in paused time: the
 //! memory store pauses before and after it applies each request, so a caller goes away while its
 //! request is on the way, applied but unanswered, answered but not picked up. It does so alone,
-//! behind another client, and behind its own; right after the poll, a turn of the scheduler later,
-//! and long after it; on a store that answers, and on ones that lose requests, replies or releases.
+//! behind another client, behind its own, and behind one of its own whose term can go on; right after
+//! the poll, a turn of the scheduler later, and long after it; on a store that answers, and on ones
+//! that lose requests, replies or releases.
 //! After each drop:
 //!
 //! - no valid lease is left, and [`Client::close`](dlock_core::Client::close) agrees;
@@ -92,6 +93,7 @@ pub async fn everywhere<P: Provider>(provider: impl Fn() -> P) -> Tally {
                 Situation::Alone,
                 Situation::BehindAnother,
                 Situation::BehindOneOfUs,
+                Situation::BehindATermOfOurs,
             ]
         } else {
             &[Situation::Alone]
@@ -198,7 +200,11 @@ pub async fn sampled(ours: impl Provider, theirs: impl Provider, drops: usize, s
 
 /// Every future in every situation.
 fn every_kind() -> Vec<(&'static Operation, Situation)> {
-    let contended = [Situation::BehindAnother, Situation::BehindOneOfUs];
+    let contended = [
+        Situation::BehindAnother,
+        Situation::BehindOneOfUs,
+        Situation::BehindATermOfOurs,
+    ];
     let mut kinds: Vec<_> = OPERATIONS
         .iter()
         .map(|operation| (operation, Situation::Alone))

@@ -10,6 +10,7 @@ mod batching;
 mod cancelling;
 mod closing;
 mod fairness;
+mod following;
 mod handing;
 mod harness;
 mod interceptor;
@@ -156,6 +157,15 @@ macro_rules! __for_each_frontend_case {
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 
+            required following term_goes_on_with_the_next_waiter_without_a_call ["S1", "I3", "W1"];
+            required following term_that_has_had_its_time_goes_back_to_the_store ["S3"];
+            required following waiter_that_leaves_takes_no_term_along ["S1", "G1"];
+            required following lease_that_nobody_picks_up_goes_back_with_its_term ["S4", "W6"];
+            required following next_lease_goes_on_where_its_term_is ["S2", "R1", "V7"];
+            required following next_lease_hears_what_an_earlier_ones_renewal_is_told ["S2", "V5", "B3"];
+            required following term_that_was_refused_while_on_offer_does_not_go_on ["S1"];
+            required following term_goes_on_with_no_lease_that_does_not_fit ["S3", "T6"];
+            required following late_releasing_task_leaves_the_next_offer_alone ["S1"];
             required handing released_lock_goes_to_the_next_waiter_in_one_write ["H1", "V7", "A6"];
             required handing lock_is_handed_on_past_a_renewal_under_way ["H2", "G4"];
             required handing giver_has_stopped_before_the_next_is_asked_for ["H1", "V7"];

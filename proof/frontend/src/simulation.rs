@@ -25,6 +25,7 @@ mod monitor;
 mod plan;
 mod report;
 mod resource;
+mod spans;
 mod wire;
 mod worker;
 mod world;

@@ -76,7 +76,8 @@ impl Task {
     }
 
     async fn guarded(&mut self, lock: &DLock, guard: Guard) {
-        let (token, uuid) = (guard.token().get(), guard.uuid());
+        let token = guard.token().get();
+        let named = (guard.uuid(), guard.token());
         // Somebody waits for the loss meanwhile, and is told of it (I8).
         let watch = guard.watch();
         tokio::spawn(async move { drop(watch.ended().await) });
@@ -84,7 +85,7 @@ impl Task {
             // The last look. What follows is what a worker does that believes for a while in what
             // it has just seen; a pause in the middle of it is what only a token protects against.
             let valid = || guard.is_valid();
-            if !self.process.look(lock.name(), uuid, valid) {
+            if !self.process.look(lock.name(), named, valid) {
                 return;
             }
             if !matches!(self.change(lock, token, true).await, Ok(Change::Done)) {
@@ -121,10 +122,11 @@ impl Task {
         let Ok(mut lease) = lock.acquire_timeout(self.patience()).await else {
             return;
         };
-        let (token, uuid) = (lease.token().get(), lease.uuid());
+        let token = lease.token().get();
+        let named = (lease.uuid(), lease.token());
         for _ in 0..3 {
             let valid = || lease.is_valid();
-            if !self.process.look(lock.name(), uuid, valid) {
+            if !self.process.look(lock.name(), named, valid) {
                 return;
             }
             if !matches!(self.change(lock, token, true).await, Ok(Change::Done)) {
@@ -152,8 +154,9 @@ impl Task {
     }
 
     async fn short(&mut self, lock: &DLock, lease: Lease) {
-        let (token, uuid) = (lease.token().get(), lease.uuid());
-        if self.process.look(lock.name(), uuid, || lease.is_valid()) {
+        let token = lease.token().get();
+        let named = (lease.uuid(), lease.token());
+        if self.process.look(lock.name(), named, || lease.is_valid()) {
             drop(self.change(lock, token, true).await);
         }
         drop(lease.release().await);

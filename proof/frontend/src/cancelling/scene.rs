@@ -1,6 +1,13 @@
 //! One operation, in one situation, dropped at one point; and what must hold then (I14).
 
-use std::{fmt, sync::Arc, thread, time::Duration};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    sync::Arc,
+    task::Poll,
+    thread,
+    time::Duration,
+};
 
 use dlock_core::{DLock, Lease, Name, Provider};
 use tokio::{
@@ -13,6 +20,7 @@ use uuid::Uuid;
 
 use super::{
     cut::{Cut, Point, TURNS},
+    gate::turn,
     operations::{Kind, Operation},
     stage::{Stage, Weather, client, lock, ok},
 };
@@ -35,8 +43,10 @@ pub(super) enum Situation {
     /// Another client, which gives it back after a while. A second caller of the operation's client
     /// waits behind it.
     BehindAnother,
-    /// The same, and the holder is of the same client.
+    /// The same, and the holder is of the same client: its term is claimed.
     BehindOneOfUs,
+    /// The same, and the holder's term can go on with the next lease (S1).
+    BehindATermOfOurs,
 }
 
 /// Where scenes are played.
@@ -85,10 +95,17 @@ impl Scene {
 
         let crowd = match self.situation {
             Situation::Alone => None,
-            Situation::BehindAnother => Some(Crowd::gather(&mut stage, &rival).await),
+            Situation::BehindAnother => {
+                let held = ok(rival.acquire().await);
+                Some(Crowd::gather(&mut stage, held))
+            }
             Situation::BehindOneOfUs => {
-                let ours = stage.lock.clone();
-                Some(Crowd::gather(&mut stage, &ours).await)
+                let held = stage.lease().await;
+                Some(Crowd::gather(&mut stage, held))
+            }
+            Situation::BehindATermOfOurs => {
+                let held = with_tokens_to_spare(&stage.lock, &rival).await;
+                Some(Crowd::gather(&mut stage, held))
             }
         };
         (self.operation.run)(&mut stage).await;
@@ -97,7 +114,8 @@ impl Scene {
             polls: stage.cut.polls,
         };
         if let Some(crowd) = crowd {
-            crowd.serve(&mut stage).await;
+            let expected = self.grants(stage.cut.ended);
+            crowd.serve(&mut stage, expected).await;
         }
 
         // G2: free for others; usually at once.
@@ -152,6 +170,15 @@ impl Scene {
         played
     }
 
+    /// How many grants of the store it takes to serve the next in line in fair weather, after a drop or the end of
+    /// the operation.
+    fn grants(self, ended: bool) -> usize {
+        // Long after a drop, the term has had its time (S3).
+        let goes_on = self.situation == Situation::BehindATermOfOurs
+            && (ended || !matches!(self.point, Point::LongAfter(_)));
+        usize::from(!goes_on)
+    }
+
     /// After how many polls a future that does not end is let go.
     fn most(self, ground: &Ground) -> usize {
         let watches = self.operation.kind == Kind::Watches;
@@ -173,11 +200,10 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// The holder holds; both wait for their cues.
-    async fn gather(stage: &mut Stage, holders: &DLock) -> Self {
+    /// The lock is held; both wait for their cues.
+    fn gather(stage: &mut Stage, lease: Lease) -> Self {
         let (goes, gone) = oneshot::channel();
         let (comes, come) = oneshot::channel();
-        let lease = ok(holders.acquire().await);
         let holder = tokio::spawn(async move {
             ok(gone.await);
             // In bad weather it may be without an answer.
@@ -200,7 +226,9 @@ impl Crowd {
     }
 
     /// The next in line is served, and a dropped waiter leaves no hole (W1).
-    async fn serve(self, stage: &mut Stage) {
+    ///
+    /// `expected`: how many grants of the store that takes, if the holder releases after the drop.
+    async fn serve(self, stage: &mut Stage, expected: usize) {
         let held_still = stage.cut.cues.iter().any(|(due, _)| *due > FOLLOWER_COMES);
         stage.cut.polls = stage.cut.polls.max(FOLLOWER_COMES);
         stage.cut.give_cues();
@@ -223,11 +251,36 @@ impl Crowd {
         let lease = ok(lease);
         if stage.paused && held_still && stage.fair() {
             let grants = stage.counts.granted() - granted;
-            assert_eq!(grants, 1, "a waiter that has gone away was served first");
+            assert_eq!(
+                grants, expected,
+                "a waiter that has gone away was served first"
+            );
         }
         ok(lease.release().await);
         ok(self.holder.await);
     }
+}
+
+/// A lease of a term that can go on: another caller of its client waited behind it when it asked.
+async fn with_tokens_to_spare(lock: &DLock, rival: &DLock) -> Lease {
+    let held = ok(rival.acquire().await);
+    let mut waiters = [lock.acquire(), lock.acquire()].map(Box::pin);
+    // Until the first one, which asked when it stood alone, has been refused.
+    for _ in 0..TURNS {
+        poll_fn(|context| {
+            for waiter in &mut waiters {
+                assert!(waiter.as_mut().poll(context).is_pending(), "not held");
+            }
+            Poll::Ready(())
+        })
+        .await;
+        turn().await;
+    }
+    ok(held.release().await);
+    let [first, second] = waiters;
+    let lease = ok(first.await);
+    drop(second);
+    lease
 }
 
 /// Says in which scene something was wrong.

@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     future::Future,
+    num::NonZeroU8,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -39,6 +40,7 @@ pub(super) struct Interceptor {
 struct Plan {
     after: Mutex<Hooks>,
     asked: AtomicBool,
+    one_token: AtomicBool,
     nothing_remains: AtomicBool,
     shards: AtomicBool,
     lost_shard: Mutex<Option<u64>>,
@@ -64,6 +66,11 @@ impl Interceptor {
     /// Every renewal from now on is answered "somebody asked".
     pub(super) fn ask(&self) {
         self.plan.asked.store(true, Ordering::SeqCst);
+    }
+
+    /// Every grant from now on brings one token, as on a store that mints no blocks: no term goes on.
+    pub(super) fn mints_one_token(&self) {
+        self.plan.one_token.store(true, Ordering::SeqCst);
     }
 
     /// Every refusal from now on says that nothing remains of the holder's lease.
@@ -144,15 +151,15 @@ impl Provider for Interceptor {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        Ok(
-            match self
-                .call(Op::Acquire, || self.inner.acquire(request))
-                .await?
-            {
-                AcquireOutcome::Held(record) => AcquireOutcome::Held(self.shown(record)),
-                other => other,
-            },
-        )
+        let mut request = request.clone();
+        if self.plan.one_token.load(Ordering::SeqCst) {
+            request.tokens = NonZeroU8::MIN;
+        }
+        let answer = self.call(Op::Acquire, || self.inner.acquire(&request));
+        Ok(match answer.await? {
+            AcquireOutcome::Held(record) => AcquireOutcome::Held(self.shown(record)),
+            other => other,
+        })
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {

@@ -160,7 +160,7 @@ impl<'a> Findings<'a> {
         }
         let of_name = self.facts.names.get(name);
         line.uuid()
-            .and_then(|uuid| of_name?.terms.get(&uuid))
+            .and_then(|uuid| of_name?.first(uuid))
             .map_or("", |term| term.process)
     }
 }

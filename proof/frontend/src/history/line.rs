@@ -73,6 +73,10 @@ pub enum What {
         /// The term, with `ok`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uuid: Option<Uuid>,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
     },
     /// A try began.
     Try {
@@ -89,11 +93,12 @@ pub enum What {
         #[serde(default, skip_serializing_if = "is_zero")]
         floor: u64,
     },
-    /// The frontend believes in a grant.
+    /// The frontend believes in a grant; or, after the release of a term's last lease has begun, in one more lease
+    /// on that term.
     Grant {
         /// The term.
         uuid: Uuid,
-        /// Its token.
+        /// The lease's token.
         token: u64,
         /// What the deadline counts from.
         sent: Micros,
@@ -106,11 +111,19 @@ pub enum What {
     Keep {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
     },
     /// The frontend believes in a renewal.
     Credit {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
         /// The number of the attempt that was answered.
         n: u64,
         /// What the deadline counts from.
@@ -124,6 +137,10 @@ pub enum What {
     End {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
         /// How.
         cause: Cause,
     },
@@ -131,16 +148,28 @@ pub enum What {
     Told {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
     },
     /// The release of a term, or of what a try may have left, began.
     ReleaseBegan {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
     },
     /// It ended: `ok`, `lost` (the store holds it for another), `unknown` or `fatal`.
     ReleaseEnded {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
         /// How.
         outcome: Outcome,
     },
@@ -148,6 +177,10 @@ pub enum What {
     Look {
         /// The term.
         uuid: Uuid,
+        /// The lease's token. A term may have several leases, one after the other; without a token its first is
+        /// meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
         /// The answer.
         valid: bool,
     },
@@ -165,9 +198,12 @@ pub enum What {
         /// `ok`, `held`, `spent`, `error`, `fatal` or `unknown`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<Outcome>,
-        /// The token, with `ok`.
+        /// The token that the record shows, with `ok`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
+        /// How many tokens there are up to that one, if more than one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block: Option<u8>,
     },
     /// As [`What::Acquire`].
     Renew {
@@ -259,11 +295,11 @@ impl Line {
         match &self.what {
             What::Try { uuid, .. }
             | What::Grant { uuid, .. }
-            | What::Keep { uuid }
+            | What::Keep { uuid, .. }
             | What::Credit { uuid, .. }
             | What::End { uuid, .. }
-            | What::Told { uuid }
-            | What::ReleaseBegan { uuid }
+            | What::Told { uuid, .. }
+            | What::ReleaseBegan { uuid, .. }
             | What::ReleaseEnded { uuid, .. }
             | What::Look { uuid, .. }
             | What::Acquire { uuid, .. }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use dlock_core::{
-    Client, Clock, EndCause, ErrorKind, Name, Provider, ProviderError, ReleaseEnd,
+    Client, Clock, EndCause, ErrorKind, FencingToken, Name, Provider, ProviderError, ReleaseEnd,
     testing::{AcquireEnd, Event, Recorder, seeded_client},
 };
 use uuid::Uuid;
@@ -70,10 +70,16 @@ impl Process {
     }
 
     /// Asks whether a lease is valid, and records the answer with the instant *before* the question.
-    pub fn look(&self, name: &Name, uuid: Uuid, is_valid: impl FnOnce() -> bool) -> bool {
+    pub fn look(
+        &self,
+        name: &Name,
+        (uuid, token): (Uuid, FencingToken),
+        is_valid: impl FnOnce() -> bool,
+    ) -> bool {
+        let token = Some(token.get());
         let t = self.now();
         let valid = is_valid();
-        self.write(t, name, What::Look { uuid, valid });
+        self.write(t, name, What::Look { uuid, token, valid });
         valid
     }
 
@@ -117,11 +123,12 @@ impl Recorder for Process {
                 limit: limit.map(micros),
             },
             Event::AcquireEnded { call, end } => {
-                let (outcome, uuid) = ask_end(end);
+                let (outcome, lease) = ask_end(end);
                 What::AskEnd {
                     handle: call,
                     outcome,
-                    uuid,
+                    uuid: lease.map(|(uuid, _)| uuid),
+                    token: lease.map(|(_, token)| token),
                 }
             }
             Event::Tried {
@@ -148,22 +155,39 @@ impl Recorder for Process {
                 valid_until: global(believed.valid_until),
                 unsure_from: global(believed.unsure_from),
             },
-            Event::KeptAlive { uuid } => What::Keep { uuid },
-            Event::Renewed { uuid, n, believed } => What::Credit {
+            Event::KeptAlive { uuid, token } => What::Keep {
                 uuid,
+                token: Some(token.get()),
+            },
+            Event::Renewed {
+                uuid,
+                token,
+                n,
+                believed,
+            } => What::Credit {
+                uuid,
+                token: Some(token.get()),
                 n,
                 sent: global(believed.sent),
                 valid_until: global(believed.valid_until),
                 unsure_from: global(believed.unsure_from),
             },
-            Event::Ended { uuid, cause } => What::End {
+            Event::Ended { uuid, token, cause } => What::End {
                 uuid,
+                token: Some(token.get()),
                 cause: (&cause).into(),
             },
-            Event::EndDelivered { uuid } => What::Told { uuid },
-            Event::ReleaseBegan { uuid } => What::ReleaseBegan { uuid },
-            Event::ReleaseEnded { uuid, ended } => What::ReleaseEnded {
+            Event::EndDelivered { uuid, token } => What::Told {
                 uuid,
+                token: Some(token.get()),
+            },
+            Event::ReleaseBegan { uuid, token } => What::ReleaseBegan {
+                uuid,
+                token: token.map(FencingToken::get),
+            },
+            Event::ReleaseEnded { uuid, token, ended } => What::ReleaseEnded {
+                uuid,
+                token: token.map(FencingToken::get),
                 outcome: release_end(&ended),
             },
             // An event this version of the format has no line for.
@@ -174,9 +198,9 @@ impl Recorder for Process {
     }
 }
 
-const fn ask_end(end: AcquireEnd) -> (Outcome, Option<Uuid>) {
+const fn ask_end(end: AcquireEnd) -> (Outcome, Option<(Uuid, u64)>) {
     let outcome = match end {
-        AcquireEnd::Granted(uuid) => return (Outcome::Ok, Some(uuid)),
+        AcquireEnd::Granted { uuid, token } => return (Outcome::Ok, Some((uuid, token.get()))),
         AcquireEnd::Held => Outcome::Held,
         AcquireEnd::TimedOut => Outcome::Timeout,
         AcquireEnd::Closed => Outcome::Closed,

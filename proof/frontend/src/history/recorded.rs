@@ -5,7 +5,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
-        Wakeups,
+        Tokens, Wakeups,
     },
 };
 
@@ -26,12 +26,12 @@ pub struct Recorded<P> {
 
 /// A call that was sent. Its line with the outcome is written when this is dropped: `unknown` until
 /// somebody knows better.
-struct Sent<'a, W: Fn(Option<Outcome>, Option<u64>) -> What> {
+struct Sent<'a, W: Fn(Option<Outcome>, Option<Tokens>) -> What> {
     process: &'a Process,
     name: &'a Name,
     line: W,
     outcome: Outcome,
-    token: Option<u64>,
+    tokens: Option<Tokens>,
 }
 
 impl<P> Recorded<P> {
@@ -44,7 +44,7 @@ impl<P> Recorded<P> {
         &self.inner
     }
 
-    fn sent<'a, W: Fn(Option<Outcome>, Option<u64>) -> What>(
+    fn sent<'a, W: Fn(Option<Outcome>, Option<Tokens>) -> What>(
         &'a self,
         name: &'a Name,
         line: W,
@@ -55,27 +55,27 @@ impl<P> Recorded<P> {
             name,
             line,
             outcome: Outcome::Unknown,
-            token: None,
+            tokens: None,
         }
     }
 }
 
-impl<W: Fn(Option<Outcome>, Option<u64>) -> What> Sent<'_, W> {
+impl<W: Fn(Option<Outcome>, Option<Tokens>) -> What> Sent<'_, W> {
     fn answered<T>(
         mut self,
         answer: &Result<T, ProviderError>,
-        outcome: impl FnOnce(&T) -> (Outcome, Option<u64>),
+        outcome: impl FnOnce(&T) -> (Outcome, Option<Tokens>),
     ) {
-        (self.outcome, self.token) = match answer {
+        (self.outcome, self.tokens) = match answer {
             Ok(answer) => outcome(answer),
             Err(error) => (error_outcome(error.kind()), None),
         };
     }
 }
 
-impl<W: Fn(Option<Outcome>, Option<u64>) -> What> Drop for Sent<'_, W> {
+impl<W: Fn(Option<Outcome>, Option<Tokens>) -> What> Drop for Sent<'_, W> {
     fn drop(&mut self) {
-        let line = (self.line)(Some(self.outcome), self.token);
+        let line = (self.line)(Some(self.outcome), self.tokens);
         self.process.note(self.name, line);
     }
 }
@@ -88,16 +88,19 @@ impl<P: Provider> Provider for Recorded<P> {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let attempt = self.process.attempt();
-        let sent = self.sent(&request.name, |outcome, token| What::Acquire {
+        let sent = self.sent(&request.name, |outcome, tokens| What::Acquire {
             attempt,
             uuid: request.new,
             prev: request.prev.map(Into::into),
             outcome,
-            token,
+            token: tokens.map(|tokens| tokens.last().get()),
+            block: tokens
+                .map(|tokens| tokens.count().get())
+                .filter(|count| *count > 1),
         });
         let answer = self.inner.acquire(request).await;
         sent.answered(&answer, |answer| match answer {
-            AcquireOutcome::Acquired(tokens) => (Outcome::Ok, Some(tokens.last().get())),
+            AcquireOutcome::Acquired(tokens) => (Outcome::Ok, Some(*tokens)),
             AcquireOutcome::Held(_) => (Outcome::Held, None),
             AcquireOutcome::Spent => (Outcome::Spent, None),
         });
@@ -169,7 +172,7 @@ impl<P: Provider> Provider for Recorded<P> {
     }
 }
 
-const fn renew_outcome(answer: &RenewOutcome) -> (Outcome, Option<u64>) {
+const fn renew_outcome(answer: &RenewOutcome) -> (Outcome, Option<Tokens>) {
     match answer {
         RenewOutcome::Renewed { .. } => (Outcome::Ok, None),
         RenewOutcome::Lost(_) => (Outcome::Lost, None),

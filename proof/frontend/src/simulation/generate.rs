@@ -2,6 +2,7 @@
 //! have much of one kind and others none: rare states are reached by what is *absent* as well.
 
 mod crews;
+mod crowds;
 mod faults;
 mod mixes;
 mod periods;
@@ -35,6 +36,11 @@ const MIXES: u64 = 0x6d69_7865;
 const WITH_PERIODS: u64 = 1;
 const PERIODS: u64 = 0x7065_7269;
 
+/// A seed with this remainder, divided by `CROWDED_EVERY`, has a crowd.
+const CROWDED: u64 = 2;
+const CROWDED_EVERY: u64 = 4;
+const CROWDS: u64 = 0x6372_6f77;
+
 impl Plan {
     /// The plan of a seed.
     #[must_use]
@@ -67,6 +73,10 @@ impl Plan {
         if seed % MIXED == WITH_PERIODS {
             draw.rng = Rng::with_seed(seed ^ PERIODS);
             draw.periods(&mut clients, &mut faults);
+        }
+        if seed % CROWDED_EVERY == CROWDED {
+            draw.rng = Rng::with_seed(seed ^ CROWDS);
+            draw.crowds(&mut clients);
         }
         Self {
             seed,
@@ -149,6 +159,7 @@ impl Draw {
         let steps = self.rng.usize(3..=7);
         HandlePlan {
             name: format!("n{}", self.rng.usize(0..self.names)),
+            label: None,
             steps: (0..steps).map(|_| self.step(lease)).collect(),
             settings,
         }

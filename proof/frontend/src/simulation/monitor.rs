@@ -5,7 +5,7 @@
 //!
 //! `asking` follows the callers that ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile. `terms` follows leases, `renewals` and
-//! `releases` their calls, `succession` hand-overs, `closing` closed names, `shares` which clients keep
+//! `releases` their calls, `succession` hand-overs, `following` terms that go on, `closing` closed names, `shares` which clients keep
 //! others waiting, `reservations` what those waiters do about it, `outages` what is late because the store
 //! answers nobody, `handles` what the owners of leases see. `sweep` finds what should have happened and did
 //! not.
@@ -13,6 +13,7 @@
 mod answers;
 mod asking;
 mod closing;
+mod following;
 mod handles;
 mod looks;
 mod model;
@@ -39,7 +40,7 @@ use dlock_core::{ProviderError, Record, testing::Machine};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
+pub(super) use self::model::{Anchors, CallId, CallerId, Finished, LeaseId, Probe};
 use self::{
     closing::Closed,
     model::{Call, Caller, Claim, ClientState, Known, Stamp, Term},
@@ -87,7 +88,9 @@ pub(super) struct State {
     calls: Vec<Call>,
     /// The calls that have no answer yet.
     open: Vec<CallId>,
-    terms: BTreeMap<Uuid, Term>,
+    terms: BTreeMap<LeaseId, Term>,
+    /// The newest lease of each term.
+    newest: BTreeMap<Uuid, LeaseId>,
     /// What each write left, by name: for stale reads.
     records: BTreeMap<String, Vec<Option<Record>>>,
     last_tokens: BTreeMap<String, u64>,
@@ -125,6 +128,7 @@ impl Monitor {
             calls: Vec::new(),
             open: Vec::new(),
             terms: BTreeMap::new(),
+            newest: BTreeMap::new(),
             records: BTreeMap::new(),
             last_tokens: BTreeMap::new(),
             shares: BTreeMap::new(),
@@ -384,6 +388,15 @@ impl State {
         self.violations.push(violation);
     }
 
+    /// The newest lease of a term.
+    fn newest(&self, uuid: Uuid) -> Option<&Term> {
+        self.terms.get(self.newest.get(&uuid)?)
+    }
+
+    fn newest_mut(&mut self, uuid: Uuid) -> Option<&mut Term> {
+        self.terms.get_mut(self.newest.get(&uuid)?)
+    }
+
     fn known(&mut self, client: usize, name: &str) -> &mut Known {
         let names = &mut self.clients[client].names;
         if !names.contains_key(name) {
@@ -411,11 +424,11 @@ impl State {
     fn check_life(&mut self, call: &Call) {
         let limit = match &call.request {
             Request::Acquire(request) => request.duration / 6,
-            Request::Renew(request) => match self.terms.get(&request.uuid) {
+            Request::Renew(request) => match self.newest(request.uuid) {
                 Some(term) => term.settings.duration / 6,
                 None => return,
             },
-            Request::Release(request) => match self.terms.get(&request.uuid) {
+            Request::Release(request) => match self.newest(request.uuid) {
                 Some(term) => term.settings.duration / 6,
                 None => return,
             },

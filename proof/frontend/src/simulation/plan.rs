@@ -48,6 +48,8 @@ pub struct ClientPlan {
 pub struct HandlePlan {
     /// What is locked.
     pub name: String,
+    /// The label of its lock, where it shares that with other handles; else each of its calls has one of its own.
+    pub label: Option<String>,
     /// The settings of its lock.
     pub settings: Settings,
     /// What its owner does.

@@ -34,6 +34,8 @@ pub struct Figures {
     /// Leases that went to a waiter of the same client in one write, that left with a ticket, whose
     /// ticket was redeemed, and whose ticket showed an older number than the record (H1, H7, H8).
     pub handed_over: u64,
+    /// Leases of a waiter of the same client on a term that went on (S1).
+    pub went_on: u64,
     pub tickets: u64,
     pub redeemed: u64,
     pub other_numbers: u64,
@@ -100,6 +102,7 @@ impl Figures {
             spent,
             own_orphans,
             handed_over,
+            went_on,
             tickets,
             redeemed,
             other_numbers,
@@ -131,6 +134,7 @@ impl Figures {
         self.spent += spent;
         self.own_orphans += own_orphans;
         self.handed_over += handed_over;
+        self.went_on += went_on;
         self.tickets += tickets;
         self.redeemed += redeemed;
         self.other_numbers += other_numbers;
@@ -173,7 +177,8 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
+            "{} terms went on with a waiter of the same client, {} were handed to one, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
+            self.went_on,
             self.handed_over,
             self.tickets,
             self.redeemed,

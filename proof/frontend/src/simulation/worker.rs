@@ -21,6 +21,7 @@ use super::{
     monitor::{Finished, Monitor},
     plan::{HandlePlan, Step, Way},
     resource::Resources,
+    spans,
     wire::Station,
 };
 use crate::history::Log;
@@ -76,7 +77,14 @@ impl Worker {
         let id = self
             .monitor
             .begins(self.index, name, settings, once, limit, term);
-        let Some(lock) = self.lock(&id.to_string()) else {
+        let label = match &self.plan.label {
+            Some(label) if !once && term.is_none() => {
+                self.monitor.labelled(id, label);
+                label.clone()
+            }
+            _ => id.to_string(),
+        };
+        let Some(lock) = self.lock(&label) else {
             return;
         };
         self.try_another_lock(&lock, ticket.as_ref());
@@ -93,7 +101,7 @@ impl Worker {
                         None => lock.try_acquire().await,
                     }
                 };
-                let answer = attend(machine, cancel, away, looks_away, asking).await;
+                let answer = attend(machine, cancel, away, looks_away, spans::of(id, asking)).await;
                 answer.map(|answer| match answer {
                     Ok(TryAcquire::Acquired(lease)) => Ok(Held::Lease(lease)),
                     Ok(TryAcquire::Held(_)) => Err(Finished::Held),
@@ -107,16 +115,22 @@ impl Worker {
                         None => lock.acquire_timeout(*limit).await,
                     }
                 };
-                let answer = attend(machine, cancel, away, looks_away, asking).await;
+                let answer = attend(machine, cancel, away, looks_away, spans::of(id, asking)).await;
                 answer.map(leased)
             }
-            Way::Hold => attend(machine, cancel, away, looks_away, lock.hold())
-                .await
-                .map(|answer| {
-                    answer
-                        .map(Held::Guard)
-                        .map_err(|error| Finished::of(&error))
-                }),
+            Way::Hold => attend(
+                machine,
+                cancel,
+                away,
+                looks_away,
+                spans::of(id, lock.hold()),
+            )
+            .await
+            .map(|answer| {
+                answer
+                    .map(Held::Guard)
+                    .map_err(|error| Finished::of(&error))
+            }),
             Way::With(end) => return self.with(id, &lock, step, *end).await,
             Way::Wait | Way::Read => {
                 let asking = async {
@@ -125,7 +139,7 @@ impl Worker {
                         None => lock.acquire().await,
                     }
                 };
-                let answer = attend(machine, cancel, away, looks_away, asking).await;
+                let answer = attend(machine, cancel, away, looks_away, spans::of(id, asking)).await;
                 answer.map(leased)
             }
         };

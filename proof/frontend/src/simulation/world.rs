@@ -3,11 +3,11 @@
 
 mod strikes;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Client, Clock, DLock,
-    testing::{Machine, seeded_client},
+    Client, Clock, DLock, Name,
+    testing::{Event, Machine, Recorder, seeded_client},
 };
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -19,6 +19,7 @@ use super::{
     plan::{Fault, Plan},
     report::Figures,
     resource::Resources,
+    spans::Callers,
     wire::{Station, Wire},
     worker::Worker,
 };
@@ -77,6 +78,22 @@ impl Plan {
     }
 }
 
+/// The history of a client, and the monitor, which hears of leases that no call to the store shows.
+struct Recorders {
+    history: Arc<dyn Recorder>,
+    monitor: Monitor,
+    client: usize,
+}
+
+impl Recorder for Recorders {
+    fn record(&self, name: &Name, now: Duration, event: Event) {
+        if let Event::Granted { uuid, token, .. } = event {
+            self.monitor.believes(self.client, uuid, token);
+        }
+        self.history.record(name, now, event);
+    }
+}
+
 struct World<'a> {
     plan: &'a Plan,
     start: Instant,
@@ -89,6 +106,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     async fn play(plan: &'a Plan, explain: bool) -> Run {
+        let _spans = tracing::subscriber::set_default(Callers::default());
         let monitor = Monitor::new(plan.broken(), plan.cheap_reads, explain);
         let log = Log::memory();
         let _allowances = chronicle::open(&log, plan);
@@ -161,8 +179,13 @@ impl<'a> World<'a> {
         let station = Station::new(process.wrap(wire));
         let seed = self.plan.seed.wrapping_mul(64).wrapping_add(index as u64);
         let client = seeded_client(station.clone(), clock, seed);
+        let recorder = Recorders {
+            history: process.recorder(),
+            monitor: self.monitor.clone(),
+            client: index,
+        };
         self.clients
-            .push((client.recorded(process.recorder()), station));
+            .push((client.recorded(Arc::new(recorder)), station));
         self.machines.push(machine);
     }
 

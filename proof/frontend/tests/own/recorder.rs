@@ -65,7 +65,7 @@ async fn whole_life_of_a_lease_is_told_in_order() {
                 Event::AcquireBegan { call: 0, waits: true, limit: None },
                 Event::Tried { uuid: tried, sent: Duration::ZERO, duration: LEASE, prev: None, .. },
                 Event::Granted { uuid: granted, believed: first, .. },
-                Event::AcquireEnded { call: 0, end: AcquireEnd::Granted(delivered) },
+                Event::AcquireEnded { call: 0, end: AcquireEnd::Granted { uuid: delivered, .. } },
                 Event::Renewed { n: 1, believed: renewed, .. },
                 Event::Ended { cause: EndCause::Released, .. },
                 Event::ReleaseBegan { .. },
@@ -135,7 +135,10 @@ async fn caller_who_goes_away_is_told() {
             _ => None,
         })
         .collect();
-    let granted = AcquireEnd::Granted(lease.uuid());
+    let granted = AcquireEnd::Granted {
+        uuid: lease.uuid(),
+        token: lease.token(),
+    };
     assert_eq!(
         ends,
         [
@@ -154,7 +157,8 @@ async fn guard_that_renews_itself_says_so() {
     tokio::time::sleep(LEASE.mul_f64(1.1)).await;
     assert!(guard.is_valid());
     let events = told.take();
-    let kept = |event: &Event| matches!(event, Event::KeptAlive { uuid } if *uuid == guard.uuid());
+    let kept =
+        |event: &Event| matches!(event, Event::KeptAlive { uuid, .. } if *uuid == guard.uuid());
     assert_eq!(events.iter().filter(|(_, event)| kept(event)).count(), 1);
     let numbers: Vec<_> = events
         .iter()

@@ -86,6 +86,10 @@ const RULES: &[&str] = &[
     "H9",
     "H10",
     "H11",
+    "S1",
+    "S2",
+    "S3",
+    "S4",
     "B1",
     "B2",
     "B3",
@@ -343,7 +347,7 @@ fn numbers(text: &str) -> BTreeSet<&str> {
             let mut letters = word.chars();
             letters
                 .next()
-                .is_some_and(|first| "ACRLEOVTGWFBHI".contains(first))
+                .is_some_and(|first| "ACRLEOVTGWFBHIS".contains(first))
                 && !letters.as_str().is_empty()
                 && letters.all(|digit| digit.is_ascii_digit())
         })

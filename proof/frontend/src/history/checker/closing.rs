@@ -41,7 +41,7 @@ fn entered_early(
                     );
                     findings.broken_at(Invariant::B4, name, at.t, &[from, *at], says);
                 }
-                holder = of_name.terms.get(&commit.uuid);
+                holder = of_name.last(commit.uuid);
             }
             CommitKind::Close => {
                 if let Some(says) = holder.and_then(without_work) {

@@ -72,7 +72,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
                 let given = before.and_then(given_away_at);
                 let given = given.is_some_and(|given| given <= at.t);
                 counts.takeovers += u64::from(held && !given);
-                before = of_name.terms.get(&commit.uuid);
+                before = of_name.last(commit.uuid);
             }
             held = match commit.kind {
                 CommitKind::Take | CommitKind::Renew | CommitKind::Revoke => true,

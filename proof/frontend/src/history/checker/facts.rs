@@ -34,9 +34,11 @@ pub(crate) struct Facts<'a> {
 
 #[derive(Default)]
 pub(crate) struct NameFacts<'a> {
-    pub(crate) terms: HashMap<Uuid, TermFacts<'a>>,
+    leases: HashMap<Key, TermFacts<'a>>,
     /// In the order in which they began.
-    pub(crate) order: Vec<Uuid>,
+    order: Vec<Key>,
+    /// The leases that have followed the first on each term.
+    followers: HashMap<Uuid, Vec<u64>>,
     pub(crate) commits: Vec<(At, &'a Commit)>,
     pub(crate) asks: Vec<AskFacts<'a>>,
 }
@@ -49,7 +51,12 @@ pub(crate) struct AskFacts<'a> {
     pub(crate) ended: Option<At>,
 }
 
-/// Everything about one uuid under one name.
+/// A lease of a term, or a try that has none: the identity of the term, and the token of a lease that is not the
+/// first.
+type Key = (Uuid, Option<u64>);
+
+/// Everything about one lease of one term under one name. The calls to the store name the term alone; each is put
+/// down to the lease that was the term's newest when it was sent.
 #[derive(Default)]
 pub(crate) struct TermFacts<'a> {
     pub(crate) process: &'a str,
@@ -62,6 +69,10 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) renews: Vec<Call>,
     pub(crate) releases: Vec<Call>,
     pub(crate) grants: Vec<(At, u64)>,
+    /// The token that the record showed by the reply to the acquire: the last of those of the term's leases.
+    shown: Option<u64>,
+    /// The number of the renewal whose success it began with: 0 for the first lease of a term.
+    rests_on: u64,
     /// The grant and the renewals, as they were believed.
     pub(crate) beliefs: Vec<Belief>,
     pub(crate) delivered: Option<At>,
@@ -70,7 +81,8 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) told: Vec<At>,
     pub(crate) release_began: Option<At>,
     pub(crate) release_ended: Vec<(At, Outcome)>,
-    /// When the store was first known to have given the name to a try that claimed this term (A6).
+    /// When the store was first known to have given the name to a try that claimed this term (A6), or a lease
+    /// followed this one on its term.
     pub(crate) succeeded: Option<At>,
     /// Tries of its own process that claimed it.
     pub(crate) claims: Vec<Uuid>,
@@ -82,6 +94,7 @@ pub(crate) struct TermFacts<'a> {
 pub(crate) struct Call {
     pub(crate) sent: At,
     pub(crate) answered: Option<(At, Outcome)>,
+    /// The token of the term's first lease, by the reply.
     pub(crate) token: Option<u64>,
     /// The highest token of this name that anybody had been told when the call was sent.
     pub(crate) known: Option<(At, u64)>,
@@ -91,7 +104,7 @@ pub(crate) struct Call {
 #[derive(Clone, Copy)]
 pub(crate) struct Belief {
     pub(crate) at: At,
-    /// 0: the grant.
+    /// The number of the renewal that it rests on; 0: the grant.
     pub(crate) n: u64,
     pub(crate) sent: Micros,
     pub(crate) valid_until: Micros,
@@ -172,19 +185,20 @@ impl<'a> Facts<'a> {
                 handle,
                 outcome,
                 uuid,
+                token,
             } => {
                 match sorting.asks.remove(&(process, name, *handle)) {
                     Some(ask) => facts.asks[ask].ended = Some(at),
                     None => self.misfits.push((at, "a call ended that had not begun")),
                 }
                 if let (Outcome::Ok, Some(uuid)) = (outcome, uuid) {
-                    facts.term(process, *uuid).delivered = Some(at);
+                    facts.lease(process, *uuid, *token).delivered = Some(at);
                 }
                 return;
             }
             What::Commit(commit) => {
                 if commit.kind == CommitKind::Take {
-                    facts.term("", commit.uuid);
+                    facts.term("", (commit.uuid, None));
                 }
                 facts.commits.push((at, commit));
                 return;
@@ -197,7 +211,7 @@ impl<'a> Facts<'a> {
             outcome: Some(Outcome::Ok),
             ..
         } = &line.what
-            && let Some(before) = facts.terms.get_mut(&prev.uuid)
+            && let Some(before) = facts.newest(prev.uuid)
         {
             before.succeeded.get_or_insert(at);
         }
@@ -206,19 +220,24 @@ impl<'a> Facts<'a> {
             outcome: None,
             ..
         } = &line.what
-            && let Some(before) = facts.terms.get_mut(&prev.uuid)
+            && let Some(before) = facts.newest(prev.uuid)
             && before.process == process
         {
             before.claims.push(uuid);
         }
-        let term = facts.term(process, uuid);
+        let mut shown = None;
         let call = match &line.what {
             What::Acquire {
                 attempt,
                 outcome,
                 token,
+                block,
                 ..
-            } => (Op::Acquire, *attempt, 0, *outcome, *token),
+            } => {
+                shown = *token;
+                let first = token.map(|last| last + 1 - u64::from(block.unwrap_or(1)));
+                (Op::Acquire, *attempt, 0, *outcome, first)
+            }
             What::Renew {
                 attempt,
                 n,
@@ -228,10 +247,16 @@ impl<'a> Facts<'a> {
             What::Release {
                 attempt, outcome, ..
             } => (Op::Release, *attempt, 0, *outcome, None),
-            what => return term.learn(at, what),
+            what => return facts.lease_of(process, uuid, (at, what)).learn(at, what),
         };
         self.has_calls = true;
         let (op, attempt, n, outcome, token) = call;
+        let sent = outcome.and_then(|_| sorting.calls.remove(&(process, attempt)));
+        let key = sent.map_or_else(|| facts.newest_key(uuid), |(key, _)| key);
+        let term = facts.term(process, key);
+        if let (Some(Outcome::Ok), Some(shown)) = (outcome, shown) {
+            term.shown = Some(shown);
+        }
         match (op, outcome) {
             (Op::Release, _) => {}
             (Op::Acquire | Op::Renew, None) => {
@@ -248,7 +273,7 @@ impl<'a> Facts<'a> {
             Op::Release => &mut term.releases,
         };
         let Some(outcome) = outcome else {
-            sorting.calls.insert((process, attempt), calls.len());
+            sorting.calls.insert((process, attempt), (key, calls.len()));
             return calls.push(Call {
                 sent: at,
                 answered: None,
@@ -256,8 +281,7 @@ impl<'a> Facts<'a> {
                 known: sorting.told.get(name).copied(),
             });
         };
-        let sent = sorting.calls.remove(&(process, attempt));
-        match sent.and_then(|index| calls.get_mut(index)) {
+        match sent.and_then(|(_, index)| calls.get_mut(index)) {
             Some(call) => {
                 call.answered = Some((at, outcome));
                 call.token = token;
@@ -266,7 +290,7 @@ impl<'a> Facts<'a> {
                 .misfits
                 .push((at, "a reply to a call that was not sent")),
         }
-        if let (Outcome::Ok, Some(token)) = (outcome, token) {
+        if let (Outcome::Ok, Some(token)) = (outcome, shown) {
             let told = sorting.told.entry(name).or_insert((at, token));
             if token > told.1 {
                 *told = (at, token);
@@ -279,22 +303,113 @@ impl<'a> Facts<'a> {
 #[derive(Default)]
 struct Sorting<'a> {
     asks: HashMap<(&'a str, &'a str, u64), usize>,
-    calls: HashMap<(&'a str, u64), usize>,
+    calls: HashMap<(&'a str, u64), (Key, usize)>,
     /// The highest token that anybody has been told, by name.
     told: HashMap<&'a str, (At, u64)>,
 }
 
 impl<'a> NameFacts<'a> {
-    /// The terms in the order in which they began.
+    /// The leases of all terms, with the identity of each one's term, in the order in which they began.
     pub(crate) fn terms(&self) -> impl Iterator<Item = (Uuid, &TermFacts<'a>)> {
         self.order
             .iter()
-            .filter_map(|uuid| Some((*uuid, self.terms.get(uuid)?)))
+            .filter_map(|key| Some((key.0, self.leases.get(key)?)))
     }
 
-    fn term(&mut self, process: &'a str, uuid: Uuid) -> &mut TermFacts<'a> {
-        let term = self.terms.entry(uuid).or_insert_with(|| {
-            self.order.push(uuid);
+    /// The first lease of a term, or the try that may have begun it.
+    pub(crate) fn first(&self, uuid: Uuid) -> Option<&TermFacts<'a>> {
+        self.leases.get(&(uuid, None))
+    }
+
+    /// All leases of a term, in the order in which they began.
+    pub(crate) fn leases(&self, uuid: Uuid) -> impl Iterator<Item = &TermFacts<'a>> {
+        let followers = self.followers.get(&uuid).into_iter().flatten();
+        let keys = std::iter::once(None).chain(followers.copied().map(Some));
+        keys.filter_map(move |token| self.leases.get(&(uuid, token)))
+    }
+
+    /// The last lease of a term.
+    pub(crate) fn last(&self, uuid: Uuid) -> Option<&TermFacts<'a>> {
+        self.leases.get(&self.newest_key(uuid))
+    }
+
+    fn newest_key(&self, uuid: Uuid) -> Key {
+        let followers = self.followers.get(&uuid);
+        (uuid, followers.and_then(|tokens| tokens.last().copied()))
+    }
+
+    fn newest(&mut self, uuid: Uuid) -> Option<&mut TermFacts<'a>> {
+        self.leases.get_mut(&self.newest_key(uuid))
+    }
+
+    /// The lease that a line is about.
+    fn lease_of(
+        &mut self,
+        process: &'a str,
+        uuid: Uuid,
+        (at, what): (At, &What),
+    ) -> &mut TermFacts<'a> {
+        match *what {
+            What::Grant { token, .. } => {
+                if self.is_followed_by(uuid, token) {
+                    self.follow(uuid, token, at);
+                }
+                self.lease(process, uuid, Some(token))
+            }
+            What::Keep { token, .. }
+            | What::Credit { token, .. }
+            | What::End { token, .. }
+            | What::Told { token, .. }
+            | What::ReleaseBegan { token, .. }
+            | What::ReleaseEnded { token, .. }
+            | What::Look { token, .. } => self.lease(process, uuid, token),
+            _ => self.term(process, (uuid, None)),
+        }
+    }
+
+    fn lease(&mut self, process: &'a str, uuid: Uuid, token: Option<u64>) -> &mut TermFacts<'a> {
+        let follower = token.filter(|_| self.leases.contains_key(&(uuid, token)));
+        self.term(process, (uuid, follower))
+    }
+
+    /// Whether a lease with this token follows the newest one of the term: that was given back, and its token is
+    /// smaller. Otherwise the same term is granted again.
+    fn is_followed_by(&self, uuid: Uuid, token: u64) -> bool {
+        self.last(uuid).is_some_and(|newest| {
+            let given_back = matches!(newest.end, Some((_, Cause::Released)));
+            let smaller = newest.grants.last().is_some_and(|(_, last)| *last < token);
+            given_back && smaller && newest.shown.is_some_and(|last| token <= last)
+        })
+    }
+
+    /// A lease follows the newest one of the term. What that one believed rests on the same replies.
+    fn follow(&mut self, uuid: Uuid, token: u64, at: At) {
+        let Some(newest) = self.newest(uuid) else {
+            return;
+        };
+        newest.succeeded.get_or_insert(at);
+        let follower = TermFacts {
+            process: newest.process,
+            duration: newest.duration,
+            departures: newest.departures.clone(),
+            confirmed: newest.confirmed.clone(),
+            shown: newest.shown,
+            rests_on: newest
+                .beliefs
+                .iter()
+                .max_by_key(|belief| belief.sent)
+                .map_or(0, |belief| belief.n),
+            ..TermFacts::default()
+        };
+        let key = (uuid, Some(token));
+        self.leases.insert(key, follower);
+        self.order.push(key);
+        self.followers.entry(uuid).or_default().push(token);
+    }
+
+    fn term(&mut self, process: &'a str, key: Key) -> &mut TermFacts<'a> {
+        let term = self.leases.entry(key).or_insert_with(|| {
+            self.order.push(key);
             TermFacts::default()
         });
         if term.process.is_empty() {
@@ -319,7 +434,7 @@ impl TermFacts<'_> {
                 self.grants.push((at, token));
                 self.beliefs.push(Belief {
                     at,
-                    n: 0,
+                    n: self.rests_on,
                     sent,
                     valid_until,
                 });
@@ -359,6 +474,11 @@ impl TermFacts<'_> {
             .first()
             .map(|(_, token)| *token)
             .or_else(|| self.acquires.iter().find_map(|call| call.token))
+    }
+
+    /// The token that the record showed, the last of those of the term's leases.
+    pub(crate) fn shown(&self) -> Option<u64> {
+        self.shown.or_else(|| self.token())
     }
 
     /// From when to when the lease was valid, as its own side had it: from the grant to the first of

@@ -17,7 +17,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
         for (uuid, term) in of_name.terms() {
             ran_out(facts, name, term, findings);
             if facts.header.commits {
-                refused(facts, name, of_name, uuid, findings);
+                refused(facts, name, of_name, (uuid, term), findings);
             }
         }
     }
@@ -105,12 +105,9 @@ fn refused(
     facts: &Facts<'_>,
     name: &str,
     of_name: &NameFacts<'_>,
-    uuid: uuid::Uuid,
+    (uuid, term): (uuid::Uuid, &TermFacts<'_>),
     findings: &mut Findings<'_>,
 ) {
-    let Some(term) = of_name.terms.get(&uuid) else {
-        return;
-    };
     let Some((end, Cause::Refused)) = term.end else {
         return;
     };

@@ -123,15 +123,14 @@ fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &
 /// I2: no lease outlives the commit that gave its name to another.
 fn given_away(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     // The lease that was believed the longest among the terms committed so far.
-    let mut longest: Option<(&TermFacts<'_>, At, Micros)> = None;
+    let mut longest: Option<(uuid::Uuid, &TermFacts<'_>, At, Micros)> = None;
     for (at, commit) in &of_name.commits {
         if commit.kind != CommitKind::Take {
             continue;
         }
-        let taken = of_name.terms.get(&commit.uuid);
-        if let Some((before, from, until)) = longest
+        if let Some((uuid, before, from, until)) = longest
             && until > at.t + ROUNDING
-            && taken.is_none_or(|taken| !std::ptr::eq(taken, before))
+            && uuid != commit.uuid
         {
             let says = format!(
                 "the store gave the name away with token {} while {} held token {} until {}",
@@ -142,11 +141,12 @@ fn given_away(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: 
             );
             findings.broken_at(Invariant::I2, name, at.t, &[from, *at], says);
         }
-        if let Some(taken) = taken
-            && let Some((from, until)) = taken.valid(&facts.faults)
-            && longest.is_none_or(|(_, _, longest)| until > longest)
-        {
-            longest = Some((taken, from, until));
+        for taken in of_name.leases(commit.uuid) {
+            if let Some((from, until)) = taken.valid(&facts.faults)
+                && longest.is_none_or(|(.., longest)| until > longest)
+            {
+                longest = Some((commit.uuid, taken, from, until));
+            }
         }
     }
 }

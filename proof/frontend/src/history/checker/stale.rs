@@ -18,6 +18,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
             stale_is_refused(facts, name, of_name, uuid, term, findings);
             released_on_the_stores_word(facts, name, of_name, term, findings);
             handed_over_is_not_released(name, term, findings);
+            valid_lease_is_not_released(name, term, findings);
         }
         if facts.has_calls {
             only_its_own_calls(name, of_name, findings);
@@ -77,7 +78,8 @@ fn stale_is_refused(
     term: &TermFacts<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let Some(token) = term.token() else { return };
+    // The last of its leases' tokens, which all are the term's.
+    let Some(token) = term.shown() else { return };
     // A term that began with a smaller token than was known before breaks I4, and is no successor.
     let before = term.acquires.first().and_then(|call| call.known);
     let stale = |known: u64| known > token && before.is_none_or(|(_, before)| before < known);
@@ -124,7 +126,8 @@ fn calls<'a>(
     calls.iter().map(move |call| (call, what))
 }
 
-/// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1).
+/// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1); or its term
+/// has gone on with another lease (S1).
 /// Or one that says that it is over, where that may be the doing of an earlier attempt of the release of
 /// a valid lease (V7), or of a try of the same process that claimed it. "Not held" needs one to the first
 /// attempt.
@@ -145,7 +148,7 @@ fn released_on_the_stores_word(
         call.sent.t > by.t || answered.is_some_and(|(_, answer)| answer == Outcome::Held)
     };
     let may_be_granted = |claim: &Uuid, by: At| {
-        let term = of_name.terms.get(claim);
+        let term = of_name.first(*claim);
         term.is_some_and(|term| !term.acquires.iter().all(|call| no(call, by)))
     };
     let began = term.release_began.map_or(0, |at| at.t);
@@ -189,17 +192,35 @@ fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut 
     }
 }
 
+/// A release names the term alone: that of a lease which is over would end the one that has followed it.
+fn valid_lease_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    let Some((granted, _)) = term.grants.first().copied() else {
+        return;
+    };
+    let Some(began) = term.release_began else {
+        return;
+    };
+    let early = |call: &&Call| (granted.t + 1..began.t).contains(&call.sent.t);
+    if let Some(call) = term.releases.iter().find(early) {
+        let says = format!(
+            "{}'s lease was released before its own release began",
+            term.process
+        );
+        findings.broken(Invariant::I9, name, &[granted, call.sent], says);
+    }
+}
+
 /// A renewal or a release that nobody of that term had asked for.
 fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     for (at, commit) in &of_name.commits {
-        let term = of_name.terms.get(&commit.uuid);
+        let mut leases = of_name.leases(commit.uuid);
         let (sent, what) = match commit.kind {
             CommitKind::Renew => (
-                term.and_then(|term| term.departures.get(&commit.n).copied()),
+                leases.find_map(|term| term.departures.get(&commit.n).copied()),
                 "renewed",
             ),
             CommitKind::Release => (
-                term.and_then(|term| Some(term.releases.first()?.sent)),
+                leases.find_map(|term| Some(term.releases.first()?.sent)),
                 "released",
             ),
             _ => continue,

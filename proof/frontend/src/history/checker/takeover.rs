@@ -62,7 +62,7 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
                     all.push(ended);
                 }
                 current = Some(Blocking {
-                    term: of_name.terms.get(&commit.uuid),
+                    term: of_name.first(commit.uuid),
                     newest: *at,
                     duration: commit.duration,
                     token: Some(commit.token),
@@ -95,9 +95,9 @@ fn by_replies<'f, 'a>(
 ) -> Vec<Blocking<'f, 'a>> {
     let mut terms: Vec<_> = of_name
         .terms()
-        .filter_map(|(_, term)| Some((term.token()?, term)))
+        .filter_map(|(uuid, term)| Some((term.token()?, uuid, term)))
         .collect();
-    terms.sort_by_key(|(token, _)| *token);
+    terms.sort_by_key(|(token, ..)| *token);
     let answered = |call: &Call| {
         call.answered
             .is_some_and(|(_, outcome)| outcome != Outcome::Unknown)
@@ -107,10 +107,16 @@ fn by_replies<'f, 'a>(
         (outcome == Outcome::Ok).then_some(at)
     };
     let mut all = Vec::new();
-    for (index, (token, term)) in terms.iter().enumerate() {
-        let calls = || term.acquires.iter().chain(&term.renews);
+    for (index, (token, uuid, term)) in terms.iter().enumerate() {
+        let leases = || of_name.leases(*uuid);
+        let calls = || leases().flat_map(|lease| lease.acquires.iter().chain(&lease.renews));
         let newest = calls().filter_map(applied).max_by_key(|at| at.t);
-        let (true, Some(newest)) = (term.releases.is_empty(), newest) else {
+        let unreleased = leases().all(|lease| lease.releases.is_empty());
+        // Once for each term.
+        let first = of_name
+            .first(*uuid)
+            .is_some_and(|first| std::ptr::eq(first, *term));
+        let (true, Some(newest)) = (unreleased && first, newest) else {
             continue;
         };
         if !calls().all(answered) {
@@ -123,8 +129,9 @@ fn by_replies<'f, 'a>(
             duration: facts.duration(term),
             token: Some(*token),
             next: terms
-                .get(index + 1)
-                .and_then(|(_, next)| next.acquires.iter().find_map(applied)),
+                .get(index + 1..)
+                .and_then(|later| later.iter().find(|(_, next, _)| next != uuid))
+                .and_then(|(.., next)| next.acquires.iter().find_map(applied)),
         });
     }
     all

@@ -97,10 +97,10 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                     findings.broken(Invariant::I11, name, &[before, *at], says);
                 }
                 took = Some((commit.uuid, *at));
-                let term = of_name.terms.get(&commit.uuid);
-                let told = term.and_then(|term| term.grants.first());
+                let term = of_name.first(commit.uuid);
+                let told = term.and_then(|term| Some((term.grants.first()?.0, term.shown()?)));
                 // A store that lost this write grants the same try anew.
-                let lost = |told_at: &At| {
+                let lost = |told_at: At| {
                     let undone = |(undone, commit): &(At, &Commit)| {
                         commit.kind == CommitKind::Undo
                             && (at.t, at.line) < (undone.t, undone.line)
@@ -109,13 +109,13 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                     of_name.commits.iter().any(undone)
                 };
                 if let Some((told_at, told)) = told
-                    && *told != token
+                    && told != token
                     && told_at.t >= at.t
                     && !lost(told_at)
                     && reported.insert(commit.uuid)
                 {
                     let says = format!("the store wrote token {token}, its holder was told {told}");
-                    findings.broken(Invariant::I3, name, &[*at, *told_at], says);
+                    findings.broken(Invariant::I3, name, &[*at, told_at], says);
                 }
             }
             CommitKind::Renew

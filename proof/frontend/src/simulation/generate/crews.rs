@@ -25,6 +25,7 @@ impl Draw {
             for member in 0..self.rng.usize(2..=5) {
                 clients[client].handles.push(HandlePlan {
                     name: format!("crew{crew}-{member}"),
+                    label: None,
                     settings: self.alike(&settings),
                     steps: steps.clone(),
                 });

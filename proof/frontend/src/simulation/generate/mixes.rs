@@ -32,6 +32,7 @@ impl Draw {
             for _ in 0..tasks {
                 client.handles.push(HandlePlan {
                     name: NAME.to_owned(),
+                    label: Some(NAME.to_owned()),
                     settings: settings.clone(),
                     steps: (0..steps).map(|_| turn(hold)).collect(),
                 });

@@ -29,6 +29,7 @@ impl Draw {
                 let steps = self.rng.usize(3..=8);
                 client.handles.push(HandlePlan {
                     name: NAME.to_owned(),
+                    label: None,
                     settings: settings.clone(),
                     steps: (0..steps).map(|_| self.period(lease)).collect(),
                 });

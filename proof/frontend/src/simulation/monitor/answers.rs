@@ -53,7 +53,7 @@ impl State {
                     self.next_at_once(id, "V9");
                 } else {
                     known.observation = None;
-                    self.granted(id, request, token, sent);
+                    self.granted(id, request, *tokens, sent);
                 }
             }
             AcquireOutcome::Spent => {
@@ -124,7 +124,7 @@ impl State {
     }
 
     fn caller_of(&self, request: &Acquire) -> Option<CallerId> {
-        let id = request.owner.parse::<CallerId>().ok()?;
+        let id = *self.drawn.get(&request.new)?;
         let asked = self.callers.get(id)?.open_try.as_ref()?;
         (asked.uuid == request.new).then_some(id)
     }
@@ -133,8 +133,14 @@ impl State {
     pub(super) fn saw(&mut self, client: usize, name: &str, record: &Record) {
         self.check_closed(record);
         let now = self.clients[client].machine.contender();
+        let its_own = self
+            .newest(record.uuid)
+            .is_some_and(|term| term.client == client);
         let known = self.known(client, name);
         known.highest = known.highest.max(record.token.get());
+        if !its_own {
+            known.elsewhere = known.elsewhere.max(record.token.get());
+        }
         if !held(record) {
             known.observation = None;
             return;
@@ -175,7 +181,7 @@ impl State {
 
     /// The lease's release has begun, and no answer has ended it.
     fn is_releasing(&self, uuid: Uuid) -> bool {
-        let term = self.terms.get(&uuid);
+        let term = self.newest(uuid);
         term.is_some_and(|term| term.release_began.is_some() && term.release_answer.is_none())
     }
 

@@ -31,6 +31,7 @@ impl Monitor {
             client,
             name: name.to_owned(),
             settings: settings.clone(),
+            label: id.to_string(),
             once,
             limit,
             ticket,
@@ -56,6 +57,11 @@ impl Monitor {
             state.known(client, name).queue.push(id);
         }
         id
+    }
+
+    /// The label of its lock: its own, or one that it shares with other callers of its client.
+    pub(in super::super) fn labelled(&self, id: CallerId, label: &str) {
+        label.clone_into(&mut self.state().callers[id].label);
     }
 
     /// It does not poll any more, or polls again.
@@ -108,6 +114,7 @@ impl Monitor {
         let known = state.known(client, name);
         // It may be the first of sixteen that the resource will see.
         known.highest = known.highest.max(highest.get() + 15);
+        known.elsewhere = known.elsewhere.max(highest.get() + 15);
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, State,
-    model::{Known, Term},
+    model::{Known, LeaseId, Term},
 };
 
 /// The shortest closing.
@@ -27,19 +27,19 @@ pub(super) struct Closed {
 
 impl Monitor {
     /// The handle is about to be released, and its work was not done.
-    pub(in super::super) fn ends_undone(&self, uuid: Uuid) {
+    pub(in super::super) fn ends_undone(&self, lease: LeaseId) {
         let mut state = self.state();
-        if let Some(term) = state.terms.get_mut(&uuid) {
+        if let Some(term) = state.terms.get_mut(&lease) {
             term.closes_until = None;
         }
-        state.release_begins(uuid);
+        state.release_begins(lease);
     }
 
     /// What the ticket of a lease says of its closing. A ticket of a lease without one says nothing.
-    pub(in super::super) fn ticket_left(&self, uuid: Uuid, ticket: &str) {
+    pub(in super::super) fn ticket_left(&self, lease: LeaseId, ticket: &str) {
         let mut state = self.state();
-        let holder = state.holder(uuid);
-        let Some(term) = state.terms.get(&uuid) else {
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get(&lease) else {
             return;
         };
         let left = term
@@ -52,7 +52,7 @@ impl Monitor {
         if said != whole_millis(left) {
             state.complain("B4", || {
                 format!(
-                    "{uuid} goes by ticket with {left:?} left to close, and {ticket} says {said:?}"
+                    "{lease} goes by ticket with {left:?} left to close, and {ticket} says {said:?}"
                 )
             });
         }
@@ -61,27 +61,27 @@ impl Monitor {
 
 impl State {
     /// The release of a term begins, with its owner's will or without: for how long it closes the name.
-    pub(super) fn closing_begins(&mut self, uuid: Uuid) -> Option<Duration> {
-        let holder = self.holder(uuid);
-        let term = self.terms.get_mut(&uuid)?;
+    pub(super) fn closing_begins(&mut self, lease: LeaseId) -> Option<Duration> {
+        let holder = self.holder(lease);
+        let term = self.terms.get_mut(&lease)?;
         let early = term.closes_until.filter(|until| holder < *until);
         term.closes_until = early.filter(|_| term.valid(holder) && term.delivered.is_some());
         let lasts = term.closes_until? - holder;
         let (client, name) = (term.client, term.name.clone());
         let open_at = self.clients[client].machine.contender() + lasts;
-        self.known(client, &name).closed.insert(uuid, open_at);
+        self.known(client, &name).closed.insert(lease.uuid, open_at);
         Some(lasts)
     }
 
     /// A release of a lease closes the name if it should, for what is left, and by one identity.
     pub(super) fn check_closing(&mut self, request: &Release) {
         let uuid = request.uuid;
-        let holder = self.holder(uuid);
+        let holder = self.holder_of(uuid);
         let closing = request.closing;
         if let Some(closing) = closing {
             self.closings.insert(closing.uuid());
         }
-        let Some(term) = self.terms.get_mut(&uuid) else {
+        let Some(term) = self.newest_mut(uuid) else {
             if closing.is_some() {
                 self.complain("B4", || format!("{uuid} closes its name, and is no lease"));
             }
@@ -107,8 +107,8 @@ impl State {
 
     /// A repeat that finds a stranger before the name would be open shows that it was not closed.
     pub(super) fn is_intruded(&self, uuid: Uuid) -> bool {
-        let holder = self.holder(uuid);
-        let until = self.terms.get(&uuid).and_then(|term| term.closes_until);
+        let holder = self.holder_of(uuid);
+        let until = self.newest(uuid).and_then(|term| term.closes_until);
         until.is_some_and(|until| holder < until)
     }
 
@@ -137,11 +137,8 @@ impl State {
             return;
         }
         self.figures.closings += 1;
-        let holder = self.holder(request.uuid);
-        let promise = self
-            .terms
-            .get(&request.uuid)
-            .and_then(|term| term.closes_until);
+        let holder = self.holder_of(request.uuid);
+        let promise = self.newest(request.uuid).and_then(|term| term.closes_until);
         let left = promise.map_or(Duration::ZERO, |until| until.saturating_sub(holder));
         let (at, until) = (now, now + left * 10 / 11);
         self.closed

@@ -3,21 +3,20 @@
 use std::time::Duration;
 
 use dlock_core::{End, EndCause, ErrorKind, FencingToken, ReleaseEnd};
-use uuid::Uuid;
 
 use super::{
     Monitor, SLACK,
-    model::{CallerId, Given, Watched},
+    model::{CallerId, Given, LeaseId, Watched},
 };
 
 impl Monitor {
-    /// A caller has the lease in its hands. `uuid` as its handle says; `None` under `with`.
+    /// A caller has the lease in its hands. The lease as its handle says; `None` under `with`.
     pub(in super::super) fn delivered(
         &self,
         id: CallerId,
         token: FencingToken,
         watch: Option<Watched>,
-    ) -> Option<Uuid> {
+    ) -> Option<LeaseId> {
         let mut state = self.state();
         state.note(|| format!("{id} has {token}"));
         state.figures.leases += 1;
@@ -26,104 +25,108 @@ impl Monitor {
             .terms
             .iter_mut()
             .find(|(_, term)| term.caller == id && term.token == token && term.delivered.is_none());
-        let Some((uuid, term)) = found else {
+        let Some((lease, term)) = found else {
             state.complain("I11", || {
                 format!("{id} got a lease with {token}, never granted to it")
             });
             return None;
         };
-        let uuid = *uuid;
+        let lease = *lease;
         term.delivered = Some(now);
         // `with` watches by itself, and renews from the start.
         if watch.is_none() {
             let client = term.client;
             let stamp = state.stamp(client);
-            if let Some(term) = state.terms.get_mut(&uuid) {
+            if let Some(term) = state.terms.get_mut(&lease) {
                 term.guarded = Some(stamp);
             }
         } else {
             term.watch = watch;
         }
-        let holder = state.holder(uuid);
-        let term = &state.terms[&uuid];
+        let holder = state.holder(lease);
+        let term = &state.terms[&lease];
         if !term.valid(holder) {
             let deadline = term.deadline;
             state.complain("V9", || {
                 format!("{id} got a lease that ended at {deadline:?}")
             });
         }
-        Some(uuid)
+        Some(lease)
     }
 
     /// The lease renews itself from now on.
-    pub(in super::super) fn guarded(&self, uuid: Uuid) {
+    pub(in super::super) fn guarded(&self, lease: LeaseId) {
         let mut state = self.state();
-        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+        let Some(client) = state.terms.get(&lease).map(|term| term.client) else {
             return;
         };
         let stamp = state.stamp(client);
-        if let Some(term) = state.terms.get_mut(&uuid) {
+        if let Some(term) = state.terms.get_mut(&lease) {
             term.guarded = Some(stamp);
         }
     }
 
     /// Somebody waits for the end of the lease.
-    pub(in super::super) fn listens(&self, uuid: Uuid) {
-        if let Some(term) = self.state().terms.get_mut(&uuid) {
+    pub(in super::super) fn listens(&self, lease: LeaseId) {
+        if let Some(term) = self.state().terms.get_mut(&lease) {
             term.listened = true;
         }
     }
 
     /// A caller that waited for the end of a lease without a guard was told.
-    pub(in super::super) fn expired(&self, uuid: Uuid) {
+    pub(in super::super) fn expired(&self, lease: LeaseId) {
         let mut state = self.state();
-        let holder = state.holder(uuid);
-        let Some(term) = state.terms.get_mut(&uuid) else {
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get_mut(&lease) else {
             return;
         };
         term.told = true;
         if term.valid(holder) {
             let deadline = term.deadline;
             state.complain("V5", || {
-                format!("{uuid} is said to have ended, and ends at {deadline:?}")
+                format!("{lease} is said to have ended, and ends at {deadline:?}")
             });
         }
     }
 
     /// A renewal by hand begins.
-    pub(in super::super) fn renews_by_hand(&self, uuid: Uuid) {
-        if let Some(term) = self.state().terms.get_mut(&uuid) {
+    pub(in super::super) fn renews_by_hand(&self, lease: LeaseId) {
+        if let Some(term) = self.state().terms.get_mut(&lease) {
             term.by_hand += 1;
         }
     }
 
     /// A renewal by hand has ended: whether the lease was extended, if that is said.
-    pub(in super::super) fn renewed_by_hand(&self, uuid: Uuid, lost: Option<&End>) {
+    pub(in super::super) fn renewed_by_hand(&self, lease: LeaseId, lost: Option<&End>) {
         let mut state = self.state();
-        let holder = state.holder(uuid);
-        let Some(term) = state.terms.get(&uuid) else {
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get(&lease) else {
             return;
         };
         let valid = term.valid(holder);
         if valid == lost.is_some() {
             state.complain("V5", || {
-                format!("a renewal of {uuid} ends with {lost:?}, and the lease is valid: {valid}")
+                format!("a renewal of {lease} ends with {lost:?}, and the lease is valid: {valid}")
             });
         }
     }
 
     /// The handle is about to be released or dropped (V7).
-    pub(in super::super) fn ends(&self, uuid: Uuid) {
+    pub(in super::super) fn ends(&self, lease: LeaseId) {
         let mut state = self.state();
-        state.note(|| format!("{uuid} ends"));
-        state.release_begins(uuid);
+        state.note(|| format!("{lease} ends"));
+        state.release_begins(lease);
     }
 
     /// `release` has answered.
-    pub(in super::super) fn released(&self, uuid: Uuid, answer: &Result<ReleaseEnd, ErrorKind>) {
+    pub(in super::super) fn released(
+        &self,
+        lease: LeaseId,
+        answer: &Result<ReleaseEnd, ErrorKind>,
+    ) {
         let mut state = self.state();
-        state.note(|| format!("{uuid} released: {answer:?}"));
-        let Some(term) = state.terms.get(&uuid) else {
+        state.note(|| format!("{lease} released: {answer:?}"));
+        let Some(term) = state.terms.get(&lease) else {
             return;
         };
         let (told, fatal) = (term.release_answer, term.release_fatal);
@@ -142,7 +145,7 @@ impl Monitor {
         if !right {
             state.complain("V7", || {
                 format!(
-                    "the release of {uuid} ends with {answer:?}; the store said {told:?}, fatal: \
+                    "the release of {lease} ends with {answer:?}; the store said {told:?}, fatal: \
                      {fatal}, before it had to let go: {early}"
                 )
             });
@@ -150,16 +153,16 @@ impl Monitor {
     }
 
     /// A watcher was told of the end of the lease.
-    pub(in super::super) fn told(&self, uuid: Uuid, loss: &End) {
+    pub(in super::super) fn told(&self, lease: LeaseId, loss: &End) {
         let mut state = self.state();
-        state.note(|| format!("{uuid} lost: {:?}", loss.cause));
+        state.note(|| format!("{lease} lost: {:?}", loss.cause));
         state.figures.losses += u64::from(loss.is_loss());
-        let holder = state.holder(uuid);
-        let Some(term) = state.terms.get_mut(&uuid) else {
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get_mut(&lease) else {
             return;
         };
         term.told = true;
-        let stop = term.settings.max_hold.map(|most| term.sent + most);
+        let stop = term.settings.max_hold.map(|most| term.since + most);
         let right = match &loss.cause {
             EndCause::Released => term.release_began.is_some() && !term.by_ticket,
             EndCause::HandedOver => term.by_ticket,
@@ -172,20 +175,20 @@ impl Monitor {
         if !right || loss.token != term.token {
             let (deadline, cause) = (term.deadline, &loss.cause);
             state.complain("V5", || {
-                format!("{uuid} is said to have ended by {cause:?}; its deadline is {deadline:?}")
+                format!("{lease} is said to have ended by {cause:?}; its deadline is {deadline:?}")
             });
         }
     }
 
     /// The work under `with` starts or is polled, or is gone. Whether the lease is valid.
-    pub(in super::super) fn works(&self, uuid: Uuid, alive: bool) -> bool {
+    pub(in super::super) fn works(&self, lease: LeaseId, alive: bool) -> bool {
         let mut state = self.state();
-        let holder = state.holder(uuid);
-        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+        let holder = state.holder(lease);
+        let Some(client) = state.terms.get(&lease).map(|term| term.client) else {
             return false;
         };
         let now = state.stamp(client);
-        let Some(term) = state.terms.get_mut(&uuid) else {
+        let Some(term) = state.terms.get_mut(&lease) else {
             return false;
         };
         term.work_alive = alive;
@@ -195,7 +198,7 @@ impl Monitor {
         let valid = term.valid(holder);
         if !alive {
             // What follows in the same poll is the release.
-            state.release_begins(uuid);
+            state.release_begins(lease);
         }
         valid
     }
@@ -204,12 +207,12 @@ impl Monitor {
     /// the work's panic went on.
     pub(in super::super) fn with_ended(
         &self,
-        uuid: Uuid,
+        lease: LeaseId,
         finished: Option<bool>,
         answer: Option<&Result<(), End>>,
     ) {
         let mut state = self.state();
-        let Some(term) = state.terms.get(&uuid) else {
+        let Some(term) = state.terms.get(&lease) else {
             return;
         };
         let (client, caller) = (term.client, term.caller);
@@ -244,9 +247,11 @@ impl Monitor {
                 state.complain("V7", || format!("`with` kept its result back for {took:?}"));
             }
             if !settled && took + SLACK < limit {
-                state.complain("V7", || format!("`with` of {uuid} ends before its release"));
+                state.complain("V7", || {
+                    format!("`with` of {lease} ends before its release")
+                });
             }
         }
-        state.release_begins(uuid);
+        state.release_begins(lease);
     }
 }

@@ -2,11 +2,16 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use dlock_core::{FencingToken, Record, provider::Version, testing::Machine};
+use dlock_core::{
+    FencingToken, Record,
+    provider::{Tokens, Version},
+    testing::Machine,
+};
 use dlock_testkit::faults::{Op, Request};
 use uuid::Uuid;
 
@@ -74,6 +79,9 @@ impl ClientState {
 pub(super) struct Known {
     pub(super) observation: Option<Seen>,
     pub(super) highest: u64,
+    /// The highest that a resource told it of, or that it saw in a record that was of no term of its own, as far as it
+    /// knew.
+    pub(super) elsewhere: u64,
     /// Its own retired identities, and until when it remembers them, on its contender's clock.
     pub(super) retired: VecDeque<(Uuid, Duration)>,
     /// Those of the retired that close the name, and until when on the same clock (B4).
@@ -166,6 +174,8 @@ pub(super) struct Caller {
     pub(super) client: usize,
     pub(super) name: String,
     pub(super) settings: Settings,
+    /// The label of its lock.
+    pub(super) label: String,
     /// It stands in no queue.
     pub(super) once: bool,
     pub(super) limit: Option<Duration>,
@@ -251,22 +261,41 @@ pub(in super::super) enum Finished {
     Failed(bool),
 }
 
-/// A term that a client was granted in time.
+/// A lease, named by its term and its token: a term may have several leases, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct LeaseId {
+    pub(in super::super) uuid: Uuid,
+    pub(in super::super) token: FencingToken,
+}
+
+impl fmt::Display for LeaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { uuid, token } = self;
+        write!(f, "{uuid} ({token})")
+    }
+}
+
+/// A lease that a client was granted in time, and what is known of its term.
 pub(super) struct Term {
     pub(super) client: usize,
     pub(super) caller: CallerId,
     pub(super) name: String,
     pub(super) token: FencingToken,
+    /// Those of its term.
+    pub(super) tokens: Tokens,
     pub(super) settings: Settings,
     pub(super) granted: Stamp,
+    /// `sent` of the term's grant, on the holder's clock.
     pub(super) sent: Duration,
+    /// When the lease began on the same clock: its longest hold counts from here.
+    pub(super) since: Duration,
     /// On the holder's clock.
     pub(super) deadline: Duration,
     pub(super) refused: Option<Stamp>,
     pub(super) credited: Duration,
     pub(super) fatal: bool,
     pub(super) asked: bool,
-    /// The renewals sent: number and `sent`.
+    /// The renewals sent for the term: number and `sent`.
     pub(super) attempts: BTreeMap<u64, Attempt>,
     pub(super) by_hand: usize,
     pub(super) delivered: Option<Duration>,
@@ -295,6 +324,10 @@ pub(super) struct Term {
     pub(super) closing: Option<Uuid>,
     /// It went away with a ticket.
     pub(super) by_ticket: bool,
+    /// R3 was the answer to a renewal, also if the lease was over by then.
+    pub(super) gone: bool,
+    /// A lease followed it on its term (S1).
+    pub(super) followed: bool,
     /// H5: the hand-overs in a row that led to it, and since when on its client's contender's clock.
     pub(super) passes: (usize, Duration),
     pub(super) release_answer: Option<Given>,
@@ -322,6 +355,8 @@ pub(super) struct Attempt {
     pub(super) sent: Duration,
     pub(super) by_guard: bool,
     pub(super) open: bool,
+    /// It was sent for an earlier lease of the term.
+    pub(super) earlier: bool,
 }
 
 impl Term {
@@ -348,6 +383,10 @@ impl Term {
         let patience = self.successor_patience();
         let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;
+        if self.awaited && self.tokens.count().get() > 1 {
+            // A waiter may have had it, and not have picked it up.
+            return began.contender + patience + 2 * attempt;
+        }
         match (self.awaited, self.successor_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,

@@ -165,6 +165,25 @@ impl State {
         }
     }
 
+    /// S1: the contender may have found a term of its client that did not go on. It leaves that to the release, whose
+    /// answer wakes it.
+    pub(super) fn release_is_awaited(&mut self, client: usize, name: &str) {
+        let now = self.stamp(client).contender;
+        let known = self.known(client, name);
+        let (head, left) = (known.head, known.left_to_others(LEFT_TO_OTHERS));
+        let Some(caller) = head.map(|id| &mut self.callers[id]) else {
+            return;
+        };
+        let settings = &caller.settings;
+        let answered_by = now + (settings.duration / 6).min(settings.poll(false)) + left;
+        if let Some(pause) = &mut caller.pause
+            && pause.wakes
+        {
+            let latest = answered_by.saturating_sub(pause.since.contender);
+            pause.latest = pause.latest.max(latest);
+        }
+    }
+
     /// What a caller leaves to others before its next try, if it is woken.
     pub(super) fn left_by(&self, id: CallerId) -> Duration {
         let caller = &self.callers[id];

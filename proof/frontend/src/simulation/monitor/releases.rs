@@ -1,36 +1,41 @@
 //! Releases: when a lease is over for its client, and what may follow (V7, W7); `succession` has what
 //! becomes of those that are handed over.
 
+use super::{
+    State,
+    model::{Given, LeaseId},
+};
 use dlock_core::{
     ErrorKind,
     provider::{Release, ReleaseOutcome},
 };
-use uuid::Uuid;
-
-use super::{State, model::Given};
 
 impl State {
     /// From here on the lease is invalid (V7).
-    pub(super) fn release_begins(&mut self, uuid: Uuid) {
-        let Some(term) = self.terms.get(&uuid) else {
+    pub(super) fn release_begins(&mut self, lease: LeaseId) {
+        let Some(term) = self.terms.get(&lease) else {
             return;
         };
         if term.release_began.is_some() {
             return;
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
+        let block = term.tokens.count().get() > 1;
         let now = self.stamp(client);
         // A closing is offered to nobody, and its client remembers it until the name opens.
-        let closes = self.closing_begins(uuid);
-        let until = now.contender + closes.unwrap_or_default() + 2 * duration;
-        self.retire_until(client, &name, uuid, until);
+        let closes = self.closing_begins(lease);
         let awaited = closes.is_none() && self.is_awaited(client, &name);
-        let holder = self.holder(uuid);
-        if let Some(term) = self.terms.get_mut(&uuid) {
+        let holder = self.holder(lease);
+        if let Some(term) = self.terms.get_mut(&lease) {
             term.protected = term.valid(holder);
             term.release_began = Some(now);
             term.watch = None;
             term.awaited = awaited;
+        }
+        // A term that may go on is not over (S1): its release says so.
+        if !(awaited && block && self.must_end(lease).is_none()) {
+            let until = now.contender + closes.unwrap_or_default() + 2 * duration;
+            self.retire_until(client, &name, lease.uuid, until);
         }
         if awaited {
             self.known(client, &name).offered = Some(now.at);
@@ -50,7 +55,7 @@ impl State {
                 self.callers[id].name.clone(),
                 self.callers[id].settings.duration,
             );
-            if !self.terms.contains_key(&uuid) {
+            if !self.newest.contains_key(&uuid) {
                 self.retire(client, &name, uuid, keep);
             }
         }
@@ -59,12 +64,18 @@ impl State {
         let at = self.now();
         self.known(client, request.name.as_str()).given_back = Some(at);
         let began = self
-            .terms
-            .get(&uuid)
+            .newest(uuid)
             .is_some_and(|term| term.release_began.is_some());
-        self.release_begins(uuid);
+        if let Some(lease) = self.newest.get(&uuid).copied() {
+            self.release_begins(lease);
+            if self.terms[&lease].tokens.count().get() > 1 {
+                self.release_is_awaited(client, request.name.as_str());
+            }
+            let (name, keep) = (request.name.as_str(), self.terms[&lease].settings.duration);
+            self.retire(client, name, uuid, keep);
+        }
         self.check_closing(request);
-        let Some(term) = self.terms.get_mut(&uuid) else {
+        let Some(term) = self.newest_mut(uuid) else {
             return;
         };
         let (alive, fatal, valid_in_hand) = (
@@ -120,7 +131,7 @@ impl State {
             self.closing_seen(client, request);
         }
         let claimed = self.may_be_claimed(client, request);
-        if let Some(term) = self.terms.get_mut(&request.uuid) {
+        if let Some(term) = self.newest_mut(request.uuid) {
             let alone = term.release_calls == 1 && !claimed;
             let protected = term.protected && !intruded;
             term.release_answer = Some(match (own, alone, protected) {
@@ -135,7 +146,7 @@ impl State {
 
     pub(super) fn release_failed(&mut self, client: usize, request: &Release, kind: ErrorKind) {
         let now = self.stamp(client);
-        if let Some(term) = self.terms.get_mut(&request.uuid) {
+        if let Some(term) = self.newest_mut(request.uuid) {
             term.release_fatal |= kind == ErrorKind::Fatal;
             term.failing = Some(now);
         }

@@ -20,7 +20,7 @@ impl Monitor {
         }
         let terms = requests
             .iter()
-            .filter_map(|request| state.terms.get(&request.uuid));
+            .filter_map(|request| state.newest(request.uuid));
         let durations = terms.clone().map(|term| term.settings.duration);
         let (least, most) = (durations.clone().min(), durations.max());
         let failed = terms.filter(|term| term.failing.is_some()).count();
@@ -41,7 +41,7 @@ impl State {
     pub(super) fn renew_called(&mut self, client: usize, request: &Renew) {
         let (uuid, n) = (request.uuid, request.n);
         let now = self.stamp(client);
-        let Some(term) = self.terms.get_mut(&uuid) else {
+        let Some(term) = self.newest_mut(uuid) else {
             return self.complain("V7", || format!("{uuid} is renewed, and was never granted"));
         };
         let by_guard = term.by_hand == 0;
@@ -55,13 +55,14 @@ impl State {
             sent: now.holder,
             by_guard,
             open: true,
+            earlier: false,
         };
         term.attempts.insert(n, attempt);
         let ended = !term.valid(now.holder);
         let failing = if by_guard { term.failing.take() } else { None };
         let due = term.credited + term.settings.renew_every;
         let least = term.settings.failure_pause() / 2;
-        let stop = term.settings.max_hold.map(|most| term.sent + most);
+        let stop = term.settings.max_hold.map(|most| term.since + most);
         let stopped = by_guard && stop.is_some_and(|stop| now.holder > stop);
         let guarded = term.guarded.is_some();
         let left = term.deadline.saturating_sub(now.holder);
@@ -124,19 +125,23 @@ impl State {
         outcome: &RenewOutcome,
     ) {
         let now = self.stamp(client);
-        let Some(term) = self.terms.get_mut(&request.uuid) else {
+        let Some(term) = self
+            .newest
+            .get(&request.uuid)
+            .and_then(|lease| self.terms.get_mut(lease))
+        else {
             return;
         };
         let Some(attempt) = term.attempts.get_mut(&request.n) else {
             return;
         };
         attempt.open = false;
-        let sent = attempt.sent;
+        let (sent, earlier) = (attempt.sent, attempt.earlier);
         term.heard = now.holder;
         match outcome {
             RenewOutcome::Renewed { asked } => {
                 term.asked |= asked;
-                if term.valid(now.holder) {
+                if term.valid(now.holder) && !earlier {
                     term.deadline = term.deadline.max(sent + term.settings.validity());
                     if sent >= term.credited {
                         term.credited = sent;
@@ -148,6 +153,7 @@ impl State {
                 }
             }
             RenewOutcome::Lost(record) => {
+                term.gone = true;
                 if term.valid(now.holder) {
                     term.refused = Some(now);
                     self.figures.refused += 1;
@@ -162,15 +168,20 @@ impl State {
 
     pub(super) fn renew_failed(&mut self, client: usize, request: &Renew, kind: ErrorKind) {
         let now = self.stamp(client);
-        let Some(term) = self.terms.get_mut(&request.uuid) else {
+        let Some(term) = self.newest_mut(request.uuid) else {
             return;
         };
         let Some(attempt) = term.attempts.get_mut(&request.n) else {
             return;
         };
         attempt.open = false;
+        // The lease that it was for is over.
+        if attempt.earlier {
+            return;
+        }
+        let by_guard = attempt.by_guard;
         term.fatal |= kind == ErrorKind::Fatal;
-        if attempt.by_guard {
+        if by_guard {
             term.failing = Some(now);
         }
     }

@@ -112,7 +112,10 @@ impl State {
             return;
         }
         let waiter = match &call.request {
-            Request::Acquire(request) => request.owner.parse().ok(),
+            Request::Acquire(request) => {
+                let labelled = request.owner.parse().ok();
+                labelled.or_else(|| self.contender(call.client, lock))
+            }
             request if is_for_second_place(request) => self.contender(call.client, lock),
             _ => None,
         };

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
-    model::{CallerId, Given, Status, Term, Turn},
+    model::{CallerId, Given, LeaseId, Status, Term, Turn},
 };
 
 /// H5: the most hand-overs in a row.
@@ -23,11 +23,11 @@ impl Monitor {
     }
 
     /// The handle was handed over, or was not because the lease had ended: then it is dropped.
-    pub(in super::super) fn handed_over(&self, uuid: Uuid, refused: Option<&Error>) {
+    pub(in super::super) fn handed_over(&self, lease: LeaseId, refused: Option<&Error>) {
         let mut state = self.state();
-        state.note(|| format!("{uuid} handed over: {refused:?}"));
-        let holder = state.holder(uuid);
-        let Some(term) = state.terms.get(&uuid) else {
+        state.note(|| format!("{lease} handed over: {refused:?}"));
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get(&lease) else {
             return;
         };
         let (client, valid) = (term.client, term.valid(holder));
@@ -38,15 +38,15 @@ impl Monitor {
         };
         if !right {
             state.complain("H7", || {
-                format!("{uuid} is handed over with {refused:?}, and is valid: {valid}")
+                format!("{lease} is handed over with {refused:?}, and is valid: {valid}")
             });
         }
         if refused.is_some() {
-            return state.release_begins(uuid);
+            return state.release_begins(lease);
         }
         state.figures.tickets += 1;
         let now = state.stamp(client);
-        if let Some(term) = state.terms.get_mut(&uuid) {
+        if let Some(term) = state.terms.get_mut(&lease) {
             term.release_began = Some(now);
             term.watch = None;
             term.by_ticket = true;
@@ -84,18 +84,19 @@ impl State {
             return;
         };
         let (client, once) = (self.callers[id].client, self.callers[id].once);
-        let Some(term) = self.terms.get(&uuid) else {
+        let Some(lease) = self.newest.get(&uuid).copied() else {
             return;
         };
+        let term = &self.terms[&lease];
         if term.client != client || term.by_ticket {
             return;
         }
         if self.may_be_back(term) {
             let caller = term.caller;
-            self.release_begins(uuid);
+            self.release_begins(lease);
             self.queues_again(caller);
         }
-        if let Some(term) = self.terms.get_mut(&uuid)
+        if let Some(term) = self.terms.get_mut(&lease)
             && term.release_began.is_some()
             && term.refused.is_none()
             && !once
@@ -105,7 +106,7 @@ impl State {
     }
 
     /// W6, V9: a grant that nobody took is given back without anybody's word.
-    fn may_be_back(&self, term: &Term) -> bool {
+    pub(super) fn may_be_back(&self, term: &Term) -> bool {
         let gone = self.callers[term.caller].status != Status::Waiting;
         let invalid = !term.valid(self.clients[term.client].machine.holder());
         let over = gone || invalid || self.has_waited_for_pickup(term);
@@ -123,7 +124,7 @@ impl State {
     pub(super) fn goes_as_its_grant_comes_back(&self, id: CallerId) -> bool {
         let caller = &self.callers[id];
         let granted = caller.open_try.as_ref();
-        let term = granted.and_then(|granted| self.terms.get(&granted.uuid));
+        let term = granted.and_then(|granted| self.newest(granted.uuid));
         let came_back =
             term.is_some_and(|term| term.delivered.is_none() && self.has_waited_for_pickup(term));
         came_back && caller.left == Some(self.now())
@@ -134,8 +135,12 @@ impl State {
         let Some(claimed) = request.prev else {
             return;
         };
+        // A term that does not go on is over before its release is sent; whether it is, [`State::settle_claims`] sees.
+        let given_back = self.newest(claimed.uuid).is_some_and(|term| {
+            term.client == client && term.release_began.is_some() && !term.by_ticket
+        });
         let known = self.known(client, request.name.as_str());
-        if known.is_retired(claimed.uuid) {
+        if given_back || known.is_retired(claimed.uuid) {
             known.successors.insert(claimed.uuid, request.new);
             *known.claimants.entry(claimed.uuid).or_default() += 1;
         }
@@ -182,7 +187,7 @@ impl State {
         if granted && self.callers[id].ticket == Some(uuid) {
             self.figures.redeemed += 1;
         }
-        let Some(term) = self.terms.get_mut(&uuid) else {
+        let Some(term) = self.newest_mut(uuid) else {
             return;
         };
         if term.successor != Some(request.new) {
@@ -254,19 +259,26 @@ impl State {
             let open = term.release_began.is_some_and(|began| {
                 began.at < now.at && now.contender < began.contender + term.successor_patience()
             });
-            let unreleased = term.awaited && !term.release_called && !term.by_ticket;
+            let unreleased =
+                term.awaited && !term.release_called && !term.by_ticket && !term.followed;
             open && unreleased && term.successor.is_none() && term.refused.is_none()
         });
-        if let Some((uuid, _)) = offered
+        let offered = offered.map(|(lease, term)| (*lease, term.tokens.count().get() > 1));
+        if let Some((uuid, block)) = offered
             && claimed.is_none()
             && !at_once
+            && (!block || self.may_follow(uuid))
         {
-            let uuid = *uuid;
             return self.complain("H1", || {
                 format!("{id} does not claim {uuid}, its own client's")
             });
         }
         // A grant that was not handed over, a takeover for example, ends the row of hand-overs.
+        let of_name = || {
+            self.terms
+                .iter()
+                .filter(|(_, term)| term.client == client && term.name == name)
+        };
         let newest = of_name().map(|(_, term)| term.granted.at).max();
         let asks_anyway = of_name().find(|(_, term)| {
             if newest.is_some_and(|newest| term.granted.at < newest) {
@@ -294,20 +306,21 @@ impl State {
     /// H1: a lease is released that a waiter of the same client waits for and was not even offered.
     pub(super) fn check_not_handed_over(&mut self, client: usize, request: &Release) {
         let now = self.stamp(client);
-        let Some(term) = self.terms.get(&request.uuid) else {
+        let Some(term) = self.newest(request.uuid) else {
             return;
         };
         let at_once = term
             .release_began
             .is_some_and(|began| began.at == now.at && term.awaited);
         let name = term.name.clone();
-        let busy = self.terms.iter().any(|(uuid, other)| {
-            *uuid != request.uuid
+        let busy = self.terms.iter().any(|(lease, other)| {
+            lease.uuid != request.uuid
                 && other.client == client
                 && other.name == name
                 && (other.granted.at > term.granted.at
-                    || (other.release_began.is_some() && !other.release_called))
+                    || (other.release_began.is_some() && !other.release_called && !other.followed))
         });
+        let block = term.tokens.count().get() > 1;
         let exempt = term.release_called
             || term.successor.is_some()
             || term.passes.0 > 0
@@ -320,14 +333,18 @@ impl State {
             let granted = caller
                 .open_try
                 .as_ref()
-                .is_some_and(|open| self.terms.contains_key(&open.uuid));
+                .is_some_and(|open| self.newest.contains_key(&open.uuid));
             caller.status == Status::Waiting
                 && caller.began.at < now.at
+                // Where its grant was given back it lines up again only when it polls.
+                && !caller.requeued
                 && !granted
                 && !caller.fatal
                 && !self.time_is_up(caller)
         });
-        if at_once && waits && !exempt && !busy {
+        let lease = self.newest.get(&request.uuid).copied();
+        let could = !block || lease.is_some_and(|lease| self.may_follow(lease));
+        if at_once && waits && !exempt && !busy && could {
             let uuid = request.uuid;
             self.complain("H1", || {
                 format!("{uuid} is released, and its own client waits for it")

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
-    model::{Finished, Probe, Status},
+    model::{Finished, LeaseId, Probe, Status},
 };
 
 /// I8.
@@ -23,18 +23,18 @@ impl Monitor {
             let watched = state
                 .terms
                 .iter()
-                .filter(|(uuid, _)| uuid.as_bytes()[0] % 2 == 0);
-            let watched = watched.filter_map(|(uuid, term)| Some((*uuid, term.watch.clone()?)));
+                .filter(|(lease, _)| lease.uuid.as_bytes()[0] % 2 == 0);
+            let watched = watched.filter_map(|(lease, term)| Some((*lease, term.watch.clone()?)));
             watched.collect()
         };
-        let probes: Vec<(Uuid, Option<Probe>)> = watched
+        let probes: Vec<(LeaseId, Option<Probe>)> = watched
             .iter()
-            .map(|(uuid, watch)| (*uuid, watch()))
+            .map(|(lease, watch)| (*lease, watch()))
             .collect();
         let mut state = self.state();
-        for (uuid, probe) in probes {
+        for (lease, probe) in probes {
             if let Some(probe) = probe {
-                state.compare(uuid, probe);
+                state.compare(lease, probe);
             }
         }
         state.sweep_terms();
@@ -50,14 +50,14 @@ impl Monitor {
     }
 
     /// Looks at one lease, now.
-    pub(in super::super) fn look(&self, uuid: Uuid) {
+    pub(in super::super) fn look(&self, lease: LeaseId) {
         let watch = self
             .state()
             .terms
-            .get(&uuid)
+            .get(&lease)
             .and_then(|term| term.watch.clone());
         if let Some(probe) = watch.and_then(|watch| watch()) {
-            self.state().compare(uuid, probe);
+            self.state().compare(lease, probe);
         }
     }
 
@@ -109,7 +109,7 @@ impl Monitor {
             .filter(|(uuid, id)| {
                 state.callers[**id].client == client
                     && state.in_doubt.contains(*uuid)
-                    && !state.terms.contains_key(*uuid)
+                    && !state.newest.contains_key(*uuid)
                     && !state.given_back.contains(*uuid)
             })
             .map(|(uuid, _)| *uuid)
@@ -126,9 +126,9 @@ impl Monitor {
 
 impl State {
     /// A handle against what passed the boundary: I6 to I8, V5, V8.
-    fn compare(&mut self, uuid: Uuid, probe: Probe) {
-        let holder = self.holder(uuid);
-        let Some(term) = self.terms.get(&uuid) else {
+    fn compare(&mut self, lease: LeaseId, probe: Probe) {
+        let holder = self.holder(lease);
+        let Some(term) = self.terms.get(&lease) else {
             return;
         };
         let valid = term.valid(holder);
@@ -146,28 +146,28 @@ impl State {
         if probe.valid && !valid {
             let rule = if refused { "V5" } else { "I8" };
             self.complain(rule, || {
-                format!("{uuid} is believed at {holder:?}, and ended at {deadline:?}, refused: {refused}")
+                format!("{lease} is believed at {holder:?}, and ended at {deadline:?}, refused: {refused}")
             });
         } else if !probe.valid && valid {
             self.complain("V5", || {
-                format!("{uuid} is not believed at {holder:?}, and ends at {deadline:?}")
+                format!("{lease} is not believed at {holder:?}, and ends at {deadline:?}")
             });
         } else if probe.remaining != left {
             let rule = if probe.remaining > left { "I6" } else { "V4" };
             let said = probe.remaining;
             self.complain(rule, || {
-                format!("{uuid} has {left:?} left and says {said:?}")
+                format!("{lease} has {left:?} left and says {said:?}")
             });
         }
         if let Some((says_unsure, says_asked)) = probe.guard {
             if valid && says_unsure != unsure {
                 self.complain("V8", || {
-                    format!("{uuid} is unsure: {unsure}, and says {says_unsure}")
+                    format!("{lease} is unsure: {unsure}, and says {says_unsure}")
                 });
             }
             if says_asked != asked {
                 self.complain("B3", || {
-                    format!("{uuid} was asked: {asked}, and says {says_asked}")
+                    format!("{lease} was asked: {asked}, and says {says_asked}")
                 });
             }
         }
@@ -177,7 +177,7 @@ impl State {
         let now = self.now();
         let awaited = self.awaited_names();
         let mut found = Vec::new();
-        for (uuid, term) in &mut self.terms {
+        for (lease, term) in &mut self.terms {
             let client = &self.clients[term.client];
             let machine = &client.machine;
             let (holder, contender) = (machine.holder(), machine.contender());
@@ -200,7 +200,7 @@ impl State {
                 };
                 found.push((
                     rule,
-                    format!("the end of {uuid} was told to nobody in {gone_for:?}"),
+                    format!("the end of {lease} was told to nobody in {gone_for:?}"),
                 ));
             }
             let mut pickup = term.settings.duration / 6;
@@ -217,7 +217,7 @@ impl State {
                 term.delivered = Some(now);
                 found.push((
                     "W6",
-                    format!("{uuid} was picked up by nobody in {waits:?}, and kept"),
+                    format!("{lease} was picked up by nobody in {waits:?}, and kept"),
                 ));
             }
             if let Some(began) = term.release_began {
@@ -226,14 +226,17 @@ impl State {
                     .flatten();
                 let since = contender.saturating_sub(term.release_due(began, deserted));
                 let waited = contender.saturating_sub(began.contender);
-                let unreleased = !term.release_called && !term.by_ticket && term.refused.is_none();
+                let unreleased = !term.release_called
+                    && !term.by_ticket
+                    && !term.followed
+                    && term.refused.is_none();
                 if unreleased && since > SLACK && calm(waited) {
                     term.release_called = true;
-                    found.push(("I14", format!("{uuid} is not given back after {since:?}")));
+                    found.push(("I14", format!("{lease} is not given back after {since:?}")));
                 }
                 continue;
             }
-            let stop = term.settings.max_hold.map(|most| term.sent + most);
+            let stop = term.settings.max_hold.map(|most| term.since + most);
             let stopped = stop.is_some_and(|stop| holder + SLACK >= stop);
             let Some(guarded) = term.guarded else {
                 continue;
@@ -262,7 +265,7 @@ impl State {
             };
             if late > latest && calm(late.max(step)) {
                 term.guarded = None;
-                found.push(("I17", format!("the renewal of {uuid} is {late:?} late")));
+                found.push(("I17", format!("the renewal of {lease} is {late:?} late")));
             }
         }
         for (rule, what) in found {

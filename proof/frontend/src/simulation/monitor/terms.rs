@@ -3,21 +3,27 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use dlock_core::{
-    FencingToken, Record,
-    provider::{Acquire, AcquireOutcome},
+    Record,
+    provider::{Acquire, AcquireOutcome, Tokens},
 };
 use uuid::Uuid;
 
 use super::{
     State,
-    model::{CallerId, Stamp, Term},
+    model::{CallerId, LeaseId, Stamp, Term},
 };
 
 impl State {
-    pub(super) fn holder(&self, uuid: Uuid) -> Duration {
-        self.terms.get(&uuid).map_or(Duration::ZERO, |term| {
+    pub(super) fn holder(&self, lease: LeaseId) -> Duration {
+        self.terms.get(&lease).map_or(Duration::ZERO, |term| {
             self.clients[term.client].machine.holder()
         })
+    }
+
+    /// The same for the newest lease of a term.
+    pub(super) fn holder_of(&self, uuid: Uuid) -> Duration {
+        let newest = self.newest.get(&uuid);
+        newest.map_or(Duration::ZERO, |lease| self.holder(*lease))
     }
 
     /// The store grants: I2, I3.
@@ -50,7 +56,7 @@ impl State {
         }
         // What its holder had given away is handed over, and not taken over (H7).
         let given = |record: &Record| {
-            let term = self.terms.get(&record.uuid);
+            let term = self.newest(record.uuid);
             term.is_some_and(|term| term.release_began.is_some())
         };
         let taken_over = before.is_some_and(|record| !record.released && !given(&record));
@@ -62,12 +68,12 @@ impl State {
         let holder = self
             .terms
             .iter()
-            .find(|(uuid, term)| {
-                **uuid != request.new
+            .find(|(lease, term)| {
+                lease.uuid != request.new
                     && term.name == name
                     && term.valid(self.clients[term.client].machine.holder())
             })
-            .map(|(uuid, _)| *uuid);
+            .map(|(lease, _)| *lease);
         if let Some(holder) = holder
             && !self.broken.exclusion
         {
@@ -79,13 +85,7 @@ impl State {
     }
 
     /// A grant is known to its client, in time: I1.
-    pub(super) fn granted(
-        &mut self,
-        id: CallerId,
-        request: &Acquire,
-        token: FencingToken,
-        sent: Stamp,
-    ) {
+    pub(super) fn granted(&mut self, id: CallerId, request: &Acquire, tokens: Tokens, sent: Stamp) {
         let caller = &self.callers[id];
         let (client, name, settings) =
             (caller.client, caller.name.clone(), caller.settings.clone());
@@ -95,7 +95,7 @@ impl State {
             .find(|(_, term)| {
                 term.name == name && term.valid(self.clients[term.client].machine.holder())
             })
-            .map(|(uuid, _)| *uuid);
+            .map(|(lease, _)| *lease);
         if let Some(rival) = rival
             && !self.broken.exclusion
         {
@@ -106,9 +106,11 @@ impl State {
             client,
             caller: id,
             name,
-            token,
+            token: tokens.first(),
+            tokens,
             granted: self.stamp(client),
             sent: sent.holder,
+            since: sent.holder,
             closes_until: Term::closing_time(settings.at_least, sent.holder),
             closing: None,
             deadline: sent.holder + settings.validity(),
@@ -132,6 +134,8 @@ impl State {
             successor: None,
             successor_failed: None,
             by_ticket: false,
+            gone: false,
+            followed: false,
             passes: self
                 .passed_on
                 .get(&request.new)
@@ -144,6 +148,11 @@ impl State {
             work_alive: false,
             work_gone: None,
         };
-        self.terms.insert(request.new, term);
+        let lease = LeaseId {
+            uuid: request.new,
+            token: tokens.first(),
+        };
+        self.terms.insert(lease, term);
+        self.newest.insert(request.new, lease);
     }
 }

@@ -8,18 +8,14 @@ use uuid::Uuid;
 
 use super::{
     SLACK, State,
-    model::{CallId, CallerId, Claim, Status, Try},
+    model::{CallId, CallerId, Claim, Status, Term, Try},
 };
+use crate::simulation::spans;
 
 impl State {
     pub(super) fn acquire_called(&mut self, client: usize, request: &Acquire) {
         let stamp = self.stamp(client);
-        let Some(id) = request
-            .owner
-            .parse::<CallerId>()
-            .ok()
-            .filter(|id| *id < self.callers.len())
-        else {
+        let Some(id) = self.asks(client, request) else {
             return self.complain("W1", || format!("nobody asked for {request:?}"));
         };
         let caller = &self.callers[id];
@@ -34,6 +30,7 @@ impl State {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
         if !repeated {
+            self.blocks_come_back(client, request.name.as_str());
             self.successor_asks(id, request);
             self.claims_retired(client, request);
             self.check_successor(id, request);
@@ -101,6 +98,21 @@ impl State {
                 repeated: false,
             });
         }
+    }
+
+    /// Whose try it is.
+    fn asks(&self, client: usize, request: &Acquire) -> Option<CallerId> {
+        let id = spans::current()?;
+        let caller = self.callers.get(id)?;
+        (caller.client == client && caller.label == request.owner).then_some(id)
+    }
+
+    /// It waits, and has no lease on its way to it.
+    pub(super) fn is_ungranted(&self, id: CallerId) -> bool {
+        let on_its_way = |term: &Term| {
+            term.caller == id && term.delivered.is_none() && term.release_began.is_none()
+        };
+        self.callers[id].status == Status::Waiting && !self.terms.values().any(on_its_way)
     }
 
     /// W5: the same try, until it is given up.
@@ -245,7 +257,7 @@ impl State {
     }
 
     fn is_live(&self, client: usize, uuid: Uuid) -> bool {
-        self.terms.get(&uuid).is_some_and(|term| {
+        self.newest(uuid).is_some_and(|term| {
             term.client == client && term.release_began.is_none() && term.refused.is_none()
         })
     }

@@ -8,12 +8,11 @@ use std::{
 
 use dlock_core::{DLock, Error, ErrorKind, FencingToken, Guard, Lease, ReleaseEnd, State};
 use tokio::time::sleep;
-use uuid::Uuid;
 
 use super::{Worker, open};
 use crate::simulation::{
     attend::attend,
-    monitor::{CallerId, Probe},
+    monitor::{CallerId, LeaseId, Probe},
     plan::{Ending, Usage, WritePlan},
 };
 
@@ -32,22 +31,23 @@ impl Worker {
             Held::Lease(lease) => (lease.uuid(), lease.token()),
             Held::Guard(guard) => (guard.uuid(), guard.token()),
         };
+        let named = LeaseId { uuid, token };
         let slot: Slot = Arc::new(Mutex::new(Some(held)));
         let looked_at = Arc::clone(&slot);
         let watch = Arc::new(move || open(&looked_at).as_ref().map(probe));
-        if self.monitor.delivered(id, token, Some(watch)) != Some(uuid) {
+        if self.monitor.delivered(id, token, Some(watch)) != Some(named) {
             return;
         }
         if matches!(&*open(&slot), Some(Held::Guard(_))) {
-            self.guarded(&slot, uuid);
+            self.guarded(&slot, named);
         } else {
-            self.listen(&slot, uuid);
-            self.by_hand(&slot, uuid, usage).await;
+            self.listen(&slot, named);
+            self.by_hand(&slot, named, usage).await;
             if usage.keep {
                 let held = open(&slot).take();
                 if let Some(Held::Lease(lease)) = held {
                     *open(&slot) = Some(Held::Guard(lease.keep_alive()));
-                    self.guarded(&slot, uuid);
+                    self.guarded(&slot, named);
                 }
             }
         }
@@ -55,62 +55,62 @@ impl Worker {
             self.write(lock, token, write, || probe_slot(&slot)).await;
         }
         self.hold(&slot, usage.hold).await;
-        self.end(&slot, uuid, usage.ending).await;
+        self.end(&slot, named, usage.ending).await;
     }
 
     /// Renewals by hand; each takes the lease out of its slot for a while.
-    async fn by_hand(&self, slot: &Slot, uuid: Uuid, usage: &Usage) {
+    async fn by_hand(&self, slot: &Slot, named: LeaseId, usage: &Usage) {
         for (after, cancel) in &usage.renewals {
             self.machine.sleep(*after).await;
             let held = open(slot).take();
             let Some(Held::Lease(mut lease)) = held else {
                 return;
             };
-            self.monitor.renews_by_hand(uuid);
+            self.monitor.renews_by_hand(named);
             let answer = attend(&self.machine, *cancel, None, || {}, lease.renew()).await;
             match &answer {
-                Some(Err(Error::Lost(loss))) => self.monitor.renewed_by_hand(uuid, Some(loss)),
-                Some(_) => self.monitor.renewed_by_hand(uuid, None),
+                Some(Err(Error::Lost(loss))) => self.monitor.renewed_by_hand(named, Some(loss)),
+                Some(_) => self.monitor.renewed_by_hand(named, None),
                 None => {}
             }
             *open(slot) = Some(Held::Lease(lease));
-            self.monitor.look(uuid);
+            self.monitor.look(named);
         }
         // Answers may still be on their way.
         for _ in 0..if usage.renewals.is_empty() { 0 } else { 12 } {
             self.machine.sleep(Duration::from_millis(2)).await;
-            self.monitor.look(uuid);
+            self.monitor.look(named);
         }
     }
 
     /// Somebody waits for the end of a lease that does not renew itself.
-    fn listen(&self, slot: &Slot, uuid: Uuid) {
+    fn listen(&self, slot: &Slot, named: LeaseId) {
         let Some(Held::Lease(lease)) = &*open(slot) else {
             return;
         };
         let (expired, monitor, machine) =
             (lease.expired(), self.monitor.clone(), self.machine.clone());
-        monitor.listens(uuid);
+        monitor.listens(named);
         tokio::spawn(async move {
             expired.await;
             machine.running().await;
-            monitor.expired(uuid);
+            monitor.expired(named);
         });
     }
 
     /// Somebody waits for the loss of a guarded lease.
-    fn guarded(&self, slot: &Slot, uuid: Uuid) {
-        self.monitor.guarded(uuid);
+    fn guarded(&self, slot: &Slot, named: LeaseId) {
+        self.monitor.guarded(named);
         let Some(Held::Guard(guard)) = &*open(slot) else {
             return;
         };
         let (lost, monitor) = (guard.ended(), self.monitor.clone());
         let machine = self.machine.clone();
-        monitor.listens(uuid);
+        monitor.listens(named);
         tokio::spawn(async move {
             let loss = lost.await;
             machine.running().await;
-            monitor.told(uuid, &loss);
+            monitor.told(named, &loss);
         });
     }
 
@@ -131,18 +131,18 @@ impl Worker {
         }
     }
 
-    async fn end(&self, slot: &Slot, uuid: Uuid, ending: Ending) {
+    async fn end(&self, slot: &Slot, named: LeaseId, ending: Ending) {
         let Some(held) = open(slot).take() else {
             return;
         };
         if ending == Ending::HandOver {
-            return self.hand_over(held, uuid);
+            return self.hand_over(held, named);
         }
         let open = ending == Ending::ReleaseOpen;
         if open {
-            self.monitor.ends_undone(uuid);
+            self.monitor.ends_undone(named);
         } else {
-            self.monitor.ends(uuid);
+            self.monitor.ends(named);
         }
         let cancel = match ending {
             Ending::Drop => return drop(held),
@@ -158,19 +158,19 @@ impl Worker {
             }
         };
         if let Some(answer) = attend(&self.machine, cancel, None, || {}, release).await {
-            self.monitor.released(uuid, &told(answer));
+            self.monitor.released(named, &told(answer));
         }
     }
 
     /// Leaves a ticket for the next worker that comes (H7).
-    fn hand_over(&self, held: Held, uuid: Uuid) {
+    fn hand_over(&self, held: Held, named: LeaseId) {
         let answer = match held {
             Held::Lease(lease) => lease.hand_over(),
             Held::Guard(guard) => guard.hand_over(),
         };
-        self.monitor.handed_over(uuid, answer.as_ref().err());
+        self.monitor.handed_over(named, answer.as_ref().err());
         if let Ok(ticket) = answer {
-            self.monitor.ticket_left(uuid, &ticket.to_string());
+            self.monitor.ticket_left(named, &ticket.to_string());
             self.counter.leave(&ticket);
         }
     }

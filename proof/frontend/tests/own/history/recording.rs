@@ -133,9 +133,11 @@ async fn lines_are_read_as_they_were_written() {
     let lock = builder(process.client(MemoryProvider::new(&store)));
     log.fault("partition", "worker").end();
     let guard = lock.hold().await.unwrap();
-    process.look(&Name::new("door").unwrap(), guard.uuid(), || {
-        guard.is_valid()
-    });
+    process.look(
+        &Name::new("door").unwrap(),
+        (guard.uuid(), guard.token()),
+        || guard.is_valid(),
+    );
     guard.release().await.unwrap();
     log.killed("worker");
     for line in log.lines() {
@@ -190,7 +192,9 @@ async fn real_run(store: MemoryStore, seeds: [u64; 2]) -> Report {
     let partition = log.fault("partition", "slow");
     slow_faults.everything(Fault::LoseRequest);
     dying.ended().await;
-    process.look(slow.name(), dying.uuid(), || dying.is_valid());
+    process.look(slow.name(), (dying.uuid(), dying.token()), || {
+        dying.is_valid()
+    });
     drop(dying);
     let guard = next.await.unwrap().unwrap();
     partition.end();

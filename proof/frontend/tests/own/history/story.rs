@@ -149,6 +149,7 @@ impl Story {
             prev,
             outcome,
             token,
+            block: None,
         };
         self.line(sent, process, call(None, None));
         if let Some((t, outcome, token)) = reply {
@@ -239,6 +240,7 @@ impl Story {
     ) -> &mut Self {
         let what = What::Credit {
             uuid: id(term),
+            token: None,
             n,
             sent: at(sent),
             valid_until: at(sent + BELIEF),
@@ -292,11 +294,19 @@ impl Story {
         sent: f64,
     ) -> &mut Self {
         self.ended(process, term, sent, Cause::Released);
-        self.line(sent, process, What::ReleaseBegan { uuid: id(term) });
+        self.line(
+            sent,
+            process,
+            What::ReleaseBegan {
+                uuid: id(term),
+                token: None,
+            },
+        );
         self.commit(sent + 0.1, CommitKind::Release, term, 0, token);
         self.release(process, term, sent, Some((sent + 0.2, Outcome::Ok)));
         let what = What::ReleaseEnded {
             uuid: id(term),
+            token: None,
             outcome: Outcome::Ok,
         };
         self.line(sent + 0.2, process, what)
@@ -304,20 +314,50 @@ impl Story {
 
     pub(crate) fn ended(&mut self, process: &str, term: u128, t: f64, cause: Cause) -> &mut Self {
         let uuid = id(term);
-        self.line(t, process, What::End { uuid, cause })
+        self.line(
+            t,
+            process,
+            What::End {
+                uuid,
+                token: None,
+                cause,
+            },
+        )
     }
 
     pub(crate) fn told(&mut self, process: &str, term: u128, t: f64) -> &mut Self {
-        self.line(t, process, What::Told { uuid: id(term) })
+        self.line(
+            t,
+            process,
+            What::Told {
+                uuid: id(term),
+                token: None,
+            },
+        )
     }
 
     pub(crate) fn kept(&mut self, process: &str, term: u128, t: f64) -> &mut Self {
-        self.line(t, process, What::Keep { uuid: id(term) })
+        self.line(
+            t,
+            process,
+            What::Keep {
+                uuid: id(term),
+                token: None,
+            },
+        )
     }
 
     pub(crate) fn looked(&mut self, process: &str, term: u128, t: f64, valid: bool) -> &mut Self {
         let uuid = id(term);
-        self.line(t, process, What::Look { uuid, valid })
+        self.line(
+            t,
+            process,
+            What::Look {
+                uuid,
+                token: None,
+                valid,
+            },
+        )
     }
 
     /// A caller waits from then to then, and ends with this term if it says so.
@@ -339,6 +379,7 @@ impl Story {
                 handle,
                 outcome: term.map_or(Outcome::Timeout, |_| Outcome::Ok),
                 uuid: term.map(id),
+                token: None,
             };
             self.line(to, process, what);
         }

@@ -141,11 +141,19 @@ fn i9_released_without_the_stores_word() {
     let mut story = Story::without_commits();
     let ended = What::ReleaseEnded {
         uuid: id(1),
+        token: None,
         outcome: Outcome::Ok,
     };
     story
         .granted(A, 1, 100, 1.0)
-        .line(9.5, A, What::ReleaseBegan { uuid: id(1) })
+        .line(
+            9.5,
+            A,
+            What::ReleaseBegan {
+                uuid: id(1),
+                token: None,
+            },
+        )
         .release(A, 1, 9.5, Some((9.6, Outcome::Lost)))
         .line(9.6, A, ended);
     story.breaks(&[I9]);
@@ -171,13 +179,21 @@ fn i9_released_by_a_try_of_the_same_process() {
         story
             .granted(A, 1, 100, 1.0)
             .ended(A, 1, 3.0, Cause::Released)
-            .line(3.0, A, What::ReleaseBegan { uuid: id(1) });
+            .line(
+                3.0,
+                A,
+                What::ReleaseBegan {
+                    uuid: id(1),
+                    token: None,
+                },
+            );
         if let Some(answer) = claim {
             let answer = answer.map(|outcome| (3.1, outcome, None));
             story.claim(A, 2, 1, 3.0, answer);
         }
         let what = What::ReleaseEnded {
             uuid: id(1),
+            token: None,
             outcome: Outcome::Ok,
         };
         story
@@ -201,11 +217,17 @@ fn i9_repeated_release_that_finds_a_stranger() {
         let mut story = Story::without_commits();
         let ended = What::ReleaseEnded {
             uuid: id(1),
+            token: None,
             outcome: told,
         };
-        story
-            .granted(A, 1, 100, 1.0)
-            .line(began, A, What::ReleaseBegan { uuid: id(1) });
+        story.granted(A, 1, 100, 1.0).line(
+            began,
+            A,
+            What::ReleaseBegan {
+                uuid: id(1),
+                token: None,
+            },
+        );
         if let Some(outcome) = first {
             story.release(A, 1, began, Some((began + 0.2, outcome)));
         }
