@@ -76,6 +76,8 @@ fn alone() -> Vec<String> {
 const BY_CHANCE: &[&str] = &[
     "crowded_clients_take_turns",
     "crowded_clients_take_turns_without_hints",
+    "lease_that_nobody_picks_up_goes_back_with_its_term",
+    "term_that_was_refused_while_on_offer_does_not_go_on",
 ];
 
 fn play(bug: &Bug) -> Result<(), String> {
