@@ -248,21 +248,33 @@ impl Contender {
             if woken && self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            let release_pause = match self.take_term() {
+            let over = match self.take_term() {
                 Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
-                Some(Taken::Over) => Some(self.release_pause()),
+                Some(Taken::Over(uuid)) => Some(uuid),
                 None => None,
             };
             let offer = self.take_offer();
-            // The offer of a later term comes first.
-            let release_pause = release_pause.filter(|_| offer.is_none());
-            // Without a turn nothing is asked, nor while a release is awaited: what woke us has not been followed (W3).
-            let asks_nothing = admitted.is_err() || release_pause.is_some();
-            let still_woken = woken && asks_nothing && offer.is_none();
             let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());
             first = false;
-            let silence = release_pause.or(hand_over_pause);
-            let pause = match silence {
+            // The offer of a later term comes first.
+            if let Some(uuid) = over
+                && offer.is_none()
+            {
+                match self.await_release(sender, uuid).await {
+                    ControlFlow::Break(end) => return end,
+                    // What woke us before has not been followed yet (W3).
+                    ControlFlow::Continue(rung) => woken |= rung,
+                }
+                // No call was sent meanwhile (W5).
+                self.answered = store.clock.contender_now();
+                if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
+                    return end;
+                }
+                continue;
+            }
+            // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
+            let still_woken = woken && admitted.is_err() && offer.is_none();
+            let pause = match hand_over_pause {
                 Some(pause) => pause,
                 None => match self
                     .read_or_try(offer, std::mem::take(&mut woken), admitted)
@@ -280,7 +292,7 @@ impl Contender {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
-            if silence.is_some() {
+            if hand_over_pause.is_some() {
                 // No call was sent meanwhile (W5).
                 self.answered = store.clock.contender_now();
             }
@@ -293,8 +305,8 @@ impl Contender {
 
     /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
     /// over. How long the pause is: after a refusal `until_next_try`, after no answer
-    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6), and while
-    /// its release is `release_pause`.
+    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6), and as
+    /// `await_release` says while the release of one is.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

@@ -305,6 +305,8 @@ impl PendingRelease {
             }
             ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
+        // Before those who wait for that are woken.
+        self.state.release_ended(self.uuid);
         self.state.freed.notify_waiters();
         ended
     }

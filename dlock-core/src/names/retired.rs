@@ -108,6 +108,13 @@ impl NameState {
             .with_retired(uuid, |retired| retired.releasing = false);
     }
 
+    /// The release of this lease is under way.
+    pub(crate) fn is_releasing(&self, uuid: Uuid) -> bool {
+        let known = self.known();
+        let mut retired = known.retired.iter();
+        retired.any(|retired| retired.uuid == uuid && retired.releasing)
+    }
+
     /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered
     /// as long as its name is, but keeps its name from being forgotten no longer.
     pub(crate) fn all_answered(&self, uuid: Uuid) {

@@ -95,7 +95,7 @@ pub(crate) enum Following<L> {
     /// It goes on with this lease.
     Lease(L),
     /// It does not: its release is on its way.
-    Over,
+    Over(Uuid),
 }
 
 /// The releasing task's end of a hand-over. Dropping it withdraws an offer that no waiter has taken.
@@ -279,9 +279,9 @@ impl NameState {
             succession.unlike_since = Some(clock.contender_now());
         }
         let Begun::Lease(lease) = begun else {
-            self.is_over(&mut known, &offer);
+            let over = self.is_over(&mut known, &offer);
             drop(known);
-            return Some(Following::Over);
+            return over.map(Following::Over);
         };
         drop(known);
         offer.granted();
@@ -289,10 +289,12 @@ impl NameState {
     }
 
     /// A term that is on offer no more, and has not gone on, is retired (G4), also before its releasing task runs.
-    fn is_over(&self, known: &mut Known, offer: &Offer) {
-        if let Offered::Term(giver) = &offer.offered {
-            self.ends_with(known, &**giver);
-        }
+    fn is_over(&self, known: &mut Known, offer: &Offer) -> Option<Uuid> {
+        let Offered::Term(giver) = &offer.offered else {
+            return None;
+        };
+        self.ends_with(known, &**giver);
+        Some(giver.uuid())
     }
 
     fn ends_with(&self, known: &mut Known, giver: &dyn GoesOn) {
@@ -448,7 +450,7 @@ impl Drop for Registration {
             known.succession = None;
         }
         if let Some(offer) = &unclaimed {
-            self.state.is_over(&mut known, offer);
+            let _over = self.state.is_over(&mut known, offer);
         }
         drop(known);
         drop(unclaimed);

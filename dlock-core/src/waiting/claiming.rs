@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::{num::NonZeroU8, time::Duration};
+use std::{num::NonZeroU8, ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use super::{Contender, Wait};
+use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
     lease::{Holding, Settings, Term},
     names::{Following, Offer},
@@ -19,8 +19,8 @@ use crate::{
 pub(super) enum Taken {
     /// The waiter has a lease on it.
     Lease(Holding),
-    /// It does not go on.
-    Over,
+    /// It does not go on: its release is on its way.
+    Over(Uuid),
 }
 
 impl Contender {
@@ -36,21 +36,35 @@ impl Contender {
         });
         Some(match following? {
             Following::Lease(term) => Taken::Lease(Holding::new(term)),
-            Following::Over => Taken::Over,
+            Following::Over(uuid) => Taken::Over(uuid),
         })
     }
 
-    /// How long to leave to the release of a term that did not go on. Its answer rings, and others go first then as
-    /// after every release (F1, W8); no answer costs an attempt, or a poll, or half of the time that is left.
-    pub(super) fn release_pause(&self) -> Duration {
-        let plan = &self.lock.plan;
+    /// Leaves a term that did not go on to its release, whose answer rings: others go first then, as after every
+    /// release (F1, W8). No answer costs an attempt, or a poll, or half of the time that is left. Any other ring
+    /// ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns whether it
+    /// was rung; breaks if the wait is over.
+    pub(super) async fn await_release(
+        &mut self,
+        sender: &Sender<Answer>,
+        uuid: Uuid,
+    ) -> ControlFlow<Option<Answer>, bool> {
+        let lock = Arc::clone(&self.lock);
+        let Settings { state, plan, .. } = &*lock;
         let pause = plan.attempt().min(plan.poll_every);
-        self.time_left().map_or(pause, |left| pause.min(left / 2))
+        let pause = self.time_left().map_or(pause, |left| pause.min(left / 2));
+        // W3: listen first.
+        let mut freed = pin!(state.freed.notified());
+        freed.as_mut().enable();
+        if !state.is_releasing(uuid) {
+            return ControlFlow::Continue(true);
+        }
+        self.rest(sender, freed, pause).await
     }
 
     /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow
-    /// one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is under way where an offer is claimed, has a
-    /// budget of its own (H5); and a ticket is for one lease (S3).
+    /// one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is
+    /// under way where an offer is claimed, has a budget of its own (H5); and a ticket is for one lease (S3).
     pub(super) fn tokens(&self, offer: Option<&Offer>) -> NonZeroU8 {
         let Settings {
             store, state, plan, ..

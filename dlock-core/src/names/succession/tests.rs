@@ -146,7 +146,7 @@ impl Scene {
         let follow = |giver: &dyn GoesOn, highest| Term::follow(giver, lock, highest);
         match self.state().succeed(self.clock(), follow)? {
             Following::Lease(term) => Some(term),
-            Following::Over => None,
+            Following::Over(_) => None,
         }
     }
 
