@@ -76,7 +76,9 @@ fn alone() -> Vec<String> {
 const BY_CHANCE: &[&str] = &[
     "crowded_clients_take_turns",
     "crowded_clients_take_turns_without_hints",
+    "late_releasing_task_leaves_the_next_offer_alone",
     "lease_that_nobody_picks_up_goes_back_with_its_term",
+    "next_lease_goes_on_where_its_term_is",
     "term_that_was_refused_while_on_offer_does_not_go_on",
 ];
 
