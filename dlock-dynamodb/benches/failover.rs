@@ -7,7 +7,7 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "../tests/suite/election.rs"]
+#[path = "../tests/dynamodb/election.rs"]
 mod election;
 
 fn main() {

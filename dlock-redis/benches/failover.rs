@@ -5,7 +5,7 @@
 //! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-redis --bench failover
 //! ```
 
-#[path = "../tests/suite/election.rs"]
+#[path = "../tests/redis/election.rs"]
 mod election;
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -50,7 +50,7 @@ impl<K: Kind> Table<K> {
 }
 
 /// The suite on a table of this kind. The group `purge` is left out: without an expiry its rule can
-/// only be kept for released records, which `tests/suite/admin.rs` checks.
+/// only be kept for released records, which `tests/dynamodb/admin.rs` checks.
 #[macro_export]
 macro_rules! suite {
     ($kind:ident) => {

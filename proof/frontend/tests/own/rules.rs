@@ -234,7 +234,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "003-10",
         "of DynamoDB's tables alone",
-        "dlock-dynamodb/tests/suite/table.rs",
+        "dlock-dynamodb/tests/dynamodb/table.rs",
         "create_table",
     ),
 ];

@@ -1,7 +1,7 @@
 //! What the documents ask for that this store grew from, number by number: 000 (a lease in the
 //! background), 001 (the three diagrams), 003 (the lock client's protocol). Wall clocks (000-4, 003-5)
-//! are in `src/tests.rs`, the table helper (003-10) in `tests/suite/table.rs`, the three diagrams with a
-//! storage that checks the token (001-3) in `tests/suite/fence.rs`.
+//! are in `src/tests.rs`, the table helper (003-10) in `tests/dynamodb/table.rs`, the three diagrams with a
+//! storage that checks the token (001-3) in `tests/dynamodb/fence.rs`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
