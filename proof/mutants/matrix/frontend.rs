@@ -80,6 +80,7 @@ const BY_CHANCE: &[&str] = &[
     "lease_that_nobody_picks_up_goes_back_with_its_term",
     "next_lease_goes_on_where_its_term_is",
     "term_that_was_refused_while_on_offer_does_not_go_on",
+    "waiter_that_leaves_takes_no_term_along",
 ];
 
 fn play(bug: &Bug) -> Result<(), String> {
