@@ -154,15 +154,18 @@ impl Contender {
         if let Err(error) = admitted {
             return Some(Err(error.into()));
         }
-        Some(match self.try_now(None).await {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => match (self.error.take(), self.seen.take()) {
-                (Some(error), _) => Err(error.into()),
-                (None, Some(holder)) => Ok(Acquired::Held(holder)),
-                (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
+        let gone = self.gone.clone();
+        Some(
+            match as_long_as_wanted(sender, gone, self.try_now(None)).await {
+                Ok(Some(answer)) => Ok(answer),
+                Ok(None) => match (self.error.take(), self.seen.take()) {
+                    (Some(error), _) => Err(error.into()),
+                    (None, Some(holder)) => Ok(Acquired::Held(holder)),
+                    (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
+                },
+                Err(error) => Err(error),
             },
-            Err(error) => Err(error),
-        })
+        )
     }
 
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
@@ -197,17 +200,7 @@ impl Contender {
             () = entry.turn(&lock) => {}
         }
         let gone = self.gone.clone();
-        let mut contending = pin!(self.contend(sender));
-        tokio::select! {
-            biased;
-            answer = &mut contending => answer,
-            // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
-            // the caller; what is offered meanwhile is offered to others (H3).
-            () = sender.abandoned() => {
-                gone.cancel();
-                contending.await
-            }
-        }
+        as_long_as_wanted(sender, gone, self.contend(sender)).await
     }
 
     /// Tries until the lock is ours, time is up, or nothing will help.
@@ -288,7 +281,13 @@ impl Contender {
                 return Some(Err(self.timeout()));
             }
             self.yielded_slots = 0;
-            match self.rest(sender, freed, pause).await {
+            let failed = hand_over_pause.is_none() && self.error.is_some();
+            let rested = if failed {
+                self.rest_after_failure(sender, freed, pause).await
+            } else {
+                self.rest(sender, freed, pause).await
+            };
+            match rested {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
@@ -300,6 +299,32 @@ impl Contender {
                 return end;
             }
             woken |= still_woken;
+        }
+    }
+
+    /// Sleeps for this pause; returns whether a wake-up came meanwhile. It is followed after the pause, since it may be
+    /// that of what a failed try has left, time and again (W5, W7). A term of our own client takes no call, and ends
+    /// the pause (H1, S1). Breaks if the wait is over.
+    async fn rest_after_failure(
+        &mut self,
+        sender: &Sender<Answer>,
+        freed: Pin<&mut Notified<'_>>,
+        pause: Duration,
+    ) -> ControlFlow<Option<Answer>, bool> {
+        let lock = Arc::clone(&self.lock);
+        let Settings { store, state, .. } = &*lock;
+        let since = store.clock.contender_now();
+        if !self.rest(sender, freed, pause).await? {
+            return ControlFlow::Continue(false);
+        }
+        loop {
+            // Armed before the question.
+            let mut freed = std::pin::pin!(state.freed.notified());
+            freed.as_mut().enable();
+            let left = pause.saturating_sub(store.clock.elapsed(since));
+            if left.is_zero() || state.is_offered() || !self.rest(sender, freed, left).await? {
+                return ControlFlow::Continue(true);
+            }
         }
     }
 
@@ -323,6 +348,24 @@ impl Contender {
             () = freed, if self.ticket.is_none() => ControlFlow::Continue(true),
             () = clock.pause(pause) => ControlFlow::Continue(false),
             () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),
+        }
+    }
+}
+
+/// Tells those who try when their caller goes away: a try that is under way runs to its answer (G1), and is not
+/// repeated. A turn goes with the caller, and what is offered meanwhile is offered to others (H3).
+async fn as_long_as_wanted<T>(
+    sender: &Sender<Answer>,
+    gone: CancellationToken,
+    tries: impl Future<Output = T>,
+) -> T {
+    let mut tries = pin!(tries);
+    tokio::select! {
+        biased;
+        end = &mut tries => end,
+        () = sender.abandoned() => {
+            gone.cancel();
+            tries.await
         }
     }
 }

@@ -210,6 +210,7 @@ macro_rules! __for_each_frontend_case {
             required limits limit_counts_the_time_in_the_queue ["W4", "W1"];
             required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
             required limits failing_calls_are_repeated_only_after_a_pause ["V6", "V7", "W5"];
+            required limits wake_up_ends_no_pause_after_a_failure ["W5", "W7"];
 
             required looking waiter_looks_where_that_costs_less ["O3"];
             required looking look_observes_as_a_refusal_does ["O3", "A6", "003-3"];

@@ -70,6 +70,27 @@ pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_hel
     .await;
 }
 
+pub(in crate::cases) async fn wake_up_ends_no_pause_after_a_failure(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        for _ in 0..9 {
+            harness.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
+        }
+        let lock = lock!(harness, "");
+        // Less than the pause after a failure: what the try may have left is released, and that rings.
+        let waiter = tokio::spawn(async move { lock.acquire_timeout(SECOND / 10).await });
+        harness.sent(Op::Release, 1).await;
+        settle().await;
+        assert_eq!(harness.acquires().len(), 1, "asked again at once");
+        hand.advance(SECOND / 10).await;
+        match joined(waiter).await {
+            Err(error @ Error::Timeout { .. }) => assert!(error.store_error().is_some(), "{error}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Bench) {
     rounds(bench, |round| async move {
         for (label, share) in [("short", 10), ("long", 150)] {

@@ -109,13 +109,14 @@ impl State {
         let since = self.stamp(self.callers[id].client);
         let (woken, _) = self.rung(id);
         let left = self.left_by(id);
+        let awaits = self.may_await_a_release(id);
         let caller = &mut self.callers[id];
         let mean = caller.settings.failure_pause();
         caller.fatal |= kind == ErrorKind::Fatal;
         caller.pause = (kind != ErrorKind::Fatal).then_some(Pause {
             since,
             earliest: mean / 2,
-            latest: mean * 3 / 2 + if woken { left } else { Duration::ZERO },
+            latest: mean * 3 / 2 + awaits + if woken { left } else { Duration::ZERO },
             rule: "W5",
             wakes: true,
             woken,

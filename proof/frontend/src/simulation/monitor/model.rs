@@ -113,6 +113,8 @@ pub(super) struct Known {
     /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
     pub(super) deserted: Duration,
     pub(super) given_back: Option<Duration>,
+    /// Until when a contender may wait for a release that is on its way, on its contender's clock.
+    pub(super) released_by: Duration,
 }
 
 impl Known {

@@ -5,12 +5,16 @@ use std::time::Duration;
 use dlock_core::Record;
 
 use super::{
+    super::plan::Settings,
     SLACK, State,
     model::{CallerId, Pause, Status, Turn},
 };
 
 /// The most that a woken try leaves to others who may have waited longer (F1, F2).
 const LEFT_TO_OTHERS: Duration = Duration::from_millis(5);
+
+/// The most tries in a row of which each is expected to go at once.
+pub(super) const JUDGED_AT_ONCE: usize = 4;
 
 impl State {
     /// W2, W5: neither too early nor too late.
@@ -20,7 +24,9 @@ impl State {
             .machine
             .contender()
             .saturating_sub(pause.since.contender);
-        let woken = (pause.woken || self.was_offered(id, pause)) && !repeated;
+        // W5: a wake-up counts after the pause, since it may be that of what the failed try has left.
+        let woken = pause.woken && pause.rule != "W5";
+        let woken = (woken || self.was_offered(id, pause)) && !repeated;
         if gap + Duration::from_micros(1) < pause.earliest && !woken {
             let earliest = pause.earliest;
             self.complain(pause.rule, || {
@@ -71,7 +77,7 @@ impl State {
         let since = self.stamp(self.callers[id].client);
         let up = self.time_is_up(&self.callers[id]);
         let caller = &mut self.callers[id];
-        caller.pause = (caller.chain < 4 && !up).then_some(Pause {
+        caller.pause = (caller.chain < JUDGED_AT_ONCE && !up).then_some(Pause {
             since,
             earliest: Duration::ZERO,
             latest: Duration::ZERO,
@@ -80,9 +86,6 @@ impl State {
             woken: false,
             excused: false,
         });
-        if caller.pause.is_none() {
-            caller.chain = 0;
-        }
     }
 
     /// W2: the first of the expiry, the end of the observation and the poll.
@@ -171,17 +174,31 @@ impl State {
         let now = self.stamp(client).contender;
         let known = self.known(client, name);
         let (head, left) = (known.head, known.left_to_others(LEFT_TO_OTHERS));
-        let Some(caller) = head.map(|id| &mut self.callers[id]) else {
-            return;
-        };
-        let settings = &caller.settings;
-        let answered_by = now + (settings.duration / 6).min(settings.poll(false)) + left;
-        if let Some(pause) = &mut caller.pause
+        let Some(id) = head else { return };
+        let span = awaits_a_release(&self.callers[id].settings) + left;
+        self.known(client, name).released_by = now + span;
+        if let Some(pause) = &mut self.callers[id].pause
             && pause.wakes
         {
-            let latest = answered_by.saturating_sub(pause.since.contender);
-            pause.latest = pause.latest.max(latest);
+            let since = now.saturating_sub(pause.since.contender);
+            // The pause of a failure comes first.
+            let since = if pause.rule == "W5" {
+                since.max(pause.latest)
+            } else {
+                since
+            };
+            pause.latest = pause.latest.max(since + span);
         }
+    }
+
+    /// How much longer a pause takes from now on because a contender may find a term that did not go on.
+    pub(super) fn may_await_a_release(&mut self, id: CallerId) -> Duration {
+        let caller = &self.callers[id];
+        let (client, name) = (caller.client, caller.name.clone());
+        let span = awaits_a_release(&caller.settings);
+        let now = self.stamp(client).contender;
+        let under_way = self.known(client, &name).released_by > now;
+        if under_way { span } else { Duration::ZERO }
     }
 
     /// What a caller leaves to others before its next try, if it is woken.
@@ -202,4 +219,9 @@ impl State {
             rung.is_some_and(|rung| rung > asked),
         )
     }
+}
+
+/// The longest that a contender waits for the release of a term that did not go on (S1).
+fn awaits_a_release(settings: &Settings) -> Duration {
+    (settings.duration / 6).min(settings.poll(false))
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::{
     SLACK, State,
     model::{CallId, CallerId, Claim, Status, Term, Try},
+    pauses::JUDGED_AT_ONCE,
 };
 use crate::simulation::spans;
 
@@ -85,7 +86,9 @@ impl State {
             open.repeated = true;
         }
         if !repeated {
-            caller.chain = if at_once { caller.chain + 1 } else { 0 };
+            // Beyond the most that is judged, no pause says that it goes at once.
+            let goes_on = at_once || (paused.is_none() && caller.chain >= JUDGED_AT_ONCE);
+            caller.chain = if goes_on { caller.chain + 1 } else { 0 };
             if !at_once {
                 caller.may_have_asked = if looked { caller.asked } else { stamp.at };
                 caller.asked = stamp.at;
