@@ -315,8 +315,67 @@ fn profile_of_the_user_is_read() {
     assert_ended(&named("nobody"), 78, "");
 }
 
+/// IAM Identity Center, which knows one login: whoever shows this token gets credentials for a while.
+fn identity_center(token: &'static str) -> String {
+    answering(move |request| {
+        if !request.contains(&format!("x-amz-sso_bearer_token: {token}")) {
+            return (
+                401,
+                r#"{"message":"Session token not found or invalid"}"#.to_owned(),
+            );
+        }
+        let answer = format!(
+            r#"{{"roleCredentials":{{"accessKeyId":"AKIDSSO","secretAccessKey":"{SECRET}","sessionToken":"{SECRET}-of-the-session","expiration":4102444800000}}}}"#
+        );
+        (200, answer)
+    })
+}
+
+#[test]
+fn person_who_has_logged_in_by_sso_is_known() {
+    let server = Server::start();
+    let mut variables = server.variables("locks");
+    variables.push(("AWS_PROFILE", "person".into()));
+    variables.push(("AWS_ENDPOINT_URL_SSO", identity_center("of-today")));
+    let scene = without(
+        variables,
+        &[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+        ],
+    );
+    let cache = scene.path(".aws").join("sso/cache");
+    fs::create_dir_all(&cache).unwrap();
+    let config = "[profile person]\nsso_session = people\nsso_account_id = 123456789012\nsso_role_name = locker\n\
+        [sso-session people]\nsso_region = eu-central-1\nsso_start_url = https://people.example/start\n";
+    fs::write(scene.path(".aws").join("config"), config).unwrap();
+    let logged_in = |token: &str, until: &str| {
+        let login = format!(r#"{{"accessToken":"{token}","expiresAt":"{until}"}}"#);
+        // The SHA-1 of the session's name.
+        let file = "ab3ccc8dba2a0cf7a1ce4d830bb8a6238ff03833.json";
+        fs::write(cache.join(file), login).unwrap();
+    };
+    assert_all_end(&scene, &[TRY], 69, &["aws sso login"]);
+    logged_in("of-today", "2020-01-01T00:00:00Z");
+    assert_all_end(&scene, &[TRY], 69, &["aws sso login"]);
+    logged_in("of-another", "2099-01-01T00:00:00Z");
+    assert_all_end(&scene, &[TRY], 69, &["aws sso login"]);
+    logged_in("of-today", "2099-01-01T00:00:00Z");
+    set_up(&scene);
+    assert_ended(&scene.finish(RUN), 0, "");
+}
+
 /// A server that refuses every request with this code.
 fn refusing(code: &'static str) -> String {
+    answering(move |_| {
+        let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}"}}"#);
+        (400, body)
+    })
+}
+
+/// A server of JSON: status and body for a request.
+fn answering(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -324,12 +383,13 @@ fn refusing(code: &'static str) -> String {
             let mut client = client.unwrap();
             let mut request = [0; 65536];
             // One read is enough for a small request of this client; it closes its connection then.
-            if client.read(&mut request).is_ok() {
-                let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}"}}"#);
+            if let Ok(length) = client.read(&mut request) {
+                let (status, body) = answer(&String::from_utf8_lossy(&request[..length]));
                 let length = body.len();
                 let head = "content-type: application/x-amz-json-1.0\r\nconnection: close";
-                let answer =
-                    format!("HTTP/1.1 400 No\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+                let answer = format!(
+                    "HTTP/1.1 {status} -\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}"
+                );
                 client.write_all(answer.as_bytes()).ok();
             }
         }

@@ -115,9 +115,11 @@ impl Table {
             ) => Err(self.unusable().because(error).advise(
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role",
             )),
-            Err(error) => Err(StoreError::unreachable(format!("no AWS credentials could be fetched for the store {self}"),
-            )
-            .because(error)),
+            Err(error) => Err(StoreError::unreachable(format!(
+                "no AWS credentials could be fetched for the store {self}"
+            ))
+            .because(error)
+            .advise("where the profile is for people (`sso_session`), log in with: aws sso login")),
         }
     }
 }
