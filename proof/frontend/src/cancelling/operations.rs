@@ -1,6 +1,8 @@
 //! Every public future of the frontend, each prepared, driven to its point, and looked at
 //! afterwards. What holds of them all is checked by the scene.
 
+mod together;
+
 use std::{
     future::{Future, pending},
     pin::{Pin, pin},
@@ -16,6 +18,10 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
+use self::together::{
+    acquire_permit, acquire_permit_timeout, hold_many, hold_many_timeout, many_ended, release_many,
+    release_many_open, try_acquire_permit, try_hold_many, with_many, with_many_result,
+};
 use super::{
     gate::turn,
     stage::{Stage, ok},
@@ -86,6 +92,17 @@ operations! {
     Watches "LeaseWatch::renewed" watch_renewed;
     Watches "LeaseWatch::until_asked" watch_until_asked;
     Acts "Client::close" close;
+    Asks "MultiLock::try_hold" try_hold_many;
+    Asks "MultiLock::hold" hold_many;
+    Asks "MultiLock::hold_timeout" hold_many_timeout;
+    Asks "MultiLock::with" with_many;
+    Asks "MultiLock::with_result" with_many_result;
+    Watches "MultiGuard::ended" many_ended;
+    Acts "MultiGuard::release" release_many;
+    Acts "MultiGuard::release_open" release_many_open;
+    Acts "Semaphore::try_acquire" try_acquire_permit;
+    Acts "Semaphore::acquire" acquire_permit;
+    Acts "Semaphore::acquire_timeout" acquire_permit_timeout;
 }
 
 async fn try_acquire(stage: &mut Stage) {

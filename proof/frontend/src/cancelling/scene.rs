@@ -124,14 +124,21 @@ impl Scene {
             (true, false) => ground.lease + AT_ONCE,
             (false, _) => PATIENCE,
         };
+        let beside = stage
+            .others
+            .iter()
+            .map(|name| ok(rival.named(name.as_str())));
+        let rivals: Vec<DLock> = std::iter::once(rival.clone()).chain(beside).collect();
         let newcomer = async {
-            let answer = timeout(free_within, rival.acquire()).await;
-            let Ok(answer) = answer else {
-                panic!("not free for another client within {free_within:?}")
-            };
-            let lease = ok(answer);
-            assert!(lease.is_valid(), "granted, and not valid");
-            ok(lease.release().await);
+            for rival in &rivals {
+                let answer = timeout(free_within, rival.acquire()).await;
+                let Ok(answer) = answer else {
+                    panic!("not free for another client within {free_within:?}")
+                };
+                let lease = ok(answer);
+                assert!(lease.is_valid(), "granted, and not valid");
+                ok(lease.release().await);
+            }
         };
         let close = async {
             let Ok(left) = timeout(2 * ground.lease, stage.client.close()).await else {
@@ -150,7 +157,7 @@ impl Scene {
 
         // Nothing is left: no call, no memory, no task.
         let counts = Arc::clone(&stage.counts);
-        drop((stage, elsewhere, rival));
+        drop((stage, elsewhere, rival, rivals));
         let gone = || {
             counts.under_way() == 0
                 && Arc::strong_count(&counts) == 1

@@ -30,6 +30,8 @@ pub(super) enum Weather {
 pub(super) struct Stage {
     pub(super) client: Client,
     pub(super) lock: DLock,
+    /// Names beside the lock's that the operation asks for.
+    pub(super) others: Vec<Name>,
     pub(super) store: Faulty<Gate>,
     pub(super) counts: Arc<Counts>,
     pub(super) cut: Cut,
@@ -52,6 +54,7 @@ impl Stage {
         let client = client(store.clone(), paused, 1);
         Self {
             lock: lock(&client, name, lease, paused),
+            others: Vec::new(),
             client,
             store,
             counts,
@@ -75,6 +78,13 @@ impl Stage {
     /// The same, kept alive.
     pub(super) async fn guard(&self) -> Guard {
         ok(self.lock.hold().await)
+    }
+
+    /// A lock of this process beside the first one.
+    pub(super) fn another(&mut self, name: String) -> DLock {
+        let lock = ok(self.lock.named(name));
+        self.others.push(lock.name().clone());
+        lock
     }
 
     /// Lets everything happen that needs no time, and in paused time a part of the lease pass.

@@ -10,10 +10,13 @@ use dlock_proof::cancelling;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 /// Where the types are whose methods return futures that a user of locks polls.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 8] = [
     "api/guard.rs",
     "api/lease.rs",
     "api/lock.rs",
+    "api/multi.rs",
+    "api/multi/guard.rs",
+    "api/semaphore.rs",
     "api/watch.rs",
     "client.rs",
 ];
