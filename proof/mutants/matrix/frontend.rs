@@ -17,8 +17,8 @@ use crate::{Part, panicked};
 pub(crate) const PART: Part = Part {
     name: "frontend",
     of: "frontend",
-    // All but the queue's.
-    plays: |bug| bug.tasks.is_empty(),
+    // All but the queue's, and those that only the cancellation harness sees.
+    plays: |bug| bug.tasks.is_empty() && (!bug.cases.is_empty() || bug.left_behind.is_none()),
     alone,
     play,
 };
