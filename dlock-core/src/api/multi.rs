@@ -54,8 +54,8 @@ impl DLock {
     /// # Errors
     /// [`BuildError::Many`] if there is none, if two have the same name, or if they are of different clients.
     pub fn many(locks: impl IntoIterator<Item = Self>) -> Result<MultiLock, BuildError> {
-        let mut locks: Vec<_> = locks.into_iter().collect();
-        locks.sort_by(|a, b| a.name().cmp(b.name()));
+        let many = MultiLock::in_order_of_names(locks.into_iter().collect());
+        let locks = &many.0;
         let neighbours = || locks.iter().zip(locks.iter().skip(1));
         let reason = if locks.is_empty() {
             "there is none"
@@ -64,13 +64,19 @@ impl DLock {
         } else if neighbours().any(|(a, b)| !Arc::ptr_eq(&a.0.store, &b.0.store)) {
             "they are of different clients, between which there is no order; make them with `DLock::named`"
         } else {
-            return Ok(MultiLock(locks));
+            return Ok(many);
         };
         Err(BuildError::Many { reason })
     }
 }
 
 impl MultiLock {
+    /// Of one client, with a name of its own each.
+    pub(super) fn in_order_of_names(mut locks: Vec<DLock>) -> Self {
+        locks.sort_by(|a, b| a.name().cmp(b.name()));
+        Self(locks)
+    }
+
     /// Asks once for each. Being refused is no error, and leaves nothing held.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{BuildError, DLock, Error, Lease, TryAcquire, api::together::first};
+use crate::{BuildError, DLock, Error, Lease, MultiLock, TryAcquire, api::together::first};
 
 /// At most so many holders at a time among all processes that use the same store and name. Made by
 /// [`DLock::semaphore`].
@@ -114,6 +114,29 @@ impl Semaphore {
         }
         let left = limit.saturating_sub(stopwatch.elapsed());
         self.wait(|lock| lock.acquire_timeout(left)).await
+    }
+
+    /// All permits as one: its holder is alone, as a writer is among readers that have one permit each.
+    ///
+    /// It takes them one after the other, and is let in to each as any waiter is; those who want one permit get what it
+    /// does not have yet. Not to be waited for by a holder of a permit, who would wait for itself. Of two holders of
+    /// all, the later one has larger tokens for every permit, so a resource checks the token of one: that of `NAME/1`.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn read() {}
+    /// # async fn rewrite(_: dlock_core::FencingToken) {}
+    /// let readers = lock.named("report")?.semaphore(8)?;
+    /// // One of up to eight.
+    /// readers.acquire().await?.lease.with(async |_| read().await).await?;
+    /// // Alone.
+    /// readers.all().with(async |tokens| rewrite(tokens["report/1"]).await).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn all(&self) -> MultiLock {
+        MultiLock::in_order_of_names(self.0.clone())
     }
 
     /// Waits for all of them at once. What the others get that end later, they give back.

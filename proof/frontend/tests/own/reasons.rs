@@ -1,5 +1,7 @@
 //! What an error tells people about a store that did not do what it was asked.
 
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
 use std::time::Duration;
 
 use dlock_core::{Client, Clock, DLock};

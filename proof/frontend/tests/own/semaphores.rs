@@ -56,6 +56,62 @@ async fn never_more_than_the_permits_and_all_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn holder_of_all_is_alone() {
+    let store = MemoryStore::store_clock();
+    let (readers, writers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let most = Arc::new(AtomicUsize::new(0));
+    let mut contenders = Vec::new();
+    for n in 0..9 {
+        let semaphore = semaphore(&store.client(), 3);
+        let (readers, writers, most) = (readers.clone(), writers.clone(), most.clone());
+        contenders.push(tokio::spawn(async move {
+            for _ in 0..8 {
+                if n % 3 == 0 {
+                    let write = async |_| {
+                        assert_eq!(writers.fetch_add(1, Ordering::SeqCst), 0, "two writers");
+                        assert_eq!(readers.load(Ordering::SeqCst), 0, "beside readers");
+                        sleep(Duration::from_millis(50)).await;
+                        writers.fetch_sub(1, Ordering::SeqCst);
+                    };
+                    semaphore.all().with(write).await.unwrap();
+                } else {
+                    let permit = semaphore.acquire().await.unwrap();
+                    let read = async |_| {
+                        most.fetch_max(
+                            readers.fetch_add(1, Ordering::SeqCst) + 1,
+                            Ordering::SeqCst,
+                        );
+                        assert_eq!(writers.load(Ordering::SeqCst), 0, "beside a writer");
+                        sleep(Duration::from_millis(50)).await;
+                        readers.fetch_sub(1, Ordering::SeqCst);
+                    };
+                    permit.lease.with(read).await.unwrap();
+                }
+            }
+        }));
+    }
+    for contender in contenders {
+        timeout(EVER, contender).await.unwrap().unwrap();
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 3, "readers are kept apart");
+}
+
+#[tokio::test(start_paused = true)]
+async fn later_holder_of_all_has_larger_tokens() {
+    let semaphore = semaphore(&MemoryStore::store_clock().client(), 2);
+    let mut before = None;
+    for _ in 0..3 {
+        let guard = semaphore.all().hold().await.unwrap();
+        let tokens: Vec<_> = guard.tokens().into_values().collect();
+        assert_eq!(tokens.len(), 2);
+        if let Some(before) = before.replace(tokens.clone()) {
+            assert!(tokens.iter().zip(&before).all(|(now, then)| now > then));
+        }
+        guard.release().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn slots_are_different_and_come_back_when_their_holders_die() {
     let store = MemoryStore::store_clock();
     let ours = semaphore(&store.client(), 3);
