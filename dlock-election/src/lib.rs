@@ -64,7 +64,7 @@ mod transition;
 
 pub use self::{
     always::AlwaysLeader,
-    builder::ElectionBuilder,
+    builder::{ElectionBuilder, RECORD_DATA},
     coordinator::{Coordinator, RunError, Shutdown},
     election::Election,
     jobs::Work,

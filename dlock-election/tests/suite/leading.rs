@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dlock_core::{BuildError, Client, Clock, Error};
-use dlock_election::{AlwaysLeader, Coordinator, Election, Leader, RunError};
+use dlock_core::{BuildError, Client, Clock, Error, Name, Provider};
+use dlock_election::{AlwaysLeader, Coordinator, Election, Leader, RECORD_DATA, RunError};
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::{MemoryProvider, MemoryStore},
@@ -63,6 +63,22 @@ async fn a_single_instance_leads_after_one_acquire_and_renews_every_twenty_secon
         only.stop().await;
         assert_eq!(only.told().await, ["resigned: Shutdown"]);
         assert_eq!((stage.working(), only.election.is_leader()), (0, false));
+    }
+}
+
+/// Also while nobody leads.
+#[tokio::test(start_paused = true)]
+async fn a_record_tells_that_its_name_is_that_of_an_election() {
+    for store in stores() {
+        let mut only = Instance::new(&store, "only", 1.0).start();
+        until(SECOND, || only.election.is_leader()).await;
+        let (reader, name) = (MemoryProvider::new(&store), Name::new(NAME).unwrap());
+        let record = reader.read(&name).await.unwrap().unwrap();
+        assert_eq!(record.data.as_deref(), Some(RECORD_DATA));
+        only.stop().await;
+        let record = reader.read(&name).await.unwrap().unwrap();
+        assert!(record.released);
+        assert_eq!(record.data.as_deref(), Some(RECORD_DATA));
     }
 }
 
