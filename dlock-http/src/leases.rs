@@ -4,6 +4,7 @@
 //! (N4). Requests refuse fields that they do not know; answers may get new ones.
 
 mod convert;
+mod shown;
 
 use std::num::NonZeroU8;
 
@@ -11,6 +12,7 @@ use dlock_core::FencingToken;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use self::shown::{Entry, History, Lease, Page, Unreadable, What};
 pub use crate::record::Record;
 use crate::{Base64, Millis, Problem};
 
@@ -155,41 +157,6 @@ pub struct Closing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Done {}
-
-/// A record and its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Lease {
-    /// The name, without the namespace.
-    pub name: String,
-    /// The record.
-    #[serde(flatten)]
-    pub record: Record,
-}
-
-/// A record that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Unreadable {
-    /// The name, without the namespace.
-    pub name: String,
-    /// Why.
-    pub why: String,
-}
-
-/// Answer to `GET ?prefix=&after=&limit=`: a page of records, in byte order of their names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Page {
-    /// The records.
-    pub leases: Vec<Lease>,
-    /// Names whose records cannot be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<Unreadable>,
-    /// There are more: ask again `after` this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
 
 /// `POST ask`: asks the holder to give the lock back (B3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

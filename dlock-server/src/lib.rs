@@ -9,6 +9,7 @@ mod events;
 mod guard;
 mod health;
 mod hints;
+mod journal;
 mod leases;
 mod limits;
 pub mod listen;

@@ -17,6 +17,7 @@ use crate::{
     Limits, Rights,
     calls::{Calls, Class},
     hints::Hints,
+    journal::{Journal, Observed},
     problem::Refusal,
     renewals::Renewals,
     tasks::store::Tasks,
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) waits: Waits,
     pub(crate) hints: Hints,
     pub(crate) views: Views,
+    /// What has happened to leases, as far as this server has seen it.
+    pub(crate) journal: Arc<Journal>,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
     /// The newest answer to `/readyz`, and when it was found.
@@ -61,12 +64,15 @@ impl Service {
     #[must_use]
     pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
         let calls = Calls::new(limits.calls);
+        let journal = Arc::new(Journal::new());
+        let provider: Arc<dyn Admin> = Arc::new(Observed::new(provider, Arc::clone(&journal)));
         Self(Arc::new(Shared {
             renewals: Renewals::new(Arc::clone(&provider), calls.clone(), limits.call_time),
             hints: Hints::new(Arc::clone(&provider)),
             provider,
             tasks: OnceLock::new(),
             views: Views::new(limits.streams),
+            journal,
             rights: RwLock::new(None),
             calls,
             waits: Waits::new(limits.waits),

@@ -39,6 +39,7 @@ pub(crate) enum View {
         namespace: Namespace,
         prefix: String,
         after: Name,
+        elections: bool,
     },
     Tasks {
         namespace: Namespace,

@@ -25,7 +25,7 @@ impl Admin for HttpProvider {
         let said: Said<wire::Page> = self.server.get(&path, &query).await?;
         let page = said.map_err(|problem| unexpected(&problem))?;
         let mut records = Vec::with_capacity(page.leases.len());
-        for wire::Lease { name, record } in page.leases {
+        for wire::Lease { name, record, .. } in page.leases {
             records.push((named(&name)?, record.into()));
         }
         let mut unreadable = Vec::with_capacity(page.unreadable.len());

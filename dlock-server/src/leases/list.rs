@@ -1,4 +1,4 @@
-//! One lease, or a page of them.
+//! One lease, or a page of them, and what has happened to one.
 
 use axum::{
     Json,
@@ -8,7 +8,7 @@ use axum::{
 use dlock_core::provider;
 use dlock_http::{
     Code, Problem,
-    leases::{Lease, Page, Record, Unreadable},
+    leases::{History, Lease, Page, Record, Unreadable},
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -30,6 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(look))
+        .routes(routes!(history))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -119,6 +120,8 @@ pub(super) async fn page(
             .into_iter()
             .map(|(name, record)| Lease {
                 name: shown(&name),
+                election: record.data.as_deref() == Some(dlock_election::RECORD_DATA),
+                revoked: service.0.journal.is_revoked(&name, &record),
                 record: record.into(),
             })
             .collect(),
@@ -153,4 +156,24 @@ async fn look(
         Some(record) => Ok(Json(Record::from(record)).into_response()),
         None => Err(Code::NotFound.into()),
     }
+}
+
+/// What this server has seen happen to a lease. It is no call of the store.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/leases/history",
+    tag = "leases",
+    params(Named, InNamespace),
+    responses(
+        (status = 200, description = "What it has seen in the last seven days; nothing of a name that it has not seen.", body = History),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn history(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+    Asked(Named { name }): Asked<Named>,
+) -> Result<Json<History>, Refusal> {
+    let name = namespace.stored(&name, "/name")?;
+    Ok(Json(service.0.journal.of(&name)))
 }

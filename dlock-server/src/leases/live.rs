@@ -20,6 +20,9 @@ use crate::{
 /// The leases of a page.
 const MOST: usize = 100;
 
+/// The leases that elections are looked for among, so that one query shows a page of them, too.
+const MOST_BESIDE_ELECTIONS: usize = 1_000;
+
 pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(watch))
 }
@@ -33,6 +36,10 @@ struct Which {
     prefix: String,
     /// Only names after this one: `next` of the page before.
     after: Option<String>,
+    /// Only those of elections. The page then has what is found among the next 1,000 names, so it may be short or empty although
+    /// there are more: `next` tells.
+    #[serde(default)]
+    elections: bool,
 }
 
 /// A page of leases as server-sent events: once a second, or less often where a look takes long, an event `page` with all
@@ -50,7 +57,11 @@ struct Which {
 async fn watch(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
-    Asked(Which { prefix, after }): Asked<Which>,
+    Asked(Which {
+        prefix,
+        after,
+        elections,
+    }): Asked<Which>,
 ) -> Result<impl IntoResponse, Refusal> {
     let entered = live::enter(&service)?;
     let after = match after {
@@ -61,13 +72,20 @@ async fn watch(
         namespace: namespace.clone(),
         prefix: prefix.clone(),
         after: after.clone(),
+        elections,
+    };
+    let most = if elections {
+        MOST_BESIDE_ELECTIONS
+    } else {
+        MOST
     };
     let asked = service.clone();
     live::of(service, entered, view, move || {
         let (service, namespace) = (asked.clone(), namespace.clone());
         let (prefix, after) = (prefix.clone(), after.clone());
         async move {
-            let page = list::page(&service, &namespace, &prefix, after, MOST).await?;
+            let mut page = list::page(&service, &namespace, &prefix, after, most).await?;
+            page.leases.retain(|lease| lease.election || !elections);
             serde_json::to_string(&page).map_err(|_| Code::Fatal.into())
         }
     })

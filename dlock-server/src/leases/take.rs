@@ -112,13 +112,15 @@ async fn force(
 ) -> Answer<Done> {
     let name = namespace.stored(&name, "/name")?;
     tracing::warn!(lock = ?name, %uuid, %token, "force-releasing a lock");
-    let request = provider::Release::new(name, uuid, Some(token));
+    let sent = service.0.journal.sent();
+    let request = provider::Release::new(name.clone(), uuid, Some(token));
     let limit = service.0.limits.call_time;
     let outcome = service
         .ask(Class::Acquire, limit, |store| async move {
             store.release(&request).await
         })
         .await?;
+    service.0.journal.forced(sent, &name, uuid);
     released(outcome)
 }
 

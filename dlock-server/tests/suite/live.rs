@@ -157,6 +157,37 @@ async fn a_filter_watches_its_own_names_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn elections_are_found_among_all_leases_by_one_query() {
+    let api = Api::new();
+    let mut number = 0;
+    let mut take = async |name: &str, data: Option<&str>| {
+        number += 1;
+        let mut body = acquire(name, number);
+        body["data"] = data.into();
+        assert_eq!(api.post(ACQUIRE, body).await.status, 200);
+    };
+    for lock in 0..300 {
+        take(&format!("lock-{lock}"), None).await;
+    }
+    // "dlock-election", as its leaders write it.
+    take("scheduler", Some("ZGxvY2stZWxlY3Rpb24=")).await;
+    take("zzz", Some("ZGxvY2s=")).await;
+    api.store.forget_calls();
+    let mut events = Events::of(&api, &format!("{LEASES}?elections=true")).await;
+    let page = events.named("page").await;
+    api.check(LEASES, "text/event-stream", &page);
+    assert_eq!(api.store.count(Op::List), 1);
+    let leases = page["leases"].as_array().unwrap();
+    assert_eq!((leases.len(), &leases[0]["name"]), (1, &json!("scheduler")));
+    assert_eq!(
+        (&leases[0]["election"], page.get("next")),
+        (&json!(true), None)
+    );
+    let page = Events::of(&api, LEASES).await.named("page").await;
+    assert_eq!(page["leases"][0].get("election"), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_without_an_answer_is_told_and_comes_back() {
     let api = Api::new();
     let mut events = Events::of(&api, LEASES).await;

@@ -10,6 +10,7 @@ mod api;
 mod blocks;
 mod conformance;
 mod description;
+mod history;
 mod list;
 mod live;
 mod overload;

@@ -1,0 +1,128 @@
+//! What this server has seen happen to leases in the last days, for people.
+//!
+//! It learns that from the calls of the store that it makes anyway ([`Observed`]), and makes none of its own. It is kept in
+//! memory, and not for longer than the server runs: a store has one record of a name and no journal, and one for people would
+//! cost each lease a second write.
+
+mod line;
+mod lines;
+mod observed;
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use dlock_core::{FencingToken, Name, Record, provider::Acquire};
+use dlock_http::leases::{History, What};
+use uuid::Uuid;
+
+pub(crate) use self::observed::Observed;
+use self::{
+    line::{Known, Line, State},
+    lines::Lines,
+};
+
+/// What has happened to leases.
+pub(crate) struct Journal(Mutex<Lines>);
+
+/// How much was known when a call of the store was sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent(u64);
+
+impl Journal {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Lines::new()))
+    }
+
+    /// To be asked for before a call of the store whose answer is told to [`found`](Self::found).
+    pub(crate) fn sent(&self) -> Sent {
+        Sent(self.lines().changes())
+    }
+
+    /// The store has answered with this record.
+    pub(crate) fn found(&self, Sent(sent): Sent, name: &Name, record: &Record) {
+        let now = now();
+        self.lines().note(
+            name,
+            now,
+            || Some(Line::found_first(record, now)),
+            |line| {
+                // What was answered may be older than what is known by now.
+                let is_late = sent < line.changed() && record.token <= line.known().token;
+                !is_late && line.found(record, now)
+            },
+        );
+    }
+
+    /// The store has granted this request.
+    pub(crate) fn granted(&self, request: &Acquire, token: FencingToken) {
+        let now = now();
+        let known = || Known {
+            uuid: request.new,
+            token,
+            owner: request.owner.as_str().into(),
+            renewals: 0,
+            asked: false,
+            state: State::Held,
+        };
+        self.lines().note(
+            &request.name,
+            now,
+            || Some(Line::granted_first(known(), now)),
+            // A repeat of a request is granted once more, and changes nothing.
+            |line| token > line.known().token && line.granted(known(), Duration::ZERO, now),
+        );
+    }
+
+    /// This server has done this to a term. The record has the uuid `by` from then on.
+    pub(crate) fn done(&self, name: &Name, term: Uuid, what: What, by: Uuid) {
+        let now = now();
+        self.lines().note(
+            name,
+            now,
+            || None,
+            |line| line.known().uuid == term && line.done(what, by, now),
+        );
+    }
+
+    /// The release of this term that was noted since then was none of its holder's.
+    pub(crate) fn forced(&self, Sent(sent): Sent, name: &Name, term: Uuid) {
+        self.lines().note(
+            name,
+            now(),
+            || None,
+            |line| line.known().uuid == term && sent < line.changed() && line.forced(),
+        );
+    }
+
+    /// Whether the term that this record shows was taken from its holder, as far as is known.
+    pub(crate) fn is_revoked(&self, name: &Name, record: &Record) -> bool {
+        let lines = self.lines();
+        let known = lines.of(name).map(Line::known);
+        known.is_some_and(|known| known.uuid == record.uuid && known.state == State::Revoked)
+    }
+
+    /// What has happened to this lease.
+    pub(crate) fn of(&self, name: &Name) -> History {
+        let now = now();
+        let lines = self.lines();
+        let entries = lines.of(name).into_iter().flat_map(|line| line.since(now));
+        History {
+            entries: entries.map(Into::into).collect(),
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By this server's clock: for people, nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "is shown, and decides nothing")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+#[cfg(test)]
+mod tests;

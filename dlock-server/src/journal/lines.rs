@@ -1,0 +1,81 @@
+//! The lines of a journal, in the order in which their names were seen.
+
+use std::time::SystemTime;
+
+use dlock_core::Name;
+use hashlink::LruCache;
+
+use super::line::{KEPT, Line};
+
+/// The most memory that they may take, about. Names that were seen longest ago are forgotten first.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a name takes beside its text and its line.
+const OVERHEAD: usize = 64;
+
+/// A line for each name.
+pub(super) struct Lines {
+    of: LruCache<Name, Line>,
+    bytes: usize,
+    changes: u64,
+}
+
+impl Lines {
+    pub(super) fn new() -> Self {
+        Self {
+            of: LruCache::new_unbounded(),
+            bytes: 0,
+            changes: 0,
+        }
+    }
+
+    /// How many changes there were.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    pub(super) fn of(&self, name: &Name) -> Option<&Line> {
+        self.of.peek(name)
+    }
+
+    /// A name was seen: its line is changed, and `change` says whether it is another one by that; or `first` makes it, if
+    /// there is anything to say.
+    pub(super) fn note(
+        &mut self,
+        name: &Name,
+        now: SystemTime,
+        first: impl FnOnce() -> Option<Line>,
+        change: impl FnOnce(&mut Line) -> bool,
+    ) {
+        if let Some(line) = self.of.get_mut(name) {
+            let before = line.bytes();
+            if change(line) {
+                self.changes += 1;
+                line.set_changed(self.changes);
+            }
+            self.bytes = self.bytes + line.bytes() - before;
+        } else if let Some(mut line) = first() {
+            self.changes += 1;
+            line.set_changed(self.changes);
+            self.bytes += size(name, &line);
+            self.of.insert(name.clone(), line);
+        }
+        self.forget(now);
+    }
+
+    /// Makes room, and forgets what was seen too long ago.
+    fn forget(&mut self, now: SystemTime) {
+        while let Some((_, line)) = self.of.iter().next() {
+            if self.bytes <= MOST_BYTES && line.seen() + KEPT >= now {
+                return;
+            }
+            if let Some((name, line)) = self.of.remove_lru() {
+                self.bytes -= size(&name, &line);
+            }
+        }
+    }
+}
+
+fn size(name: &Name, line: &Line) -> usize {
+    OVERHEAD + name.as_str().len() + line.bytes()
+}
