@@ -14,7 +14,7 @@ use crate::{
     Right, Service,
     names::Namespace,
     problem::Refusal,
-    sender::{Sender, host, is_cross_site, is_same_origin},
+    sender::{Sender, host, is_cross_site, is_link, is_same_origin},
 };
 
 /// What one has to have a right to.
@@ -88,7 +88,9 @@ pub(crate) async fn check(
     if !hosts.is_empty() && !hosts.iter().any(|known| host.as_ref() == Some(known)) {
         return Refusal::from(Code::Misdirected).into_response();
     }
-    if !request.method().is_safe() && is_cross_site(request.headers(), host.as_deref()) {
+    // It can read nothing of what comes, but a stream that it opens takes a place and looks at the store.
+    let is_link = is_link(request.method(), request.headers());
+    if !is_link && is_cross_site(request.headers(), request.uri()) {
         return Refusal::new(Code::Forbidden, "a page of another site cannot do this")
             .into_response();
     }

@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 
-pub(crate) use self::site::{host, is_cross_site, is_same_origin};
+pub(crate) use self::site::{host, is_cross_site, is_link, is_same_origin};
 use crate::{Rights, Service, cookie, rights::Holder};
 
 /// The names that the client's certificate was checked to have.

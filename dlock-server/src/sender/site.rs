@@ -1,6 +1,11 @@
 //! Which site a request is meant for, and which one made a browser send it.
 
-use axum::http::{HeaderMap, Uri, header};
+use std::net::IpAddr;
+
+use axum::http::{
+    HeaderMap, Method, Uri, header,
+    uri::{Authority, Scheme},
+};
 
 /// The host that the client means, without its port.
 pub(crate) fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
@@ -11,36 +16,63 @@ pub(crate) fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
-/// Whether a browser sends this for a page that is not of this server.
-pub(crate) fn is_cross_site(headers: &HeaderMap, host: Option<&str>) -> bool {
+/// Whether a browser sends this for a page that is not of this server. A program, which says nothing of a page, does not.
+pub(crate) fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     if let Some(site) = fetch_site(headers) {
         return !matches!(site, "same-origin" | "none");
     }
-    let Some(origin) = headers.get(header::ORIGIN) else {
-        return false;
-    };
-    let origin = origin.to_str().ok().and_then(|origin| origin.parse().ok());
-    origin.is_none_or(|origin: Uri| self::host(&HeaderMap::new(), &origin).as_deref() != host)
+    headers.contains_key(header::ORIGIN) && page(headers, uri).is_none()
+}
+
+/// Whether a browser sends this because somebody follows a link, and shows the answer as a page of its own, in no frame.
+pub(crate) fn is_link(method: &Method, headers: &HeaderMap) -> bool {
+    let destination = headers.get("sec-fetch-dest");
+    method.is_safe() && destination.is_some_and(|destination| destination == "document")
 }
 
 /// Whether a browser sends this for a page of this very server, its port included: cookies know no ports, so another
 /// server of the machine may have made the browser send it. What proves nothing is not.
+///
+/// Only a page that nobody could change on its way counts: the cookie is kept for no other one either.
 pub(crate) fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
     if let Some(site) = fetch_site(headers) {
         return site == "same-origin";
     }
-    let origin = headers.get(header::ORIGIN);
-    let origin = origin.and_then(|origin| origin.to_str().ok()?.parse::<Uri>().ok());
-    let authority = origin.as_ref().and_then(Uri::authority);
-    match (authority, authority_of(headers, uri)) {
-        (Some(page), Some(server)) => page.as_str().eq_ignore_ascii_case(&server),
-        _ => false,
-    }
+    page(headers, uri).is_some_and(|page| {
+        page.scheme() == Some(&Scheme::HTTPS) || page.host().is_some_and(is_loopback)
+    })
 }
 
-/// What a browser says of the page, where it says it.
+/// What a browser says of the page, where it says it (Fetch Metadata). Scripts cannot set this header.
 fn fetch_site(headers: &HeaderMap) -> Option<&str> {
     headers.get("sec-fetch-site")?.to_str().ok()
+}
+
+/// The page that made a browser send this, if it is one of this server: its host is the one that the client means, and its
+/// port as well.
+///
+/// The server may stand behind a proxy that speaks TLS for it, so which scheme the client means is not known, and a host
+/// without a port means the usual one of the page's own scheme. A proxy has to pass the `Host` on that the client sends:
+/// behind one that puts another there no page is of this server, to browsers without Fetch Metadata.
+fn page(headers: &HeaderMap, uri: &Uri) -> Option<Uri> {
+    let page: Uri = headers.get(header::ORIGIN)?.to_str().ok()?.parse().ok()?;
+    let server: Authority = authority_of(headers, uri)?.parse().ok()?;
+    let usual = match page.scheme_str()? {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let is_host = page.host()?.eq_ignore_ascii_case(server.host());
+    let is_port = page.port_u16().unwrap_or(usual) == server.port_u16().unwrap_or(usual);
+    (is_host && is_port).then_some(page)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = address
+        .parse()
+        .is_ok_and(|address: IpAddr| address.is_loopback());
+    is_address || host.eq_ignore_ascii_case("localhost")
 }
 
 /// The host that the client means, with its port.
@@ -78,46 +110,84 @@ mod tests {
         );
     }
 
+    fn to(host: &'static str, pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = headers(pairs);
+        headers.insert(header::HOST, HeaderValue::from_static(host));
+        headers
+    }
+
     #[test]
     fn only_pages_of_this_server_and_programs_are_of_this_site() {
-        for (foreign, pairs) in [
-            (false, &[][..]),
-            (false, &[("sec-fetch-site", "same-origin")]),
-            (false, &[("sec-fetch-site", "none")]),
-            (true, &[("sec-fetch-site", "cross-site")]),
-            (true, &[("sec-fetch-site", "same-site")]),
-            (false, &[("origin", "http://a.example:7420")]),
-            (true, &[("origin", "http://b.example")]),
-            (true, &[("origin", "null")]),
+        let own = "a.example:7420";
+        for (foreign, host, pairs) in [
+            (false, own, &[][..]),
+            (false, own, &[("sec-fetch-site", "same-origin")]),
+            (false, own, &[("sec-fetch-site", "none")]),
+            (true, own, &[("sec-fetch-site", "cross-site")]),
+            (true, own, &[("sec-fetch-site", "same-site")]),
+            (false, own, &[("origin", "http://A.example:7420")]),
+            (true, own, &[("origin", "http://b.example:7420")]),
+            (true, own, &[("origin", "null")]),
+            (true, own, &[("origin", "moz-extension://a.example:7420")]),
+            // Another server of the same machine.
+            (true, own, &[("origin", "http://a.example:8080")]),
+            (true, own, &[("origin", "http://a.example")]),
+            // Behind a proxy, with the port written or not.
+            (false, "a.example", &[("origin", "https://a.example")]),
+            (false, "a.example:443", &[("origin", "https://a.example")]),
+            (true, "a.example", &[("origin", "https://a.example:8443")]),
+            (true, "127.0.0.1:7420", &[("origin", "https://a.example")]),
+            (false, "[::1]:7420", &[("origin", "http://[::1]:7420")]),
         ] {
-            assert_eq!(
-                is_cross_site(&headers(pairs), Some("a.example")),
-                foreign,
-                "{pairs:?}"
-            );
+            let headers = to(host, pairs);
+            let found = is_cross_site(&headers, &Uri::from_static("/"));
+            assert_eq!(found, foreign, "{host} {pairs:?}");
         }
     }
 
     #[test]
     fn only_the_page_of_this_port_proves_that_it_is_of_this_server() {
-        for (same, pairs) in [
-            (false, &[][..]),
-            (true, &[("sec-fetch-site", "same-origin")]),
-            (false, &[("sec-fetch-site", "none")]),
-            (false, &[("sec-fetch-site", "same-site")]),
-            (false, &[("sec-fetch-site", "cross-site")]),
-            (true, &[("origin", "http://A.example:7420")]),
-            (false, &[("origin", "http://a.example:7421")]),
-            (false, &[("origin", "http://a.example")]),
-            (false, &[("origin", "null")]),
+        for (same, host, pairs) in [
+            (false, "a.example:7420", &[][..]),
+            (true, "a.example:7420", &[("sec-fetch-site", "same-origin")]),
+            (false, "a.example:7420", &[("sec-fetch-site", "none")]),
+            (false, "a.example:7420", &[("sec-fetch-site", "same-site")]),
+            (false, "a.example:7420", &[("sec-fetch-site", "cross-site")]),
+            (
+                true,
+                "a.example:7420",
+                &[("origin", "https://A.example:7420")],
+            ),
+            (
+                false,
+                "a.example:7420",
+                &[("origin", "https://a.example:7421")],
+            ),
+            (false, "a.example:7420", &[("origin", "https://a.example")]),
+            (false, "a.example:7420", &[("origin", "null")]),
+            (true, "a.example", &[("origin", "https://a.example")]),
+            // Anybody on the way can write such a page.
+            (false, "a.example", &[("origin", "http://a.example")]),
+            (
+                true,
+                "localhost:7420",
+                &[("origin", "http://localhost:7420")],
+            ),
+            (
+                true,
+                "127.0.0.1:7420",
+                &[("origin", "http://127.0.0.1:7420")],
+            ),
+            (true, "[::1]:7420", &[("origin", "http://[::1]:7420")]),
+            (
+                false,
+                "127.0.0.1:7420",
+                &[("origin", "http://127.0.0.1:8080")],
+            ),
         ] {
-            let mut headers = headers(pairs);
-            headers.insert(header::HOST, HeaderValue::from_static("a.example:7420"));
-            assert_eq!(
-                is_same_origin(&headers, &Uri::from_static("/")),
-                same,
-                "{pairs:?}"
-            );
+            let headers = to(host, pairs);
+            let found = is_same_origin(&headers, &Uri::from_static("/"));
+            assert_eq!(found, same, "{host} {pairs:?}");
         }
     }
 }

@@ -73,3 +73,26 @@ async fn a_file_that_a_browser_has_is_not_sent_again() {
     let (_, headers, _) = get(&api, "/page/page.css", None).await;
     assert_ne!(headers["etag"], tag);
 }
+
+/// It reads nothing of what comes, but would take a place among the streams, and a query a second.
+#[tokio::test]
+async fn a_page_of_another_site_does_not_even_look_but_its_links_lead_here() {
+    let api = Api::new();
+    let look = async |path: &str, site: &str, destination: &str| {
+        let request = Request::builder()
+            .uri(path)
+            .header("sec-fetch-site", site)
+            .header("sec-fetch-dest", destination);
+        let response = api.open(request.body(Body::empty()).unwrap()).await;
+        response.status().as_u16()
+    };
+    let live = "/v1/default/leases/live";
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(look(live, site, "empty").await, 403);
+        assert_eq!(look(live, site, "iframe").await, 403);
+        assert_eq!(look("/", site, "document").await, 200);
+        assert_eq!(look("/", site, "iframe").await, 403);
+    }
+    assert_eq!(look(live, "same-origin", "empty").await, 200);
+    assert_eq!(look("/", "none", "document").await, 200);
+}
