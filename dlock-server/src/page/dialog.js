@@ -1,13 +1,17 @@
 // Questions before what cannot be taken back.
 
 import { by, show, tell } from "./dom.js";
+import { giveBack } from "./focus.js";
 
 /**
- * Asks. `{ title, text, yes, name?, choice? }`: `name` has to be typed before the button works; `choice` is a box to tick.
- * Resolves to `null` for no, and to `{ chosen }` for yes.
+ * Asks. `{ title, text, yes, name?, choice?, number? }`: `name` has to be typed before the button works; `choice` is a box to
+ * tick; `number`, `{ label, value }`, is a field for a number above 0, or for none. Resolves to `null` for no, and to
+ * `{ chosen, number }` for yes.
  */
-export function question({ title, text, yes, name, choice }) {
-  const [dialog, form, typed, box, button] = ["question", "question-form", "typed", "choice", "question-yes"].map(by);
+export function question({ title, text, yes, name, choice, number }) {
+  const ids = ["question", "question-form", "typed", "choice", "number", "question-yes"];
+  const [dialog, form, typed, box, amount, button] = ids.map(by);
+  const opener = document.activeElement;
   tell(by("question-title"), title);
   tell(by("question-text"), text);
   tell(button, yes);
@@ -15,9 +19,13 @@ export function question({ title, text, yes, name, choice }) {
   tell(by("question-label"), name === undefined ? "" : `To go on, type the name: ${name}`);
   show(by("question-choice"), choice !== undefined);
   tell(by("question-choice-text"), choice ?? "");
+  show(by("question-number"), number !== undefined);
+  tell(by("number-label"), number?.label ?? "");
+  amount.disabled = number === undefined;
+  amount.value = number?.value ?? "";
   typed.value = "";
   box.checked = false;
-  const fits = () => name === undefined || typed.value === name;
+  const fits = () => (name === undefined || typed.value === name) && amount.checkValidity();
   const look = () => {
     button.disabled = !fits();
   };
@@ -30,14 +38,15 @@ export function question({ title, text, yes, name, choice }) {
       if (signal.aborted) return;
       done.abort();
       dialog.close();
+      giveBack(opener);
       resolve(answer);
     };
-    typed.addEventListener("input", look, { signal });
+    for (const field of [typed, amount]) field.addEventListener("input", look, { signal });
     form.addEventListener(
       "submit",
       (event) => {
         event.preventDefault();
-        if (fits()) end({ chosen: box.checked });
+        if (fits()) end({ chosen: box.checked, number: amount.value === "" ? null : Number(amount.value) });
       },
       { signal },
     );
@@ -45,6 +54,7 @@ export function question({ title, text, yes, name, choice }) {
     // The key Escape, and whatever else closes it.
     for (const name of ["cancel", "close"]) dialog.addEventListener(name, () => end(null), { signal });
     dialog.showModal();
-    (name === undefined ? by("question-no") : typed).focus();
+    const field = name === undefined ? number && amount : typed;
+    (field ?? by("question-no")).focus();
   });
 }

@@ -1,51 +1,25 @@
-// What this page has seen happen to each lease since it was opened. The store keeps one record of a name and no journal.
+// What the server has seen happen to a lease, in words.
 
-import { harmless } from "./text.js";
+import { make } from "./dom.js";
+import { day, harmless, plural } from "./text.js";
 
-const MOST_ENTRIES = 50;
-const MOST_NAMES = 2_000;
+/** What happened so long before it was seen at most is told without that. */
+const EXACT = 5_000;
 
-export const opened = new Date();
-const seen = new Map();
+const WORDS = {
+  held: (who) => `held: ${who}`,
+  granted: (who) => `granted to ${who}`,
+  renewed: (_, times) => (times === 1 ? "renewed" : `renewed ${plural(times, "time")}`),
+  asked: () => "its holder was asked to give it back",
+  forced: () => "freed by force",
+};
 
-const who = ({ token, owner }) => `${harmless(owner) || "a holder without a label"}, token ${token}`;
-
-/**
- * Notes what has changed of a lease; its state, as far as that is known: a record does not say that it was revoked, but its
- * term has another identity then, and the token that it had.
- */
-export function note(key, lease, shown) {
-  const before = seen.get(key);
-  const isOther = before !== undefined && before.lease.uuid !== lease.uuid;
-  const isRevoked = isOther ? before.lease.token === lease.token : (before?.isRevoked ?? false);
-  const state = isRevoked && shown === "held" ? "revoked" : shown;
-  const entries = before?.entries ?? [];
-  const add = (text) => entries.push({ at: new Date(), text });
-  if (!before) add(`${state}: ${who(lease)}`);
-  else if (isOther && !isRevoked) {
-    add(state === "closed" ? `closed, token ${lease.token}` : `granted to ${who(lease)}`);
-    if (state === "released" || state === "expired") add(state);
-  } else {
-    renewed(entries, isOther ? 0 : lease.renewals - before.lease.renewals);
-    if (lease.asked && !before.lease.asked) add("its holder was asked to give it back");
-    if (state !== before.state) add(state);
-  }
-  if (entries.length > MOST_ENTRIES) entries.splice(0, entries.length - MOST_ENTRIES);
-  seen.delete(key);
-  seen.set(key, { lease, state, isRevoked, entries });
-  // The one that was seen longest ago goes first.
-  if (seen.size > MOST_NAMES) seen.delete(seen.keys().next().value);
-  return state;
+/** One line of it. */
+export function line({ at, within_ms: within, what, times, token, owner }) {
+  const who = `${harmless(owner) || "a holder without a label"}, token ${token}`;
+  const isFirst = within === undefined;
+  const words = WORDS[what]?.(who, times) ?? (isFirst ? `${what}: ${who}` : what);
+  const before = within > EXACT ? new Date(Date.parse(at) - within) : null;
+  const text = before ? `${day(before)} – ${day(at)}` : day(at);
+  return make("li", {}, make("time", { datetime: at, text }), make("bdi", { text: words }));
 }
-
-/** Renewals come all the time: those in a row are one entry. */
-function renewed(entries, count) {
-  if (count <= 0) return;
-  const last = entries.at(-1);
-  const times = count + (last?.renewals ?? 0);
-  const entry = { at: new Date(), renewals: times, text: times === 1 ? "renewed" : `renewed ${times} times` };
-  if (last?.renewals) entries[entries.length - 1] = entry;
-  else entries.push(entry);
-}
-
-export const of = (key) => seen.get(key)?.entries ?? [];

@@ -1,13 +1,15 @@
 // Starts the page, and changes what it shows when the address or the log-in does.
 
 import { attribute, by, make, show, tell } from "./dom.js";
+import * as elections from "./elections.js";
 import * as leases from "./leases.js";
 import { address, go, place } from "./place.js";
 import { Refused, ask } from "./server.js";
 import * as session from "./session.js";
 import * as tasks from "./tasks.js";
 
-const TABS = { leases, tasks };
+const TABS = { leases, elections, tasks };
+const TITLES = { leases: "Leases", elections: "Elections", tasks: "Tasks" };
 
 /** Between two questions that the server has not answered as hoped. */
 const PAUSE = 2_000;
@@ -25,9 +27,11 @@ const signs = {
     live("live");
     if (event === "page") update(data);
   },
+  // The server ends streams when its rights are read again.
+  ended: () => recheck(),
   trouble(error) {
     live("waiting", error.message);
-    if (error.code === "ended" || error.status === 401 || error.status === 403) recheck();
+    if (error.status === 401 || error.status === 403) recheck();
   },
 };
 
@@ -72,9 +76,10 @@ function render() {
   close();
   const known = session.isKnown();
   const here = known ? place() : null;
-  for (const [id, visible] of [["log-in", !known], ["tabs", known], ["where", known], ["live", false], ["leases", false], ["tasks", false]]) {
-    show(by(id), visible);
-  }
+  for (const [id, visible] of [["log-in", !known], ["tabs", known], ["where", known]]) show(by(id), visible);
+  for (const id of Object.keys(TABS)) show(by(id), false);
+  // What it says is not read out again for each place, as it is the same.
+  attribute(by("live"), "data-state", null);
   tell(by("trouble"), "");
   if (!known) {
     document.title = "Log in – dlock";
@@ -87,7 +92,7 @@ function render() {
     return;
   }
   const { namespace, tab } = here;
-  document.title = `${tab === "tasks" ? "Tasks" : "Leases"} of ${namespace} – dlock`;
+  document.title = `${TITLES[tab]} of ${namespace} – dlock`;
   by("namespace").value = namespace;
   by("namespaces").replaceChildren(...session.readable().map((value) => make("option", { value })));
   for (const word of Object.keys(TABS)) {
@@ -130,7 +135,15 @@ by("where").addEventListener("submit", (event) => event.preventDefault());
 by("where").addEventListener("change", () => {
   if (by("where").reportValidity()) go(address(by("namespace").value, place()?.tab ?? "leases"));
 });
-addEventListener("hashchange", render);
+addEventListener("hashchange", () => {
+  const focused = document.activeElement;
+  const isChip = by("states").contains(focused);
+  render();
+  // The link that was followed may be gone with what was shown before.
+  if (focused === document.body || (focused.isConnected && focused.checkVisibility())) return;
+  const chip = isChip ? by("states").querySelector("[aria-current]") : null;
+  (chip ?? by("main")).focus();
+});
 leases.start(place);
 session.start(render);
 setInterval(() => view?.tick(), matchMedia("(prefers-reduced-motion: reduce)").matches ? 1_000 : 250);

@@ -1,6 +1,6 @@
 // Where the page is: `#/NAMESPACE/leases?prefix=..`, so that a link leads there and the browser's buttons go back.
 
-const WHERE = /^#\/([a-z0-9-]{1,63})\/(leases|tasks)(?:\?(.*))?$/;
+const WHERE = /^#\/([a-z0-9-]{1,63})\/(leases|elections|tasks)(?:\?(.*))?$/;
 
 /** Where the address leads; `null` if it leads nowhere. */
 export function place() {

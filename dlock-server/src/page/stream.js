@@ -5,12 +5,27 @@ import { Refused, refusal } from "./server.js";
 
 /** Each look of the server is an event. Without any for so long, the connection is taken for dead. */
 const SILENCE = 20_000;
-const PAUSE = 2_000;
 
-/** Hands the events of a path to `on(event, data)`, and to `trouble(error)` what keeps them away, until `close()`. */
-export function listen(path, on, trouble) {
+/** The pause before the first repeat, and the longest one. */
+const PAUSE = 1_000;
+const LONGEST = 15_000;
+
+/** Twice as long each time, less up to half of it by chance: those whom a server has left do not come back all at once. */
+const pauseAfter = (failures) => Math.min(LONGEST, PAUSE * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
+
+/**
+ * Hands the events of a path to `on(event, data)` until `close()`. The first one says all that there is, so a stream that has
+ * broken off is opened again, and nothing is missed. `ended()` is called when one ends, as they do behind a proxy that
+ * lets no answer last; `trouble(error)` when the next one does not come either, or was refused.
+ */
+export function listen(path, on, { ended, trouble }) {
   const stop = new AbortController();
   let current = null;
+  let failures = 0;
+  const hear = (event, data) => {
+    failures = 0;
+    on(event, data);
+  };
   const run = async () => {
     while (!stop.signal.aborted) {
       if (document.hidden) {
@@ -18,14 +33,18 @@ export function listen(path, on, trouble) {
         continue;
       }
       current = new AbortController();
+      let error = new Refused(0, { title: "the server does not answer" });
       try {
-        await read(path, on, current);
-        if (!stop.signal.aborted && !document.hidden) trouble(new Refused(0, { code: "ended", title: "the server has ended the stream" }));
-      } catch (error) {
-        const closed = stop.signal.aborted || document.hidden;
-        if (!closed) trouble(error instanceof Refused ? error : new Refused(0, { title: "the server does not answer" }));
+        await read(path, hear, current);
+        error = new Refused(0, { title: "the server ends the stream" });
+      } catch (refused) {
+        if (refused instanceof Refused) error = refused;
       }
-      if (!document.hidden) await pause(PAUSE, stop.signal);
+      if (stop.signal.aborted || document.hidden) continue;
+      failures += 1;
+      if (failures > 1 || error.status !== 0) trouble(error);
+      else ended();
+      await pause(pauseAfter(failures), stop.signal);
     }
   };
   // A page that nobody looks at asks for nothing, and leaves the browser's few connections to others.

@@ -1,6 +1,7 @@
 // Tables whose rows stay where they are while what they show changes: the focus and an open row are not lost.
 
 import { attribute, make, show, tell } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { span } from "./text.js";
 
 /** Rows, by key. `row(item)` makes `{ body, update(item), ticks? }`; `ticks()` is called between two pages. */
@@ -19,6 +20,10 @@ export class Rows {
 
   /** Shows these items, in this order. */
   update(items, keyOf) {
+    keepFocus(this.#table, () => this.#change(items, keyOf));
+  }
+
+  #change(items, keyOf) {
     // First, or each row behind one that is gone would have to be moved.
     const keys = new Set(items.map(keyOf));
     for (const [key, { body }] of [...this.#rows]) {
@@ -68,16 +73,26 @@ export function opening(label, columns, onOpen = () => {}) {
   return { button, more, inside, isOpen: () => !more.hidden };
 }
 
-/** A word for a state, in its colour. */
+/** A word for a state, in the colour of that state. */
 export function badge() {
   const element = make("span", { class: "badge" });
   return {
     element,
-    set(word) {
+    set(state, word = state) {
       tell(element, word);
-      attribute(element, "data-state", word);
+      attribute(element, "data-state", state);
     },
   };
+}
+
+/** Links to the first page and to the next one, if there are any. */
+export function pages(element, first, next) {
+  show(element, Boolean(first || next));
+  const links = [[first, "First page"], [next, "Next page"]].filter(([href]) => href);
+  const key = JSON.stringify(links);
+  if (element.dataset.key === key) return;
+  element.dataset.key = key;
+  element.replaceChildren(...links.map(([href, text]) => make("a", { href, text })));
 }
 
 /** What is left of a lease, as words and as a bar. */

@@ -1,12 +1,13 @@
 // The queues of a namespace, and their tasks.
 
 import { action } from "./actions.js";
+import { question } from "./dialog.js";
 import { attribute, by, cell, foreign, make, show, tell } from "./dom.js";
 import { address } from "./place.js";
 import { ask, path } from "./server.js";
 import { may } from "./session.js";
 import { listen } from "./stream.js";
-import { Rows, badge } from "./table.js";
+import { Rows, badge, pages } from "./table.js";
 import { row } from "./task.js";
 import { harmless, instant, plural } from "./text.js";
 
@@ -29,9 +30,10 @@ export function open({ namespace, query }, signs) {
     chips(all);
     tasks.update(page.tasks, ({ id }) => id);
     noTasks(namespace, which, page.tasks.length === 0);
-    pages(namespace, which, page.next);
+    const to = (after) => address(namespace, "tasks", { ...which, after });
+    pages(by("tasks-pages"), which.after && to(), page.next && to(page.next));
   };
-  const stream = listen(path(namespace, "tasks/live", which), signs.on(update), signs.trouble);
+  const stream = listen(path(namespace, "tasks/live", which), signs.on(update), signs);
   return { close: () => stream.close(), tick: () => tasks.tick() };
 }
 
@@ -60,6 +62,7 @@ function queueRow(namespace, { queue }) {
     const link = make("a", { href: address(namespace, "tasks", { queue, state }) });
     return { state, link, cell: cell(state[0].toUpperCase() + state.slice(1), link) };
   });
+  let most = null;
   const limit = make("span");
   const paused = badge();
   const set = (paused, said) => async () => {
@@ -68,6 +71,17 @@ function queueRow(namespace, { queue }) {
   };
   const pause = action("Pause", `Pause ${shown}`, set(true, "is paused: no worker gets its tasks. Those that run go on."));
   const resume = action("Resume", `Resume ${shown}`, set(false, "goes on."));
+  const change = action("Limit", `Limit ${shown}`, async () => {
+    const yes = await question({
+      title: `How many tasks of ${shown} at a time?`,
+      text: "So many run at most, on all workers together. Those that run now go on, and others begin when there is room.",
+      yes: "Set the limit",
+      number: { label: "At most (empty: any number)", value: most },
+    });
+    if (!yes) return null;
+    await ask("PUT", path(namespace, "queues"), { queue, limit: yes.number });
+    return yes.number === null ? `${shown} has no limit.` : `${shown}: ${plural(yes.number, "task")} at a time.`;
+  });
   const body = make(
     "tbody",
     { role: "rowgroup" },
@@ -76,20 +90,22 @@ function queueRow(namespace, { queue }) {
       { role: "row" },
       make("th", { scope: "row", role: "rowheader" }, make("a", { href: address(namespace, "tasks", { queue }) }, foreign(queue))),
       ...numbers.map((number) => number.cell),
-      cell("Limit", limit),
+      cell("Limit", make("div", { class: "buttons" }, limit, change)),
       cell("Claims", make("div", { class: "buttons" }, paused.element, pause, resume)),
     ),
   );
   return {
     body,
-    update({ counts, since, limit: most }) {
+    update({ counts, since, limit: now }) {
+      most = now ?? null;
       for (const { state, link } of numbers) {
         const count = counts[state] ?? 0;
         tell(link, String(count));
         attribute(link, "aria-label", `${plural(count, "task")} of ${shown} ${state}`);
         link.classList.toggle("none", count === 0);
       }
-      tell(limit, most === undefined ? "–" : `${most} at a time`);
+      tell(limit, most === null ? "–" : `${most} at a time`);
+      show(change, may("admin", namespace));
       paused.set(since ? "paused" : "open");
       attribute(paused.element, "title", since ? `Since ${instant(since)}` : null);
       show(pause, may("admin", namespace) && !since);
@@ -150,16 +166,4 @@ function noTasks(namespace, { queue, state, after }, isEmpty) {
   const text = narrowed ? `No tasks here${state ? ` are ${state}` : ""}. ` : "No tasks.";
   const all = make("a", { href: address(namespace, "tasks"), text: "Show all" });
   element.replaceChildren(make("p", {}, text, ...(narrowed ? [all, "."] : [])));
-}
-
-function pages(namespace, { after, ...which }, next) {
-  const element = by("tasks-pages");
-  show(element, Boolean(after || next));
-  const key = JSON.stringify([namespace, which, after, next]);
-  if (element.dataset.key === key) return;
-  element.dataset.key = key;
-  const links = [];
-  if (after) links.push(make("a", { href: address(namespace, "tasks", which), text: "First page" }));
-  if (next) links.push(make("a", { href: address(namespace, "tasks", { ...which, after: next }), text: "Next page" }));
-  element.replaceChildren(...links);
 }

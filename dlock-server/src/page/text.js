@@ -34,6 +34,15 @@ export function span(millis) {
   return parts.join(" ");
 }
 
+/** The text that these bytes are, in base64; `null` if they are none. */
+export function binary(base64) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)));
+  } catch {
+    return null;
+  }
+}
+
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
@@ -43,6 +52,10 @@ export function instant(text) {
   return Number.isNaN(date.getTime()) ? harmless(text) : DAY.format(date);
 }
 
-export const clock = (date) => CLOCK.format(date);
+/** The time of a day, and which day that was, if it was not today. */
+export function day(text) {
+  const date = new Date(text);
+  return date.toDateString() === new Date().toDateString() ? CLOCK.format(date) : instant(text);
+}
 
 export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;

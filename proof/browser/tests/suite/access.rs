@@ -38,6 +38,7 @@ async fn filled() -> Server {
     let server = Server::open().await;
     server.acquire("door", "web-1").await;
     server.acquire("gate", "web-2").await;
+    server.lead("scheduler", "node-a").await;
     server
         .enqueue(json!({"kind": "resize", "queue": "images"}))
         .await;
@@ -55,7 +56,7 @@ async fn everything_has_a_role_and_a_name() {
             browser.row("leases-table", "gate", "held").await;
             let table = [
                 ("table", 1),
-                ("row", 3),
+                ("row", 4),
                 ("columnheader", 6),
                 ("rowheader", 2),
                 ("cell", 10),
@@ -66,6 +67,13 @@ async fn everything_has_a_role_and_a_name() {
                 ("navigation", 1),
             ];
             has_names(&browser, &table).await;
+            browser.open(&server, "#/default/elections").await;
+            browser.row("elections-table", "scheduler", "led").await;
+            has_names(
+                &browser,
+                &[("table", 1), ("columnheader", 7), ("rowheader", 1)],
+            )
+            .await;
             browser.open(&server, "#/default/tasks").await;
             browser.row("tasks-table", "#1", "running").await;
             has_names(
@@ -120,6 +128,7 @@ async fn text_stands_out_from_what_is_behind_it() {
             browser.scheme(scheme).await;
             for (part, table, row) in [
                 ("leases", "leases-table", "gate"),
+                ("elections", "elections-table", "scheduler"),
                 ("tasks", "tasks-table", "#1"),
             ] {
                 browser.open(&server, &format!("#/default/{part}")).await;

@@ -26,6 +26,9 @@ async fn names_of_others_are_text_and_nothing_else() {
     server
         .acquire("no\u{3164}thing\u{2800}.", "a\u{34f}b\u{fe0f}c")
         .await;
+    server.lead("<i>e\u{202e}", "<b>leader").await;
+    let body = json!({"name": "data", "uuid": uuid::Uuid::new_v4(), "duration_ms": 600_000, "data": "PGI+4oCueA=="});
+    server.post("v1/default/leases/acquire", body).await;
     let id = server
         .enqueue(json!({"kind": IMAGE, "queue": "<b>q\u{202e}", "payload": {IMAGE: script, "back": "\u{202e}x", "blank": "y\u{115f}\u{2800}"}, "key": script}))
         .await;
@@ -35,7 +38,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         .post(&format!("v1/default/tasks/{id}/fail"), failure)
         .await;
     browser::with(async move |browser| {
-        let is_inert = "return window.harm === undefined && !document.querySelector('main img, main script, main b, svg')";
+        let is_inert = "return window.harm === undefined && !document.querySelector('main img, main script, main b, main i, svg')";
         browser.open(&server, "").await;
         browser.row("leases-table", IMAGE, script).await;
         browser.row("leases-table", r"safe\u{202e}gnp.exe", r"a\u{7}\u{200b}b\u{a0}c").await;
@@ -55,6 +58,13 @@ async fn names_of_others_are_text_and_nothing_else() {
         browser.said("is free").await;
         assert_eq!(server.lease("safe\u{202e}gnp.exe").await["released"], true);
         assert_eq!(server.lease(r"safe\u{202e}gnp.exe").await["released"], false);
+        assert_eq!(browser.run(is_inert).await, true);
+        browser.press("data").await;
+        browser.row("leases-table", "data", r"<b>\u{202e}x").await;
+        browser.open(&server, "#/default/elections").await;
+        browser.row("elections-table", r"<i>e\u{202e}", "<b>leader").await;
+        browser.press(r"<i>e\u{202e}").await;
+        browser.row("elections-table", r"<i>e\u{202e}", "granted to <b>leader").await;
         assert_eq!(browser.run(is_inert).await, true);
         browser.open(&server, "#/default/tasks").await;
         browser.row("queues-table", r"<b>q\u{202e}", "1").await;

@@ -155,7 +155,7 @@ async fn what_happens_is_shown_without_a_reload() {
         let uuid = server.acquire("door", "web-1").await;
         browser.row(TABLE, "door", "web-1").await;
         browser.press("door").await;
-        browser.row(TABLE, "door", "held: web-1").await;
+        browser.row(TABLE, "door", "granted to web-1").await;
         server
             .post(
                 "v1/default/leases/renew",

@@ -36,6 +36,7 @@ async fn filled() -> Server {
             json!({"name": "scheduler", "uuid": scheduler["uuid"]}),
         )
         .await;
+    server.lead("compaction", "node-b:99").await;
     for kind in ["resize", "resize", "thumbnail"] {
         server
             .enqueue(json!({"kind": kind, "queue": "images"}))
@@ -93,8 +94,16 @@ async fn a_telephone_shows_everything_without_scrolling_sideways() {
         browser.press("Force scheduler").await;
         fits(&browser, "the question").await;
         browser.press("Leave it").await;
+        browser.open(&server, "#/default/elections").await;
+        browser.row("elections-table", "compaction", "led").await;
+        browser.press("compaction").await;
+        browser.row("elections-table", "compaction", "granted to").await;
+        fits(&browser, "elections").await;
         browser.open(&server, "#/default/tasks").await;
         browser.row("tasks-table", "#1", "running").await;
+        browser.press("Limit images").await;
+        fits(&browser, "the limit").await;
+        browser.press("Leave it").await;
         browser.press("#1 resize").await;
         browser.row("tasks-table", "#1", "Enqueued").await;
         fits(&browser, "tasks").await;

@@ -9,6 +9,9 @@
 
 mod access;
 mod browser;
+mod elections;
+mod focus;
+mod history;
 mod hostile;
 mod keyboard;
 mod leases;
@@ -17,4 +20,5 @@ mod looks;
 mod outage;
 mod page;
 mod server;
+mod stream;
 mod tasks;

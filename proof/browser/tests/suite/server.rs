@@ -135,6 +135,22 @@ impl Server {
         uuid
     }
 
+    /// Takes the lease of an election, as a leader does.
+    pub(crate) async fn lead(&self, name: &str, owner: &str) -> String {
+        let uuid = Uuid::new_v4().to_string();
+        // "dlock-election"
+        let data = "ZGxvY2stZWxlY3Rpb24=";
+        let body = json!({"name": name, "uuid": uuid, "owner": owner, "duration_ms": 600_000, "data": data});
+        self.post("v1/default/leases/acquire", body).await;
+        uuid
+    }
+
+    /// Gives a lease back.
+    pub(crate) async fn release(&self, name: &str, uuid: &str) {
+        let body = json!({"name": name, "uuid": uuid});
+        self.post("v1/default/leases/release", body).await;
+    }
+
     pub(crate) async fn lease(&self, name: &str) -> Value {
         let pages = self.get("v1/default/leases?limit=1000").await;
         let mut leases = pages["leases"].as_array().unwrap().iter();

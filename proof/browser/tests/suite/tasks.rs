@@ -18,8 +18,8 @@ async fn buttons_are_those_of_the_rights() {
         .await;
     browser::with(async move |browser| {
         for (token, of_task, of_queue) in [
-            ("reader", None, None),
-            ("admin", Some("Cancel"), Some("Pause images")),
+            ("reader", None, &[][..]),
+            ("admin", Some("Cancel"), &["Limit images", "Pause images"]),
         ] {
             browser.log_in(&server, token).await;
             browser.follow("Tasks").await;
@@ -29,11 +29,7 @@ async fn buttons_are_those_of_the_rights() {
                 .map(|word| format!("{word} task {id}"))
                 .collect();
             assert_eq!(browser.buttons(TABLE).await, expected, "{token}");
-            assert_eq!(
-                browser.buttons(QUEUES).await,
-                Vec::from_iter(of_queue),
-                "{token}"
-            );
+            assert_eq!(browser.buttons(QUEUES).await, of_queue, "{token}");
             browser.press("Log out").await;
             browser
                 .until(
@@ -74,6 +70,53 @@ async fn a_queue_is_paused_and_resumed() {
         browser.said("images goes on").await;
         assert_eq!(server.get("v1/default/queues").await["paused"], json!([]));
         browser.row(QUEUES, "images", "open").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_limit_is_set_and_taken_away() {
+    let server = Server::open().await;
+    server
+        .enqueue(json!({"kind": "resize", "queue": "images"}))
+        .await;
+    browser::with(async move |browser| {
+        browser.open(&server, TASKS).await;
+        let limits = async || server.get("v1/default/queues").await["limits"].clone();
+        let is_off = "return document.getElementById('question-yes').disabled";
+        browser.press("Limit images").await;
+        for (typed, off) in [
+            ("0", true),
+            ("-1", true),
+            ("1.5", true),
+            ("4294967296", true),
+            ("12", false),
+        ] {
+            browser.fill("number", typed).await;
+            assert_eq!(browser.run(is_off).await, off, "{typed}");
+        }
+        browser.press("Leave it").await;
+        assert_eq!(limits().await, json!([]));
+        browser.press("Limit images").await;
+        browser.fill("number", "12\n").await;
+        browser.said("images: 12 tasks at a time").await;
+        assert_eq!(limits().await, json!([{"queue": "images", "limit": 12}]));
+        browser.row(QUEUES, "images", "12 at a time").await;
+        browser.press("Limit images").await;
+        // What it is now is there to be changed.
+        let now = "return document.getElementById('number').value";
+        assert_eq!(browser.run(now).await, "12");
+        browser.fill("number", "").await;
+        browser.press("Set the limit").await;
+        browser.said("images has no limit").await;
+        assert_eq!(limits().await, json!([]));
+        // Other questions have no such field.
+        browser.press("Cancel task 1").await;
+        let field = "return document.getElementById('number').checkVisibility()";
+        assert_eq!(browser.run(field).await, false);
+        browser.press("Cancel the task").await;
+        browser.said("Task 1 is cancelled").await;
         browser.is_quiet().await;
     })
     .await;

@@ -1,0 +1,25 @@
+// Where the focus goes when what has it is hidden or removed: to what is next to it, not to the beginning of the page.
+
+import { by } from "./dom.js";
+
+const isThere = (element) => element.isConnected && element.checkVisibility();
+
+const first = (inside, what) => [...(inside?.querySelectorAll(what) ?? [])].find(isThere);
+
+/** Changes a table. If that takes the focus away, it goes to another button of its cell, to its row, or to the row that has come there. */
+export function keepFocus(table, change) {
+  const focused = document.activeElement;
+  if (!table.contains(focused)) {
+    change();
+    return;
+  }
+  const [row, cell] = [focused.closest("tbody"), focused.closest(".buttons")];
+  const at = [...table.tBodies].indexOf(row);
+  change();
+  if (isThere(focused)) return;
+  const here = row?.isConnected ? row : table.tBodies[Math.min(at, table.tBodies.length - 1)];
+  (first(cell, "button") ?? first(here, "button, a") ?? by("main")).focus();
+}
+
+/** Gives the focus back to what had it, if that is still there. */
+export const giveBack = (element) => (isThere(element) ? element : by("main")).focus();
