@@ -2,9 +2,10 @@
 //! over.
 //!
 //! All idle workers of a queue hear the same hint. The first to ask gets the task; the others learn only by asking
-//! that there is nothing left, and each of their claims is work for the store. So a worker that asked in vain takes its
-//! time with the next hint, and more each time, until it gets a task: the claims of many workers do not meet, and hints
-//! that come meanwhile have no claims of their own. One that has no competitors never waits.
+//! that there is nothing left, and each of their claims is work for the store. So a worker that asked in vain twice in a
+//! row takes its time with the next hint, and more each time, until it gets a task: the claims of many workers do not meet,
+//! and hints that come meanwhile have no claims of their own. Once does not count: a store that hints again a little later,
+//! for what may have been left out, tells a worker of nothing that has no competitors, and such a worker never waits.
 //!
 //! A worker that is told of tasks need not ask for them each second. But stores leave hints out, beside others: of a
 //! transaction that began with one that notifies, and goes on for longer. So a worker sleeps for as long as it has
@@ -25,7 +26,7 @@ pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(5);
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How long a worker that asked in vain takes at most with the next hint, and after many in vain.
+/// How long a worker that asked in vain twice takes at most with the next hint, and after many in vain.
 const FIRST_SPREAD: Duration = Duration::from_millis(1);
 const LONGEST_SPREAD: Duration = Duration::from_millis(64);
 
@@ -41,8 +42,8 @@ pub(super) struct Hints {
     pause: Duration,
     /// A hint was heard and the worker has not asked since.
     is_heard: bool,
-    /// Within which time to ask after a hint.
-    spread: Duration,
+    /// How many hints in a row it has followed in vain.
+    in_vain: u32,
     /// When the worker asked because of a hint, or found a task, for the last time.
     stirred: Instant,
 }
@@ -65,7 +66,7 @@ impl Hints {
             stream: Stream::Closed(Instant::now()),
             pause: FIRST_PAUSE,
             is_heard: false,
-            spread: Duration::ZERO,
+            in_vain: 0,
             stirred: Instant::now(),
         }
     }
@@ -92,7 +93,15 @@ impl Hints {
         }
         self.hear().await;
         self.is_heard = true;
-        self.spread.mul_f64(fastrand::f64())
+        self.spread().mul_f64(fastrand::f64())
+    }
+
+    /// Within which time to ask after a hint.
+    fn spread(&self) -> Duration {
+        match self.in_vain.checked_sub(2) {
+            Some(more) => (FIRST_SPREAD * 2_u32.saturating_pow(more)).min(LONGEST_SPREAD),
+            None => Duration::ZERO,
+        }
     }
 
     /// The worker has asked. `found`: and there was something.
@@ -101,9 +110,9 @@ impl Hints {
             self.stirred = Instant::now();
         }
         if found {
-            self.spread = Duration::ZERO;
+            self.in_vain = 0;
         } else if self.is_heard {
-            self.spread = (self.spread * 2).clamp(FIRST_SPREAD, LONGEST_SPREAD);
+            self.in_vain = self.in_vain.saturating_add(1);
         }
         self.is_heard = false;
     }

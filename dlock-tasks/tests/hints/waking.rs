@@ -3,7 +3,10 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use dlock_core::provider::Wakeup;
-use tokio::time::{Instant, advance, sleep};
+use tokio::{
+    task::yield_now,
+    time::{Instant, advance, sleep},
+};
 
 use crate::{
     fake::Fake,
@@ -22,6 +25,33 @@ async fn hint_ends_the_sleep_of_an_idle_worker() {
         assert!(hints.send(Wakeup::Everyone));
         sleep(SOON).await;
         assert_eq!(store.claims(), claims);
+    }
+    run.stop().await;
+}
+
+/// A store hints again a little later, for what it may have left out: who finds nothing then has no competitors.
+#[tokio::test(start_paused = true)]
+async fn one_who_asked_in_vain_once_follows_the_next_hint_at_once() {
+    let store = Fake::default();
+    let hints = store.stream();
+    let run = Run::idle(&store, 4, Duration::ZERO).await;
+    for _ in 0..10 {
+        let before = store.claims();
+        store.0.tasks.store(1, Ordering::SeqCst);
+        let began = Instant::now();
+        assert!(hints.send(Wakeup::Everyone));
+        // The clock stands still as long as something can run.
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert!(store.claims() > before, "it takes its time");
+        sleep(SOON).await;
+        assert_eq!(store.0.tasks.load(Ordering::SeqCst), 0);
+        let before = store.claims();
+        assert!(hints.send(Wakeup::Everyone));
+        sleep(SOON).await;
+        assert_eq!(store.claims(), before + 1);
     }
     run.stop().await;
 }
