@@ -16,23 +16,52 @@ pub(super) fn in_order<T>(
     rows: &[Row],
     read: impl Fn(&Row) -> Result<T, Flaw>,
 ) -> Result<Vec<T>, ProviderError> {
-    let mut answers: Vec<Option<T>> = (0..number).map(|_| None).collect();
+    let mut answers = Answers::new(number);
     for row in rows {
-        let answer = || {
-            let place: i64 = value(row, "place", 0)?;
-            let place = usize::try_from(place)
-                .ok()
-                .and_then(|place| place.checked_sub(1));
-            Ok((place, read(row)?))
-        };
+        let answer = || Ok((value(row, "place", 0)?, read(row)?));
         let (place, answer) = answer().map_err(|flaw: Flaw| error::bad_answer(&flaw))?;
-        match place.and_then(|place| answers.get_mut(place)) {
+        answers.put(place, answer)?;
+    }
+    answers.all()
+}
+
+/// The same for what became of endings, where one row may answer many places.
+pub(super) fn ended_in_order(number: usize, rows: &[Row]) -> Result<Vec<Ended>, ProviderError> {
+    let mut answers = Answers::new(number);
+    for row in rows {
+        let answer = || Ok((value(row, "places", 0)?, ended(row)?));
+        let (places, ended): (Vec<i64>, _) =
+            answer().map_err(|flaw: Flaw| error::bad_answer(&flaw))?;
+        for place in places {
+            answers.put(place, ended)?;
+        }
+    }
+    answers.all()
+}
+
+/// Answers by their places.
+struct Answers<T>(Vec<Option<T>>);
+
+impl<T> Answers<T> {
+    fn new(number: usize) -> Self {
+        Self((0..number).map(|_| None).collect())
+    }
+
+    fn put(&mut self, place: i64, answer: T) -> Result<(), ProviderError> {
+        let place = usize::try_from(place)
+            .ok()
+            .and_then(|place| place.checked_sub(1));
+        match place.and_then(|place| self.0.get_mut(place)) {
             Some(slot) => *slot = Some(answer),
             None => return Err(error::bad_answer("what was not asked for")),
         }
+        Ok(())
     }
-    let answers: Option<Vec<T>> = answers.into_iter().collect();
-    answers.ok_or_else(|| error::bad_answer("no row for one of many"))
+
+    fn all(self) -> Result<Vec<T>, ProviderError> {
+        let answers: Option<Vec<T>> = self.0.into_iter().collect();
+        answers.ok_or_else(|| error::bad_answer("no answer for one of many"))
+    }
 }
 
 pub(super) fn enqueued(row: &Row) -> Result<Enqueued, Flaw> {
@@ -49,7 +78,7 @@ pub(super) fn enqueued_at(row: &Row, at: usize) -> Result<Enqueued, Flaw> {
     })
 }
 
-pub(super) fn ended(row: &Row) -> Result<Ended, Flaw> {
+fn ended(row: &Row) -> Result<Ended, Flaw> {
     let state = state(row, 2)?;
     if value(row, "own", 1)? {
         return state.map(Ended::Own).ok_or_else(|| "no state".into());

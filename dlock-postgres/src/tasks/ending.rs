@@ -4,11 +4,7 @@ use dlock_core::ProviderError;
 use dlock_tasks::{Ended, Ending};
 use tokio::task::JoinSet;
 
-use super::{
-    PostgresTasks,
-    answers::{ended, in_order},
-    requests::Endings,
-};
+use super::{PostgresTasks, answers::ended_in_order, requests::Endings};
 use crate::{connections::Caller, error};
 
 impl PostgresTasks {
@@ -29,7 +25,7 @@ impl PostgresTasks {
             .connections
             .query(Caller::Holder, &self.statements.finish, &all.parameters())
             .await?;
-        in_order(endings.len(), &rows, ended)
+        ended_in_order(endings.len(), &rows)
     }
 
     /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.

@@ -16,7 +16,10 @@ use uuid::Uuid;
 
 use crate::{LONG, Postgres, finish, pool, server};
 
-const NEWEST: &str = include_str!("../schemas/tasks-1.sql");
+const FORMS: [&str; 2] = [
+    include_str!("../schemas/tasks-1.sql"),
+    include_str!("../schemas/tasks-2.sql"),
+];
 const ROWS: &str = include_str!("../schemas/tasks-1-rows.sql");
 
 /// A schema without its comments.
@@ -31,7 +34,7 @@ async fn schema_of_today_is_the_newest_in_the_folder() {
     let tasks = PostgresTasks::builder().pool(pool(server().await, 1));
     let tasks = tasks.schema("dlock").build().unwrap();
     assert!(
-        essence(&tasks.schema_sql()) == essence(NEWEST),
+        essence(&tasks.schema_sql()) == essence(FORMS[FORMS.len() - 1]),
         "the schema has changed: add it to tests/schemas, and what becomes of tasks to these tests"
     );
 }
@@ -76,7 +79,12 @@ async fn made_by(form: &str) -> PostgresTasks {
 
 #[tokio::test]
 async fn workers_of_the_former_release_keep_their_tasks() {
-    let tasks = made_by(NEWEST).await;
+    for form in FORMS {
+        are_kept(made_by(form).await).await;
+    }
+}
+
+async fn are_kept(tasks: PostgresTasks) {
     let running = key(
         1,
         "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
@@ -110,7 +118,12 @@ async fn workers_of_the_former_release_keep_their_tasks() {
 
 #[tokio::test]
 async fn tasks_limits_pauses_and_schedules_are_as_they_were() {
-    let tasks = made_by(NEWEST).await;
+    for form in FORMS {
+        are_as_they_were(made_by(form).await).await;
+    }
+}
+
+async fn are_as_they_were(tasks: PostgresTasks) {
     let again = NewTask::builder().kind("invoice").key("order-17").build();
     let known = tasks.enqueue(&[again]).await.unwrap();
     assert_eq!(known, [Enqueued::Duplicate(id(1))]);

@@ -286,7 +286,7 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
 async fn endings_in_opposite_orders_do_not_deadlock() {
     const MANY: usize = 2000;
     const FINISH: &str =
-        "SELECT e.own FROM dlock_task_finish_3($1, $2, $3, array_fill('complete'::text, $4),
+        "SELECT e.own, cardinality(e.places) FROM dlock_task_finish_4($1, $2, $3, array_fill('complete'::text, $4),
         array_fill('1'::text, $4), array_fill(NULL::text, $4), array_fill(NULL::bigint, $4)) AS e";
     let queue = Postgres::start().await;
     let tasks = queue.tasks(2).await;
@@ -307,6 +307,8 @@ async fn endings_in_opposite_orders_do_not_deadlock() {
                 let ended = client.query(FINISH, &[&ids, &uuids, &tokens, &size]).await;
                 let ended = ended.unwrap_or_else(|error| panic!("{error:?}"));
                 assert!(ended.iter().all(|row| row.get::<_, bool>(0)));
+                let answered: i32 = ended.iter().map(|row| row.get::<_, i32>(1)).sum();
+                assert_eq!(answered, size[0]);
             });
         }
         let (first, second) = (finishing.remove(0), finishing.remove(0));

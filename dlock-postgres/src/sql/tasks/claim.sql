@@ -24,6 +24,10 @@
 -- row by row: the number is compared with an array of one, by which an index can be searched but not walked (a
 -- session keeps its plan, also if it was made while the queue was empty).
 --
+-- Without lanes the walk leaves the numbers of what it has locked, in its order, and a second statement takes the rows in
+-- that order and hands them on as they are. As one statement with a loop over its rows it took a fifth longer for a claim
+-- of a hundred.
+--
 -- Two claims could each see a lane without what the other one is about to take of it. So a task of a lane is given out
 -- by a statement that began, and took its snapshot, when this session had the lock of the lane: the walk that finds one
 -- of a lane that is not locked yet gives out nothing, and is made once more with the lock. A lane whose lock another
@@ -61,6 +65,8 @@ DECLARE
     v_asked integer;
     v_picked integer;
     v_row record;
+    v_ids bigint[];            -- What a walk found: to be given out,
+    v_over bigint[];           -- and to be ended.
     v_next timestamptz;
 BEGIN
     -- A claim that a crash can undo is none.
@@ -120,43 +126,37 @@ BEGIN
             AND NOT EXISTS (SELECT FROM {task} AS t WHERE t.queue = ANY (p_queues) AND t.lane IS NOT NULL)
         THEN
             -- A task of a lane that is committed after that look is passed over: nothing has judged it.
-            FOR v_row IN
-                WITH picked AS MATERIALIZED (
-                    SELECT f.id, f.is_over
-                    FROM ({starts}) AS w CROSS JOIN LATERAL (
-                        SELECT
-                            t.id,
-                            t.attempt >= t.max_attempts OR coalesce(t.asked AND NOT t.released, false) AS is_over
-                        FROM {task} AS t
-                        WHERE t.lane IS NULL AND {due}
-                        ORDER BY t.run_at, t.id
-                        LIMIT v_asked
-                        FOR UPDATE SKIP LOCKED
-                    ) AS f
+            SELECT array_agg(p.id) FILTER (WHERE NOT p.is_over), array_agg(p.id) FILTER (WHERE p.is_over)
+            INTO v_ids, v_over
+            FROM (
+                SELECT f.id, f.is_over
+                FROM ({starts}) AS w CROSS JOIN LATERAL (
+                    SELECT
+                        t.id,
+                        t.attempt >= t.max_attempts OR coalesce(t.asked AND NOT t.released, false) AS is_over
+                    FROM {task} AS t
+                    WHERE t.lane IS NULL AND {due}
+                    ORDER BY t.run_at, t.id
                     LIMIT v_asked
-                ), granted AS (
-                    UPDATE {task} AS t SET {term}
-                    FROM picked AS p
-                    WHERE t.id = ANY (ARRAY[p.id]) AND NOT p.is_over
-                    RETURNING t AS task
-                )
-                SELECT NULL::{task} AS task, p.id AS over FROM picked AS p WHERE p.is_over
-                UNION ALL
-                (SELECT g.task, NULL::bigint FROM granted AS g
-                ORDER BY array_position(p_queues, (g.task).queue), (g.task).priority, (g.task).run_at, (g.task).id)
-            LOOP
-                v_picked := v_picked + 1;
-                IF v_row.over IS NULL THEN
-                    shown := v_row.task;
-                    RETURN NEXT;
-                    v_room := v_room - 1;
-                ELSE
-                    PERFORM {move}(
-                        t.id, CASE WHEN t.asked AND NOT t.released THEN 'cancelled' ELSE 'dead' END, NULL, NULL,
-                        CASE WHEN NOT t.released AND NOT t.asked THEN {silence}(t.owner) END)
-                    FROM {task} AS t WHERE t.id = v_row.over;
-                END IF;
-            END LOOP;
+                    FOR UPDATE SKIP LOCKED
+                ) AS f
+                LIMIT v_asked
+            ) AS p;
+            IF v_ids IS NOT NULL THEN
+                RETURN QUERY
+                UPDATE {task} AS t SET {term}
+                FROM unnest((SELECT v_ids)) AS p (id)
+                WHERE t.id = ANY (ARRAY[p.id])
+                RETURNING t, NULL::bigint, NULL::bigint;
+            END IF;
+            IF v_over IS NOT NULL THEN
+                PERFORM {move}(
+                    t.id, CASE WHEN t.asked AND NOT t.released THEN 'cancelled' ELSE 'dead' END, NULL, NULL,
+                    CASE WHEN NOT t.released AND NOT t.asked THEN {silence}(t.owner) END)
+                FROM unnest((SELECT v_over)) AS p (id) JOIN {task} AS t ON t.id = ANY (ARRAY[p.id]);
+            END IF;
+            v_room := v_room - coalesce(cardinality(v_ids), 0);
+            v_picked := coalesce(cardinality(v_ids), 0) + coalesce(cardinality(v_over), 0);
         ELSE
             FOR v_row IN
                 WITH picked AS MATERIALIZED (

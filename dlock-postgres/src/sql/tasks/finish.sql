@@ -1,13 +1,14 @@
 -- Ends many claims, each by itself as in end.sql, in one transaction.
 -- Parameters, arrays of one length: those of end.sql.
--- Result: a row for each: its place in the arrays, from 1, and what end.sql answers.
+-- Result: rows with places in the arrays, from 1, and what end.sql answers for each of them. Each place is in one row.
 --
--- Completions are made by one statement: a call for each costs several times as much. The rows are locked in the
--- order of their numbers, so two batches of completions do not deadlock. Each is taken by its number, see claim.sql.
+-- Completions are made by one statement and have one row: a call and a row for each cost several times as much. The rows
+-- are locked in the order of their numbers, so two batches of completions do not deadlock. Each is taken by its number, see
+-- claim.sql. Numbers alone go through the sort, and the rest is taken from the arrays where it is needed.
 CREATE OR REPLACE FUNCTION {finish}(
     p_ids bigint[], p_uuids pg_catalog.uuid[], p_tokens bigint[], p_hows pg_catalog.text[],
     p_outputs pg_catalog.text[], p_errors pg_catalog.text[], p_delays bigint[]
-) RETURNS TABLE (place bigint, own boolean, state pg_catalog.text)
+) RETURNS TABLE (places bigint[], own boolean, state pg_catalog.text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' SET enable_hashjoin = off
 SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
 #variable_conflict use_column
@@ -23,23 +24,22 @@ BEGIN
     -- Of two endings of one task the second is not made here, and finds the first below.
     WITH gone AS (
         DELETE FROM {task} AS t USING (
-            SELECT DISTINCT ON (u.id) u.id, u.uuid, u.token, u.how, u.output, u.place
-            FROM unnest((SELECT p_ids), (SELECT p_uuids), (SELECT p_tokens), (SELECT p_hows), (SELECT p_outputs))
-                WITH ORDINALITY AS u (id, uuid, token, how, output, place)
+            SELECT DISTINCT ON (u.id) u.id, u.place
+            FROM unnest((SELECT p_ids)) WITH ORDINALITY AS u (id, place)
             ORDER BY u.id, u.place
             OFFSET 0
         ) AS u
-        WHERE t.id = ANY (ARRAY[u.id]) AND t.uuid = u.uuid AND t.token = u.token AND NOT t.released
-            AND u.how = 'complete'
+        WHERE t.id = ANY (ARRAY[u.id]) AND t.uuid = p_uuids[u.place] AND t.token = p_tokens[u.place] AND NOT t.released
+            AND p_hows[u.place] = 'complete'
         RETURNING t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload,
-            t.errors, t.created, t.checkpoint, t.token, u.output, u.place
+            t.errors, t.created, t.checkpoint, t.token, u.place
     ), kept AS (
         INSERT INTO {done} (
             id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
             checkpoint, token, state, output, ending, ended)
         SELECT
             g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.lane, g.payload,
-            g.errors, g.created, g.checkpoint, g.token, 'succeeded', g.output::json, g.token, clock_timestamp()
+            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
         FROM gone AS g
     )
     SELECT array_agg(g.place), array_agg(g.queue) FILTER (
@@ -51,13 +51,18 @@ BEGIN
         PERFORM {tell}(v_queues); -- Others of the lane, or of a queue with a limit, may have waited (K8).
     END IF;
 
-    RETURN QUERY SELECT u.place, true, 'succeeded' FROM unnest(v_places) AS u (place);
+    IF v_places IS NOT NULL THEN
+        places := v_places;
+        own := true;
+        state := 'succeeded';
+        RETURN NEXT;
+    END IF;
 
     IF cardinality(v_places) = cardinality(p_ids) THEN
         RETURN;
     END IF;
     RETURN QUERY
-    SELECT u.place, e.own, e.state
+    SELECT ARRAY[u.place], e.own, e.state
     FROM (
         SELECT u.* FROM (
             SELECT u.id, u.place FROM unnest((SELECT p_ids)) WITH ORDINALITY AS u (id, place)
