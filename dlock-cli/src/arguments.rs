@@ -42,6 +42,12 @@ pub(crate) struct RunArguments {
     pub(crate) shell: Option<OsString>,
     #[command(flatten)]
     pub(crate) wait: WaitArguments,
+    /// At most this many at a time, 1 to 64, instead of one. Each run has a permit, which is a lock: NAME/1, NAME/2, ..
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) permits: Option<u8>,
+    /// With --permits: all of them, so that this command runs alone
+    #[arg(long, requires = "permits")]
+    pub(crate) all: bool,
     /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
     /// more than clocks are apart and less than the period, and --no-wait: a host that waits runs it when the time is over
     #[arg(long, value_name = "TIME", value_parser = time)]

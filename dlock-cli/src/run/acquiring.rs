@@ -26,6 +26,13 @@ pub(super) struct Names {
     first: usize,
 }
 
+impl Names {
+    /// The one that was named first.
+    pub(super) fn first(&self) -> &Name {
+        &self.sorted[self.first]
+    }
+}
+
 /// Puts the names in order.
 pub(super) fn in_order(names: &[String]) -> Result<Names, Failure> {
     // A store that was given without its option: a name would show its password to everybody.
@@ -62,9 +69,17 @@ pub(super) struct Locks {
 
 /// What the waiting ended with.
 pub(super) enum Acquired {
-    /// In the order of the locks.
-    All(Vec<Guard>),
+    All(Held),
     Interrupted(Signal),
+}
+
+/// What a command runs under.
+pub(super) struct Held {
+    /// In the order of the locks.
+    pub(super) guards: Vec<Guard>,
+    pub(super) locks: Vec<DLock>,
+    /// Which of them was named first.
+    pub(super) first: usize,
 }
 
 impl Locks {
@@ -121,12 +136,18 @@ impl Locks {
             giving_back::give_back(held, false, lock.duration(), signals).await;
             return none;
         }
-        Ok(Acquired::All(held))
+        Ok(Acquired::All(Held {
+            guards: held,
+            locks: self.locks.clone(),
+            first: self.first,
+        }))
     }
+}
 
+impl Held {
     /// What the command finds in its environment.
-    pub(super) fn environment(&self, held: &[Guard]) -> Vec<(&'static str, String)> {
-        let tokens = held.iter().map(Guard::token);
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let tokens = self.guards.iter().map(Guard::token);
         let grants: Vec<_> = self.locks.iter().map(DLock::name).zip(tokens).collect();
         // There is at least one.
         let (name, token) = grants[self.first];

@@ -2,6 +2,7 @@
 
 mod acquiring;
 pub(crate) mod nested;
+mod permits;
 pub(crate) mod waiting;
 
 use std::{env, ffi::OsString, ops::ControlFlow, process::ExitCode};
@@ -9,7 +10,10 @@ use std::{env, ffi::OsString, ops::ControlFlow, process::ExitCode};
 use dlock_core::{DLock, Guard};
 use dlock_stores::Store;
 
-use self::acquiring::{Acquired, Locks};
+use self::{
+    acquiring::{Acquired, Locks},
+    permits::Permits,
+};
 use crate::{
     arguments::{Patience, RunArguments},
     ending::{self, Outcome},
@@ -25,6 +29,8 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
         command,
         shell,
         wait,
+        permits,
+        all,
         at_least,
         lease,
         grace,
@@ -42,7 +48,11 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
         until_asked,
     };
     // Before the store: a wrong name leaves no trace.
-    let names = acquiring::in_order(&names)?;
+    let names = match permits {
+        Some(permits) if all => acquiring::in_order(&permits::names(&names, permits)?)?,
+        Some(_) => acquiring::in_order(std::slice::from_ref(permits::name(&names)?))?,
+        None => acquiring::in_order(&names)?,
+    };
     let location = store.location()?;
     let work = async {
         let (store, mut signals) = match ending::open(&location).await? {
@@ -57,12 +67,21 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
             .owner_opt(owner)
             .at_least_opt(at_least)
             .build()?;
-        let locks = Locks::new(&lock, &names)?;
-        let done = hold(&locks, job, wait.patience(), &store, &mut signals).await;
+        let wanted = match permits.filter(|_| !all) {
+            Some(permits) => Wanted::Permit(Permits::new(&lock, &names, permits)?),
+            None => Wanted::Locks(Locks::new(&lock, &names)?),
+        };
+        let done = hold(&wanted, job, wait.patience(), &store, &mut signals).await;
         ending::close(&client, &mut signals).await;
         done
     };
     ending::main(work).map_err(|failure| wait.coded(failure))
+}
+
+/// What a command runs under.
+enum Wanted {
+    Locks(Locks),
+    Permit(Permits),
 }
 
 /// What to run, and how.
@@ -78,9 +97,9 @@ fn line_of_shell(line: OsString) -> Vec<OsString> {
     vec![shell.unwrap_or_else(|| "/bin/sh".into()), "-c".into(), line]
 }
 
-/// Waits for the locks, runs the command under them, and gives them back.
+/// Waits for the locks or the permit, runs the command under them, and gives them back.
 async fn hold(
-    locks: &Locks,
+    wanted: &Wanted,
     job: Job,
     patience: Patience,
     store: &Store,
@@ -91,15 +110,19 @@ async fn hold(
         terms,
         until_asked,
     } = job;
-    let held = match locks.acquire(patience, store, signals).await? {
+    let acquired = match wanted {
+        Wanted::Locks(locks) => locks.acquire(patience, store, signals).await?,
+        Wanted::Permit(permits) => permits.acquire(patience, store, signals).await?,
+    };
+    let held = match acquired {
         Acquired::All(held) => held,
         Acquired::Interrupted(signal) => return Ok(ending::by_signal(signal.as_raw(), false)),
     };
     let program = Program {
         words,
-        environment: locks.environment(&held),
+        environment: held.environment(),
     };
-    let leases = Leases::new(held.iter().map(Guard::watch));
+    let leases = Leases::new(held.guards.iter().map(Guard::watch));
     let asked = leases.until_asked();
     let stop = async {
         if !until_asked {
@@ -111,7 +134,7 @@ async fn hold(
     let ended = supervise::run(&program, terms, &leases, stop, signals).await;
     // The command and its whole group are gone, or never were.
     let ran = !matches!(ended, Ok(Ended::NotStarted(_)));
-    let given_back = giving_back::give_back(held, ran, terms.lease, signals).await;
+    let given_back = giving_back::give_back(held.guards, ran, terms.lease, signals).await;
     match ended? {
         Ended::ByItself { status, .. } if given_back == GivenBack::NotOurs => Err(Failure::new(
             Exit::LeaseLost,

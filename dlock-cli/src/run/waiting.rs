@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 
-use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Record, TryAcquire};
+use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Permit, Record, Semaphore, TryAcquire};
 use dlock_stores::Store;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::{
@@ -27,8 +27,8 @@ const REFRESH: Duration = Duration::from_secs(1);
 const FRAME: Duration = Duration::from_millis(125);
 
 /// What the waiting ended with.
-pub(crate) enum Waited {
-    Acquired(Lease),
+pub(crate) enum Waited<T = Lease> {
+    Acquired(T),
     Interrupted(Signal),
 }
 
@@ -48,15 +48,55 @@ pub(crate) async fn acquire(
         biased;
         signal = signals.ending() => return Ok(Waited::Interrupted(signal)),
         outcome = ask(lock, patience) => outcome,
-        never = tell(lock, patience) => match never {},
+        never = tell(format!("{:?}", lock.name().as_str()), patience, || look(lock)) => match never {},
     };
     match outcome {
         Ok(lease) => Ok(Waited::Acquired(lease)),
         Err(Error::Timeout {
             holder: Some(holder),
             ..
-        }) => Err(refused(lock, &holder, store)),
+        }) => {
+            let what = format!("the lock {:?} is", lock.name().as_str());
+            Err(refused(&what, &holder, store))
+        }
         Err(error) => Err(failed(lock.name().as_str(), store, error).await),
+    }
+}
+
+/// Acquires one of so many permits. The lock has the name of the whole, and is none of them.
+pub(crate) async fn acquire_permit(
+    (permits, lock, count): (&Semaphore, &DLock, u8),
+    patience: Patience,
+    store: &Store,
+    signals: &mut Signals,
+) -> Result<Waited<Permit>, Failure> {
+    let name = lock.name().as_str();
+    let taken = format!("each of the {count} permits of {name:?} is taken");
+    let ask = async {
+        match patience {
+            Patience::Endless => permits.acquire().await.map(Some),
+            Patience::Limited(limit) => permits.acquire_timeout(limit).await.map(Some),
+            Patience::None => permits.try_acquire().await,
+        }
+    };
+    let is_there = async || match look(lock).await {
+        Seen::Silent(error) => Seen::Silent(error),
+        Seen::Held(_) | Seen::Nothing | Seen::Taken => Seen::Taken,
+    };
+    let outcome = tokio::select! {
+        biased;
+        signal = signals.ending() => return Ok(Waited::Interrupted(signal)),
+        outcome = ask => outcome,
+        never = tell(format!("one of the {count} permits of {name:?}"), patience, is_there) => match never {},
+    };
+    match outcome {
+        Ok(Some(permit)) => Ok(Waited::Acquired(permit)),
+        Ok(None) => Err(Failure::new(Exit::NotAcquired, taken)),
+        Err(Error::Timeout {
+            holder: Some(holder),
+            ..
+        }) => Err(refused(&format!("{taken}; one is"), &holder, store)),
+        Err(error) => Err(failed(name, store, error).await),
     }
 }
 
@@ -76,18 +116,14 @@ async fn failed(name: &str, store: &Store, error: Error) -> Failure {
 
 /// Somebody else has the lock; and where only an observer could tell that the holder is dead, when one
 /// can.
-fn refused(lock: &DLock, holder: &Holder, store: &Store) -> Failure {
+fn refused(what: &str, holder: &Holder, store: &Store) -> Failure {
     let Holder {
         record,
         observed,
         kept,
         ..
     } = holder;
-    let name = lock.name().as_str();
-    let failure = Failure::new(
-        Exit::NotAcquired,
-        format!("the lock {name:?} is {}", Holding(record)),
-    );
+    let failure = Failure::new(Exit::NotAcquired, format!("{what} {}", Holding(record)));
     if !store.needs_observers() {
         return failure;
     }
@@ -128,16 +164,16 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
 /// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
 /// one that says so where the store did not answer at first. A process that does not wait is told who has the lock
 /// when it is refused.
-async fn tell(lock: &DLock, patience: Patience) -> Infallible {
+async fn tell(what: String, patience: Patience, look: impl AsyncFn() -> Seen) -> Infallible {
     if is_quiet() {
         return std::future::pending().await;
     }
     tokio::time::sleep(QUIET).await;
     let waits = patience != Patience::None;
     let verb = if waits { "waiting" } else { "asking" };
-    let doing = format!("{verb} for {:?}", lock.name().as_str());
-    let look = async || match look(lock).await {
-        Seen::Held(_) if !waits => Seen::Nothing,
+    let doing = format!("{verb} for {what}");
+    let look = async || match look().await {
+        Seen::Held(_) | Seen::Taken if !waits => Seen::Nothing,
         seen => seen,
     };
     if !std::io::stderr().is_terminal() {
@@ -145,14 +181,14 @@ async fn tell(lock: &DLock, patience: Patience) -> Infallible {
         loop {
             let seen = look().await;
             let news = match seen {
-                Seen::Held(_) => true,
+                Seen::Held(_) | Seen::Taken => true,
                 Seen::Nothing => false,
                 Seen::Silent(_) => !std::mem::replace(&mut silent, true),
             };
             if news {
                 say(format_args!("{}", describe(&doing, &seen, Duration::ZERO)));
             }
-            if matches!(seen, Seen::Held(_)) {
+            if matches!(seen, Seen::Held(_) | Seen::Taken) {
                 break;
             }
             tokio::time::sleep(REFRESH).await;
@@ -177,6 +213,8 @@ async fn tell(lock: &DLock, patience: Patience) -> Infallible {
 /// What the store said last.
 enum Seen {
     Held(Box<Record>),
+    /// So are all permits.
+    Taken,
     /// Nothing to tell: it is free for a moment between two holders, or what is wrong with the store ends the
     /// wait by itself, in words of its own.
     Nothing,
@@ -209,7 +247,7 @@ fn describe(doing: &str, seen: &Seen, age: Duration) -> String {
             });
             format!("{doing}, {}{left}", Holding(record))
         }
-        Seen::Nothing => doing.to_owned(),
+        Seen::Nothing | Seen::Taken => doing.to_owned(),
         Seen::Silent(error) => {
             let failure = Failure::new(Exit::StoreUnreachable, doing);
             failure.because(error.clone()).to_string()

@@ -29,6 +29,7 @@ mod nested;
 #[cfg(feature = "sqlite")]
 mod outcomes;
 mod pages;
+mod permits;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]

@@ -1,0 +1,76 @@
+//! `--permits N`: the command runs under one of so many locks, NAME/1 to NAME/N.
+
+use dlock_core::{DLock, Semaphore};
+use dlock_stores::Store;
+
+use super::{
+    acquiring::{Acquired, Held, Names},
+    waiting::{self, Waited},
+};
+use crate::{
+    arguments::Patience,
+    exit::{Exit, Failure},
+    supervise::Signals,
+};
+
+/// The permits of one name.
+pub(super) struct Permits {
+    /// Of the whole name, which is no lock itself.
+    lock: DLock,
+    semaphore: Semaphore,
+    count: u8,
+}
+
+/// The one name that has permits.
+pub(super) fn name(names: &[String]) -> Result<&String, Failure> {
+    match names {
+        [name] => Ok(name),
+        _ => Err(Failure::new(
+            Exit::Usage,
+            "--permits goes with one name".to_owned(),
+        )),
+    }
+}
+
+/// The names of all permits.
+pub(super) fn names(names: &[String], count: u8) -> Result<Vec<String>, Failure> {
+    let name = name(names)?;
+    Ok((1..=count).map(|slot| of_slot(name, slot.into())).collect())
+}
+
+fn of_slot(name: &str, slot: usize) -> String {
+    format!("{name}/{slot}")
+}
+
+impl Permits {
+    pub(super) fn new(lock: &DLock, names: &Names, count: u8) -> Result<Self, Failure> {
+        let lock = lock.named(names.first().as_str())?;
+        Ok(Self {
+            semaphore: lock.semaphore(count.into())?,
+            lock,
+            count,
+        })
+    }
+
+    /// Waits for one.
+    pub(super) async fn acquire(
+        &self,
+        patience: Patience,
+        store: &Store,
+        signals: &mut Signals,
+    ) -> Result<Acquired, Failure> {
+        let of = (&self.semaphore, &self.lock, self.count);
+        let permit = match waiting::acquire_permit(of, patience, store, signals).await? {
+            Waited::Acquired(permit) => permit,
+            Waited::Interrupted(signal) => return Ok(Acquired::Interrupted(signal)),
+        };
+        let lock = self
+            .lock
+            .named(of_slot(self.lock.name().as_str(), permit.slot))?;
+        Ok(Acquired::All(Held {
+            guards: vec![permit.lease.keep_alive()],
+            locks: vec![lock],
+            first: 0,
+        }))
+    }
+}
