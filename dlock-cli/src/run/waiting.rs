@@ -79,9 +79,11 @@ pub(crate) async fn acquire_permit(
             Patience::None => permits.try_acquire().await,
         }
     };
-    let is_there = async || match look(lock).await {
-        Seen::Silent(error) => Seen::Silent(error),
-        Seen::Held(_) | Seen::Nothing | Seen::Taken => Seen::Taken,
+    let is_there = || async {
+        match look(lock).await {
+            Seen::Silent(error) => Seen::Silent(error),
+            Seen::Held(_) | Seen::Nothing | Seen::Taken => Seen::Taken,
+        }
     };
     let outcome = tokio::select! {
         biased;
@@ -164,7 +166,11 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
 /// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
 /// one that says so where the store did not answer at first. A process that does not wait is told who has the lock
 /// when it is refused.
-async fn tell(what: String, patience: Patience, look: impl AsyncFn() -> Seen) -> Infallible {
+async fn tell<F: Future<Output = Seen> + Send>(
+    what: String,
+    patience: Patience,
+    look: impl Fn() -> F + Send + Sync,
+) -> Infallible {
     if is_quiet() {
         return std::future::pending().await;
     }

@@ -1,5 +1,4 @@
 //! `dlock run --permits`: so many commands at a time.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
