@@ -5,6 +5,7 @@ use dlock_stores::Store;
 
 use super::{
     acquiring::{Acquired, Held, Names},
+    nested,
     waiting::{self, Waited},
 };
 use crate::{
@@ -59,18 +60,37 @@ impl Permits {
         store: &Store,
         signals: &mut Signals,
     ) -> Result<Acquired, Failure> {
+        tokio::select! {
+            biased;
+            signal = signals.ending() => return Ok(Acquired::Interrupted(signal)),
+            refused = self.refuse_nested() => refused?,
+        }
         let of = (&self.semaphore, &self.lock, self.count);
         let permit = match waiting::acquire_permit(of, patience, store, signals).await? {
             Waited::Acquired(permit) => permit,
             Waited::Interrupted(signal) => return Ok(Acquired::Interrupted(signal)),
         };
-        let lock = self
-            .lock
-            .named(of_slot(self.lock.name().as_str(), permit.slot))?;
+        let lock = self.slot(permit.slot)?;
         Ok(Acquired::All(Held {
             guards: vec![permit.lease.keep_alive()],
             locks: vec![lock],
             first: 0,
         }))
+    }
+
+    /// Refuses to wait where the commands around this one hold all permits.
+    async fn refuse_nested(&self) -> Result<(), Failure> {
+        let mut refused = Ok(());
+        for slot in 1..=self.count.into() {
+            refused = nested::refuse(&self.slot(slot)?).await;
+            if refused.is_ok() {
+                break;
+            }
+        }
+        refused
+    }
+
+    fn slot(&self, slot: usize) -> Result<DLock, Failure> {
+        Ok(self.lock.named(of_slot(self.lock.name().as_str(), slot))?)
     }
 }

@@ -315,7 +315,7 @@ fn profile_of_the_user_is_read() {
     assert_ended(&named("nobody"), 78, "");
 }
 
-/// IAM Identity Center, which knows one login: whoever shows this token gets credentials for a while.
+/// IAM Identity Center with one login: a request with this token is answered with credentials.
 fn identity_center(token: &'static str) -> String {
     answering(move |request| {
         if !request.contains(&format!("x-amz-sso_bearer_token: {token}")) {

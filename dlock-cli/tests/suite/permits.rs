@@ -87,6 +87,24 @@ fn command_with_all_permits_is_alone() {
 }
 
 #[test]
+fn run_inside_of_all_permits_is_refused_and_inside_of_some_is_not() {
+    let scene = Scene::new();
+    let inner = |outer: &[&str], inner: &str| {
+        let script = format!(r#""$DLOCK" run crawler {inner} -c true"#);
+        scene.finish([&["run", "crawler"], outer, &["-c", &script]].concat())
+    };
+    let around = "is held by a 'dlock' around this command";
+    assert_ended(&inner(&["--permits", "1"], "--permits 1"), 75, around);
+    assert_ended(
+        &inner(&["--permits", "2", "--all"], "--permits 2"),
+        75,
+        around,
+    );
+    assert_ended(&inner(&["--permits", "2"], "--permits 2 --all"), 75, around);
+    assert_ended(&inner(&["--permits", "2"], "--permits 2"), 0, "");
+}
+
+#[test]
 fn permits_are_of_one_name_and_not_too_many() {
     let scene = Scene::new();
     let refused = |words: &[&str], why: &str| {

@@ -146,9 +146,9 @@ impl PendingRelease {
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is retired here, unless its term may go on (S1). In the same instant the term is offered to the first waiter in line
-    /// in this client, before the release's task runs, so that the waiter hears of it at once, also from a
-    /// runtime that has ended.
+    /// G4: our identity is retired here, unless its term may go on (S1). In the same instant the term is offered to the
+    /// first waiter in line in this client, before the release's task runs, so that the waiter hears of it at once, also
+    /// from a runtime that has ended.
     fn offer(&self) -> Option<HandOver> {
         let Self { store, state, .. } = self;
         if let Some(until) = self.closes_until {

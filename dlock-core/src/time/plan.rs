@@ -132,7 +132,7 @@ impl Plan {
     }
 
     /// How long after the `sent` of its grant a term may go on with another lease of its client (S3): D/10, at
-    /// most 1 s. A margin is at most half of the lease, so whoever goes on with it finds most of its validity left.
+    /// most 1 s. A margin is at most half of the lease, so the next lease finds most of its validity left.
     pub(crate) fn succession_time(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }

@@ -95,11 +95,8 @@ impl Contender {
         if !self.may_take_offers() || !state.is_passed_on(&store.clock, plan) {
             return None;
         }
-        self.with_time_left(plan.successor_patience().min(plan.poll_every))
-    }
-
-    /// A limit that passes says who held the lock: there must be time left to learn it.
-    fn with_time_left(&self, pause: Duration) -> Option<Duration> {
+        let pause = plan.successor_patience().min(plan.poll_every);
+        // A limit that passes says who held the lock: there must be time left to learn it.
         self.time_left()
             .is_none_or(|left| left >= 2 * pause)
             .then_some(pause)

@@ -25,8 +25,7 @@ use tokio::{sync::Notify, task::JoinHandle};
 use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
-    lease::Settings,
-    lease::{Holding, renewal},
+    lease::{Holding, Settings, renewal},
     time::{ContenderInstant, LEAST_PAUSE},
 };
 

@@ -122,6 +122,7 @@ macro_rules! __for_each_frontend_case {
             required orphans unreleased_lease_of_ours_does_not_block_its_client ["G4"];
             required orphans last_eight_are_remembered_for_two_leases ["G4"];
             required orphans live_lease_of_ours_is_never_claimed ["G4", "I12", "no re-entrancy"];
+            required orphans try_whose_caller_has_gone_is_not_made_anew ["G1", "G4"];
 
             required tries each_try_of_a_waiter_has_its_own_identity ["W5"];
             required tries lost_reply_of_an_acquire_is_not_contention ["W5", "A2", "I11"];

@@ -26,6 +26,9 @@ pub struct Bug {
     /// The cases of the frontend that fail because of it, in one discipline at least: exactly these.
     #[serde(default)]
     pub cases: String,
+    /// Cases that fail because of it now and then, as threads happen to run.
+    #[serde(default)]
+    pub by_chance: String,
     /// The rules of the simulation of which one is the first to be broken.
     #[serde(default)]
     pub rules: String,

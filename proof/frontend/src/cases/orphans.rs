@@ -9,7 +9,8 @@ use dlock_testkit::{
 };
 
 use super::harness::{
-    Hand, Harness, acquired, held, joined, lock, ok, poll_once, rounds, settle, soon, trying,
+    Hand, Harness, acquired, eventually, held, joined, lock, ok, poll_once, rounds, settle, soon,
+    trying,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -211,6 +212,27 @@ pub(super) async fn spend(harness: &Harness, hand: &Hand, lock: &DLock) -> (Acqu
         "the try, its repeat, and a fresh one at once"
     );
     (spent, lease)
+}
+
+pub(in crate::cases) async fn try_whose_caller_has_gone_is_not_made_anew(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
+        let ended = give_up(&harness, &hand, &lock).await;
+        let _orphan = harness.subject().await.grants(&ended).await;
+        harness.store.forget_calls();
+        harness.store.next(Op::Acquire, Fault::HoldRequest);
+        let mut absent = Box::pin(lock.try_acquire());
+        assert!(poll_once(absent.as_mut()).is_pending());
+        eventually("the try", || harness.store.held() == 1).await;
+        drop(absent);
+        settle().await;
+        // Refused by what the client could claim.
+        harness.store.deliver().await;
+        settle().await;
+        assert_eq!(harness.acquires().len(), 1, "nobody waits for another");
+    })
+    .await;
 }
 
 /// A late copy of the ended try takes the free lock; the client that sent it enters all the same,
