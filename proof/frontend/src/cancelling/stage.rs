@@ -116,13 +116,14 @@ impl Stage {
     }
 }
 
-/// A client of its own, on the clock that fits. In paused time all of its chance follows from the
-/// seed, so that every run drops the same futures at the same points.
+/// A client of its own, on tokio's clock, so that its spans end in the order of the runtime's timers. In
+/// paused time all of its chance follows from the seed, so that every run drops the same futures at the same points.
 pub(super) fn client(provider: impl Provider, paused: bool, seed: u64) -> Client {
+    let clock = Clock::tokio(1.0);
     if paused {
-        seeded_client(provider, Clock::tokio(1.0), seed)
+        seeded_client(provider, clock, seed)
     } else {
-        Client::with_clock(provider, Clock::system())
+        Client::with_clock(provider, clock)
     }
 }
 
