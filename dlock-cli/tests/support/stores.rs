@@ -68,8 +68,9 @@ pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, 
     }
 }
 
-pub(crate) const TRY: &[&str] = &["run", "lock", "--no-wait", "--", "true"];
-pub(crate) const RUN: &[&str] = &["run", "lock", "--", "true"];
+// How long they try a store that does not answer follows from the lease.
+pub(crate) const TRY: &[&str] = &["run", "lock", "--lease", "6s", "--no-wait", "--", "true"];
+pub(crate) const RUN: &[&str] = &["run", "lock", "--lease", "6s", "--", "true"];
 pub(crate) const STATUS: &[&str] = &["status"];
 pub(crate) const STATUS_OF_ONE: &[&str] = &["status", "lock"];
 pub(crate) const SETUP: &[&str] = &["setup"];

@@ -41,7 +41,7 @@ pub(in crate::cases) async fn term_goes_on_with_the_next_waiter_without_a_call(b
         subject.releases(&other, None).await;
         let mut served: Vec<(Uuid, FencingToken)> = Vec::new();
         for member in crowd {
-            served.push(hand.passes_until(member).await);
+            served.push(hand.passes_until_within(member, 2 * SECOND).await);
         }
         let order = order.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert!(order.is_sorted(), "served in the order {order:?}");
@@ -84,7 +84,7 @@ pub(in crate::cases) async fn term_that_has_had_its_time_goes_back_to_the_store(
         hand.advance(SECOND * 6 / 10).await;
         ok(soon("the release", second.release()).await);
         assert_eq!(harness.releases().len(), 1);
-        let third = ok(hand.passes_until(third).await);
+        let third = ok(hand.passes_until_within(third, 2 * SECOND).await);
         assert_ne!(third.uuid(), term);
     })
     .await;
@@ -107,7 +107,7 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_term_along(bench: Benc
             drop(leaves);
             assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
             match follower {
-                Some(follower) => drop(ok(hand.passes_until(follower).await)),
+                Some(follower) => drop(ok(hand.passes_until_within(follower, 2 * SECOND).await)),
                 None => {
                     eventually("the release", || {
                         harness.releases().iter().any(|sent| sent.uuid == term)
@@ -139,7 +139,9 @@ pub(in crate::cases) async fn lease_that_nobody_picks_up_goes_back_with_its_term
         })
         .await;
         drop(release);
-        let lease = ok(hand.passes_until(tokio::spawn(away)).await);
+        let lease = ok(hand
+            .passes_until_within(tokio::spawn(away), 2 * SECOND)
+            .await);
         assert!(lease.uuid() != term && lease.token() > token);
     })
     .await;
@@ -260,7 +262,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
             assert_eq!(harness.questions(), 0, "beside the release");
             harness.store.deliver().await;
             ok(joined(release).await);
-            let lease = ok(hand.passes_until(theirs).await);
+            let lease = ok(hand.passes_until_within(theirs, 2 * SECOND).await);
             assert!(lease.uuid() != term && lease.token() > least);
             let asked = harness.acquires();
             let asked = asked.first().map(|sent| (sent.prev, sent.tokens.get()));
@@ -274,7 +276,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
         let least = ok(FencingToken::new(least).ok_or("too large"));
         lock.raise_floor(least);
         ok(soon("the release", first.release()).await);
-        let lease = ok(hand.passes_until(second).await);
+        let lease = ok(hand.passes_until_within(second, 2 * SECOND).await);
         assert!(lease.uuid() != term && lease.token() > least);
     })
     .await;
@@ -352,7 +354,7 @@ async fn pair(
     harness.sent(Op::Acquire, 1).await;
     settle().await;
     subject.releases(&other, None).await;
-    let first = ok(hand.passes_until(first).await);
+    let first = ok(hand.passes_until_within(first, 2 * SECOND).await);
     settle().await;
     harness.store.forget_calls();
     (first, second)

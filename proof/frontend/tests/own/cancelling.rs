@@ -85,6 +85,7 @@ async fn nothing_is_left_where_contenders_observe() {
     everywhere(Discipline::Observer, false).await;
 }
 
+#[ignore = "a third of the scenes for one difference: whether a waiter looks before it asks; .ci/run plays it"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_waiters_look_first() {
     everywhere(Discipline::Observer, true).await;
