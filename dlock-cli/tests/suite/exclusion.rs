@@ -61,7 +61,7 @@ fn waiter_starts_within_the_poll_interval_after_the_release() {
     // P + j + 2R with the default lease of 15 s: a second, and a fifth of it. The rest is for a
     // machine that does other things too.
     assert!(
-        watch.elapsed() < Duration::from_secs(3),
+        watch.elapsed() < Duration::from_secs(6),
         "{:?}",
         watch.elapsed()
     );

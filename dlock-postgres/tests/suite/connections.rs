@@ -189,7 +189,7 @@ async fn exhausted_pool_of_one_ends_as_not_applied() {
     let provider = PostgresProvider::builder()
         .pool(pool.clone())
         .schema(&schema)
-        .call_timeout(Duration::from_millis(200))
+        .call_timeout(Duration::from_secs(1))
         .build()
         .unwrap();
     crate::support::create(&on(pool.clone(), &schema)).await;
