@@ -8,6 +8,7 @@ mod handoff;
 mod http;
 mod http_crowd;
 mod idle;
+mod layers;
 mod mix;
 mod network;
 mod processes;
@@ -18,7 +19,10 @@ mod throughput;
 mod uncontended;
 mod waiters;
 
-pub(crate) use self::idle::POLL;
+pub(crate) use self::{
+    idle::POLL,
+    layers::{EXPERIMENT as LAYERS, Workers},
+};
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -32,6 +36,8 @@ pub(crate) enum Experiment {
     Uncontended,
     /// The same through a network.
     Network,
+    /// The same on each layer of the way, from the driver to the frontend.
+    Layers,
     /// The same, by many tasks on names of their own.
     Throughput,
     /// 8 tasks of one process on one name.
@@ -126,6 +132,7 @@ impl Experiment {
         match self {
             Self::Uncontended => uncontended::measure(bench, run).await,
             Self::Network => network::measure(bench, run).await,
+            Self::Layers => layers::measure(bench, run).await,
             Self::Throughput => throughput::measure(bench, run).await,
             Self::Contended => contended::measure(bench, run).await,
             Self::Processes => processes::measure(bench, run).await,

@@ -11,6 +11,7 @@ mod counters;
 mod experiments;
 mod foreign;
 mod http;
+mod layers;
 mod machine;
 mod medians;
 mod mixes;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    check, foreign, http,
+    check, foreign, http, layers,
     medians::Medians,
     results::{Parts, Results},
     systems::{Entry, SYSTEMS},
@@ -213,6 +213,7 @@ fn render_locks(results: &Results) -> String {
             ));
         }
         if section.experiment == "network" {
+            text.push_str(&layers::render(&medians));
             text.push_str(&throughput(&medians, &results.sizes.tasks));
         }
     }

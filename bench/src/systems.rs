@@ -4,6 +4,7 @@
 mod dynamodb;
 #[cfg(feature = "peers")]
 mod dynamodb_peers;
+pub(crate) mod layers;
 pub(crate) mod ours;
 mod postgres;
 #[cfg(feature = "peers")]

@@ -9,6 +9,7 @@ use crate::{
     bench::{At, Bench},
     clock::Moment,
     results::{Figures, figures},
+    sizes::Sizes,
     statistics::{median, micros, percentile},
     systems::{Entry, Lock, Places, Store},
 };
@@ -45,20 +46,28 @@ pub(super) async fn in_turns(
             Err(error) => bench.settle(at, entry, Err(error)),
         }
     }
-    for _ in 0..bench.sizes.turns {
-        let mut after = Vec::new();
-        for (entry, series) in turns {
-            // In a task: the main thread is no worker of the runtime, and would pay for a
-            // thread's wake-up in every call.
-            let turn = tokio::spawn(series.turn(bench.sizes.turn));
-            after.push((entry, turn.await?));
-        }
-        turns = after;
-    }
-    for (entry, series) in turns {
+    for (entry, series) in take_turns(turns, &bench.sizes).await? {
         bench.settle(at, entry, series.figures());
     }
     Ok(())
+}
+
+/// Short turns, until all have had theirs.
+pub(super) async fn take_turns<T>(
+    mut turns: Vec<(T, Series)>,
+    sizes: &Sizes,
+) -> Result<Vec<(T, Series)>> {
+    for _ in 0..sizes.turns {
+        let mut after = Vec::new();
+        for (whose, series) in turns {
+            // In a task: the main thread is no worker of the runtime, and would pay for a
+            // thread's wake-up in every call.
+            let turn = tokio::spawn(series.turn(sizes.turn));
+            after.push((whose, turn.await?));
+        }
+        turns = after;
+    }
+    Ok(turns)
 }
 
 /// Pairs of one system.
@@ -72,7 +81,10 @@ pub(super) struct Series {
 
 impl Series {
     async fn begin(bench: &Bench, entry: &'static Entry, places: &Places) -> Result<Self> {
-        let lock = entry.open(places).await?.lock(&bench.name("free"))?;
+        Self::warm(entry.open(places).await?.lock(&bench.name("free"))?).await
+    }
+
+    pub(super) async fn warm(lock: Box<dyn Lock>) -> Result<Self> {
         for _ in 0..WARM {
             lock.acquire().await?.release().await?;
         }

@@ -22,7 +22,7 @@ use crate::{counters::Meter, foreign::LOCK_CLIENT_TABLE};
 /// How long a waiter of the raw calls sleeps between two tries.
 const POLL: Duration = Duration::from_millis(50);
 
-const RAW_TABLE: &str = "raw";
+pub(super) const RAW_TABLE: &str = "raw";
 
 /// The tables of the raw calls and of the peers, and their keys.
 pub(crate) const fn tables() -> &'static [(&'static str, &'static str)] {

@@ -60,24 +60,34 @@ pub(super) fn config(places: &Places) -> Result<Config> {
 
 /// A pool of the driver that dlock uses too.
 pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
-    let manager = Manager::new(config(places)?, NoTls);
+    pool(config(places)?)
+}
+
+fn pool(config: Config) -> Result<Pool> {
+    let manager = Manager::new(config, NoTls);
     Ok(Pool::builder(manager).max_size(POOL).build()?)
 }
 
 pub(super) async fn raw(places: Places) -> Result<Arc<dyn System>> {
-    open(&places, Way::Raw).await
+    open(pool_at(&places)?, Way::Raw).await
+}
+
+/// The same in sessions whose commits do not wait for the disk.
+pub(super) async fn raw_unflushed(places: Places) -> Result<Arc<dyn System>> {
+    let mut config = config(&places)?;
+    config.options("-c synchronous_commit=off");
+    open(pool(config)?, Way::Raw).await
 }
 
 pub(super) async fn for_update(places: Places) -> Result<Arc<dyn System>> {
-    open(&places, Way::ForUpdate).await
+    open(pool_at(&places)?, Way::ForUpdate).await
 }
 
 pub(super) async fn advisory(places: Places) -> Result<Arc<dyn System>> {
-    open(&places, Way::Advisory).await
+    open(pool_at(&places)?, Way::Advisory).await
 }
 
-async fn open(places: &Places, way: Way) -> Result<Arc<dyn System>> {
-    let pool = pool_at(places)?;
+async fn open(pool: Pool, way: Way) -> Result<Arc<dyn System>> {
     // Connected before anything is measured.
     drop(pool.get().await?);
     Ok(Arc::new(Postgres(pool, way)))

@@ -59,7 +59,7 @@ pub(super) async fn by_hand(places: Places) -> Result<Arc<dyn System>> {
     }))
 }
 
-async fn connect(places: &Places) -> Result<MultiplexedConnection> {
+pub(super) async fn connect(places: &Places) -> Result<MultiplexedConnection> {
     let port = places.redis.context("there is no Redis")?;
     let client = redis::Client::open(("127.0.0.1", port))?;
     Ok(client.get_multiplexed_async_connection().await?)
