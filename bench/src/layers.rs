@@ -12,11 +12,11 @@ const TITLE: &str = "Where the time of a pair goes (µs, medians; each layer bey
 
 /// The columns between the driver and the whole: the layer, and what it adds.
 const ADDED: [(Layer, &str); 5] = [
-    (Layer::RawUnflushed, "server"),
-    (Layer::Raw, "flush"),
+    (Layer::Raw, "server"),
     (Layer::Provider, "provider"),
     (Layer::Calling, "calling waiters"),
     (Layer::Frontend, "frontend"),
+    (Layer::Flushed, "flush"),
 ];
 
 /// Empty if it was not measured.
@@ -44,29 +44,18 @@ pub(crate) fn render(medians: &Medians) -> String {
     format!("\n### {TITLE}\n\n{}", table.render(2))
 }
 
-/// What each column costs, and the whole; `None` where the store has no such layer. A store that never waits for a
-/// disk has what its raw calls add under the server.
+/// What each column costs, and the whole; `None` in it where the store has no such layer.
 fn costs(store: Store, pair: impl Fn(Layer) -> Option<f64>) -> Option<Vec<Option<f64>>> {
-    let layers = Layer::of(store);
-    let flushes = layers.contains(&Layer::RawUnflushed);
     let mut below = pair(Layer::EmptyCalls)?;
     let mut costs = vec![Some(below)];
     for (layer, _) in ADDED {
-        let layer = match layer {
-            Layer::RawUnflushed if !flushes => Layer::Raw,
-            Layer::Raw if !flushes => {
-                costs.push(None);
-                continue;
-            }
-            layer => layer,
-        };
-        if !layers.contains(&layer) {
+        if Layer::of(store).contains(&layer) {
+            let with = pair(layer)?;
+            costs.push(Some(with - below));
+            below = with;
+        } else {
             costs.push(None);
-            continue;
         }
-        let with = pair(layer)?;
-        costs.push(Some(with - below));
-        below = with;
     }
     costs.push(Some(below));
     Some(costs)
@@ -79,11 +68,11 @@ mod tests {
     fn pair(layer: Layer) -> Option<f64> {
         Some(match layer {
             Layer::EmptyCalls => 10.0,
-            Layer::RawUnflushed => 30.0,
-            Layer::Raw => 100.0,
-            Layer::Provider => 105.0,
-            Layer::Calling => 117.0,
-            Layer::Frontend => 120.0,
+            Layer::Raw => 30.0,
+            Layer::Provider => 35.0,
+            Layer::Calling => 47.0,
+            Layer::Frontend => 50.0,
+            Layer::Flushed => 120.0,
         })
     }
 
@@ -93,7 +82,7 @@ mod tests {
         let some = |values: [f64; 7]| values.map(Some).to_vec();
         assert_eq!(
             of(Store::Postgres),
-            some([10.0, 20.0, 70.0, 5.0, 12.0, 3.0, 120.0])
+            some([10.0, 20.0, 5.0, 12.0, 3.0, 70.0, 120.0])
         );
         for store in Store::ALL {
             let costs: Vec<f64> = of(store).into_iter().flatten().collect();

@@ -85,6 +85,9 @@ pub(crate) struct Places {
     pub(crate) postgres: Option<u16>,
     pub(crate) sqlite: Option<PathBuf>,
     pub(crate) dynamodb: Option<u16>,
+    /// Commits in Postgres wait for no disk.
+    #[serde(default)]
+    pub(crate) careless: bool,
 }
 
 impl Places {

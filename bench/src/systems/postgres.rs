@@ -55,39 +55,32 @@ pub(super) fn config(places: &Places) -> Result<Config> {
         .user("postgres")
         .dbname("postgres")
         .connect_timeout(std::time::Duration::from_secs(5));
+    if places.careless {
+        config.options("-c synchronous_commit=off");
+    }
     Ok(config)
 }
 
 /// A pool of the driver that dlock uses too.
 pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
-    pool(config(places)?)
-}
-
-fn pool(config: Config) -> Result<Pool> {
-    let manager = Manager::new(config, NoTls);
+    let manager = Manager::new(config(places)?, NoTls);
     Ok(Pool::builder(manager).max_size(POOL).build()?)
 }
 
 pub(super) async fn raw(places: Places) -> Result<Arc<dyn System>> {
-    open(pool_at(&places)?, Way::Raw).await
-}
-
-/// The same in sessions whose commits do not wait for the disk.
-pub(super) async fn raw_unflushed(places: Places) -> Result<Arc<dyn System>> {
-    let mut config = config(&places)?;
-    config.options("-c synchronous_commit=off");
-    open(pool(config)?, Way::Raw).await
+    open(&places, Way::Raw).await
 }
 
 pub(super) async fn for_update(places: Places) -> Result<Arc<dyn System>> {
-    open(pool_at(&places)?, Way::ForUpdate).await
+    open(&places, Way::ForUpdate).await
 }
 
 pub(super) async fn advisory(places: Places) -> Result<Arc<dyn System>> {
-    open(pool_at(&places)?, Way::Advisory).await
+    open(&places, Way::Advisory).await
 }
 
-async fn open(pool: Pool, way: Way) -> Result<Arc<dyn System>> {
+async fn open(places: &Places, way: Way) -> Result<Arc<dyn System>> {
+    let pool = pool_at(places)?;
     // Connected before anything is measured.
     drop(pool.get().await?);
     Ok(Arc::new(Postgres(pool, way)))
