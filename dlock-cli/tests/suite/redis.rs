@@ -1,17 +1,11 @@
 //! Locks in a real Redis server.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    time::Duration,
-};
+mod cluster;
+mod tls;
 
-use dlock_test_servers::{
-    Service,
-    certificates::Certificates,
-    redis::{redis, redis_over_tls},
-};
+use std::{io::Write, net::TcpStream, time::Duration};
+
+use dlock_test_servers::{Service, redis::redis};
 
 use crate::support::{
     Scene,
@@ -352,51 +346,6 @@ fn server_that_runs_an_endless_script_is_69_and_says_so() {
 }
 
 #[test]
-fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
-    let folder = tempfile::tempdir().unwrap();
-    let by = |who: &str| Certificates::new(&folder.path().join(who), "localhost").unwrap();
-    let (ours, stranger) = (by("ours"), by("stranger"));
-    let arguments = ["--requirepass", SECRET];
-    let service = block_on(redis_over_tls(&ours, &arguments))
-        .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
-    let port = service.place().port();
-    let trusting = |certificates: &Certificates, host: &str| {
-        Scene::with(vec![
-            ("DLOCK_STORE", format!("rediss://:{SECRET}@{host}:{port}")),
-            (
-                "SSL_CERT_FILE",
-                certificates.authority.display().to_string(),
-            ),
-        ])
-    };
-    let right = trusting(&ours, "localhost");
-    set_up(&right);
-    commands_take_turns(&right);
-    secret_is_told_to_nobody(&trusting(&ours, "localhost"));
-    let refused = &[TRY, STATUS, SETUP][..];
-    for wrong in [
-        trusting(&stranger, "localhost"),
-        trusting(&ours, "127.0.0.1"),
-        // Nobody in this system's own list signed it either.
-        at(format!("rediss://:{SECRET}@localhost:{port}")),
-    ] {
-        assert_all_end(&wrong, refused, 78, &["certificate"]);
-    }
-    // The other way round: one of the two does not speak TLS.
-    let plain = at(format!("redis://:{SECRET}@localhost:{port}"));
-    assert_all_end(&plain, &[TRY], 69, &["does not answer"]);
-}
-
-#[test]
-fn server_without_tls_is_not_taken_for_one() {
-    let service = start();
-    let port = service.place().port();
-    let scene = at(format!("rediss://:{SECRET}@localhost:{port}"));
-    // It waits for the end of a line that never comes.
-    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, &["does not answer"]);
-}
-
-#[test]
 fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
     let service = start();
     let scene = scene(&service);
@@ -415,94 +364,4 @@ fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
         let refused = scene.finish(["status", "--store", store]);
         assert_ended(&refused, 78, "not a store");
     }
-}
-
-#[test]
-fn certificate_says_who_one_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let by = |who: &str| Certificates::new(&folder.path().join(who), "localhost").unwrap();
-    let (ours, stranger) = (by("ours"), by("stranger"));
-    let service = block_on(redis_over_tls(&ours, &["--tls-auth-clients", "yes"]))
-        .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
-    let port = service.place().port();
-    let showing = |certificates: Option<&Certificates>| {
-        let query = certificates.map_or_else(String::new, |certificates| {
-            let (certificate, key) = (&certificates.certificate, &certificates.key);
-            format!(
-                "?sslcert={}&sslkey={}",
-                certificate.display(),
-                key.display()
-            )
-        });
-        Scene::with(vec![
-            ("DLOCK_STORE", format!("rediss://localhost:{port}{query}")),
-            ("SSL_CERT_FILE", ours.authority.display().to_string()),
-        ])
-    };
-    assert_ended(&showing(Some(&ours)).finish(TRY), 0, "");
-    assert_ne!(showing(None).finish(TRY).code(), 0);
-    assert_ne!(showing(Some(&stranger)).finish(TRY).code(), 0);
-    let query = format!("?sslcert={}&sslkey=/none", ours.certificate.display());
-    let absent = at(format!("rediss://localhost:{port}{query}"));
-    assert_ended(&absent.finish(TRY), 78, "can't read /none");
-    let plain = at(format!("redis://localhost:{port}{query}"));
-    assert_ended(&plain.finish(TRY), 78, "use rediss://");
-}
-
-/// What a server answers to a command.
-fn say(service: &Service, command: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .unwrap();
-    write!(stream, "{command}\r\nQUIT\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(!answer.starts_with('-'), "{command}: {answer}");
-    answer
-}
-
-#[test]
-fn any_node_leads_to_the_locks_of_a_cluster() {
-    let start = || {
-        block_on(redis(&["--cluster-enabled", "yes"]))
-            .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
-    };
-    let nodes = [start(), start()];
-    say(&nodes[0], "CLUSTER ADDSLOTSRANGE 0 8191");
-    say(&nodes[1], "CLUSTER ADDSLOTSRANGE 8192 16383");
-    say(&nodes[1], "CLUSTER SET-CONFIG-EPOCH 2");
-    let port = nodes[1].place().port();
-    say(&nodes[0], &format!("CLUSTER MEET 127.0.0.1 {port}"));
-    for node in &nodes {
-        until("the cluster", || {
-            say(node, "CLUSTER INFO")
-                .contains("cluster_state:ok")
-                .then_some(())
-        });
-        until("both nodes", || {
-            say(node, "CLUSTER SLOTS").starts_with("*2").then_some(())
-        });
-    }
-    let scene = |node: &Service, query: &str| {
-        at(format!("redis://127.0.0.1:{}{query}", node.place().port()))
-    };
-    // One of each node.
-    let names = ["lock-0", "lock-2"];
-    let all = |scene: &Scene| {
-        names.map(|name| {
-            let run = ["run", name, "--lease", "2s", "--no-wait", "--", "true"];
-            scene.finish(run).code()
-        })
-    };
-    for (node, without) in nodes.iter().zip([[0, 69], [69, 0]]) {
-        assert_eq!(all(&scene(node, "?cluster=true")), [0; 2]);
-        // The other one is elsewhere.
-        assert_eq!(all(&scene(node, "")), without);
-    }
-    let both = scene(&nodes[0], "?cluster=true");
-    let listed = both.finish(["status", "--json"]).out;
-    assert!(names.iter().all(|name| listed.contains(name)), "{listed}");
-    commands_take_turns(&both);
-    killed_holder_is_followed(&scene(&nodes[1], "?cluster=true"));
 }

@@ -1,0 +1,75 @@
+//! Locks in a Redis Cluster.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use dlock_test_servers::{Service, redis::redis};
+
+use super::at;
+use crate::support::{
+    Scene,
+    stores::{block_on, commands_take_turns, killed_holder_is_followed},
+    until,
+};
+
+/// What a server answers to a command.
+fn say(service: &Service, command: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    write!(stream, "{command}\r\nQUIT\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(!answer.starts_with('-'), "{command}: {answer}");
+    answer
+}
+
+#[test]
+fn any_node_leads_to_the_locks_of_a_cluster() {
+    let start = || {
+        block_on(redis(&["--cluster-enabled", "yes"]))
+            .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
+    };
+    let nodes = [start(), start()];
+    say(&nodes[0], "CLUSTER ADDSLOTSRANGE 0 8191");
+    say(&nodes[1], "CLUSTER ADDSLOTSRANGE 8192 16383");
+    say(&nodes[1], "CLUSTER SET-CONFIG-EPOCH 2");
+    let port = nodes[1].place().port();
+    say(&nodes[0], &format!("CLUSTER MEET 127.0.0.1 {port}"));
+    for node in &nodes {
+        until("the cluster", || {
+            say(node, "CLUSTER INFO")
+                .contains("cluster_state:ok")
+                .then_some(())
+        });
+        until("both nodes", || {
+            say(node, "CLUSTER SLOTS").starts_with("*2").then_some(())
+        });
+    }
+    let scene = |node: &Service, query: &str| {
+        at(format!("redis://127.0.0.1:{}{query}", node.place().port()))
+    };
+    // One of each node.
+    let names = ["lock-0", "lock-2"];
+    let all = |scene: &Scene| {
+        names.map(|name| {
+            let run = ["run", name, "--lease", "2s", "--no-wait", "--", "true"];
+            scene.finish(run).code()
+        })
+    };
+    for (node, without) in nodes.iter().zip([[0, 69], [69, 0]]) {
+        assert_eq!(all(&scene(node, "?cluster=true")), [0; 2]);
+        // The other one is elsewhere.
+        assert_eq!(all(&scene(node, "")), without);
+    }
+    let both = scene(&nodes[0], "?cluster=true");
+    let listed = both.finish(["status", "--json"]).out;
+    assert!(names.iter().all(|name| listed.contains(name)), "{listed}");
+    commands_take_turns(&both);
+    killed_holder_is_followed(&scene(&nodes[1], "?cluster=true"));
+}
