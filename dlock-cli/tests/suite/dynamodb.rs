@@ -16,8 +16,8 @@ use crate::support::{
     Scene, Stopwatch,
     looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
-        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
-        assert_ended, block_on, candidates_lead_in_turn,
+        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, all_end_without_an_answer,
+        assert_all_end, assert_ended, block_on, candidates_lead_in_turn,
         command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
         force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
@@ -420,7 +420,7 @@ fn server_that_says_nothing_is_69_in_bounded_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let scene = Scene::with(variables(&url, "locks"));
-    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
+    all_end_without_an_answer(&scene);
 }
 
 #[test]

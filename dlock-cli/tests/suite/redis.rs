@@ -3,7 +3,7 @@
 mod cluster;
 mod tls;
 
-use std::{io::Write, net::TcpStream, time::Duration};
+use std::{io::Write, net::TcpStream, thread, time::Duration};
 
 use dlock_test_servers::{Service, redis::redis};
 
@@ -11,12 +11,13 @@ use crate::support::{
     Scene,
     looking::{healthy_store_is_told_so, store_is_found_wrong, store_is_measured_and_left_clean},
     stores::{
-        PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
-        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
-        nothing_is_purged, prefixes_are_stores_of_their_own,
-        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
+        PURGE, RUN, SECRET, SETUP, STATUS, TRY, all_end_without_an_answer, assert_all_end,
+        assert_ended, block_on, candidates_lead_in_turn,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
+        prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
+        secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+        two_setups_at_once_disturb_nobody,
     },
     tickets::{
         holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next, with_ticket,
@@ -80,8 +81,7 @@ fn run_that_does_not_wait_does_not_say_so_of_a_silent_store() {
     let mut service = start();
     let scene = scene(&service);
     freeze(&mut service);
-    // With a lease that leaves the look more time than a connection may take.
-    let asked = scene.finish(["run", "lock", "--no-wait", "--", "true"]);
+    let asked = scene.finish(TRY);
     assert_ended(&asked, 69, "does not answer");
     let silent = "asking for \"lock\": the lock's store could not be reached";
     assert!(asked.err.contains(silent), "{asked:?}");
@@ -271,7 +271,7 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let mut service = start();
     let scene = scene(&service);
     freeze(&mut service);
-    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
+    all_end_without_an_answer(&scene);
     store_is_found_wrong(&scene, 69, "does not answer");
 }
 
@@ -301,30 +301,21 @@ fn ticket_of_a_silent_server_is_69_and_then_as_good_as_before() {
 #[test]
 fn server_that_refuses_for_now_is_69_and_says_why() {
     let wait = &["run", "lock", "--wait", "1s", "--", "true"][..];
-    for (settings, subcommands, why) in [
-        (
-            &["--min-replicas-to-write", "1"][..],
-            &[TRY, wait][..],
-            "too few replicas",
-        ),
-        (&["--maxmemory", "1"], &[TRY], "out of memory"),
-        (&["--replicaof", "127.0.0.1", "1"], &[TRY], "is a replica"),
-        (
-            &[
-                "--replicaof",
-                "127.0.0.1",
-                "1",
-                "--replica-serve-stale-data",
-                "no",
-            ],
-            &[TRY, STATUS, SETUP],
-            "a replica without its primary",
-        ),
-    ] {
+    let replica = ["--replicaof", "127.0.0.1", "1"];
+    let cut_off = [&replica[..], &["--replica-serve-stale-data", "no"]].concat();
+    let without = "a replica without its primary";
+    let refuses = |settings: &[&str], subcommands: &[&[&str]], why| {
         let service = started(settings);
         let scene = scene(&service);
         assert_all_end(&scene, subcommands, 69, &[why, "refuses for now"]);
-    }
+    };
+    let few = ["--min-replicas-to-write", "1"];
+    thread::scope(|all| {
+        all.spawn(|| refuses(&few, &[TRY, wait], "too few replicas"));
+        all.spawn(|| refuses(&["--maxmemory", "1"], &[TRY], "out of memory"));
+        all.spawn(|| refuses(&replica, &[TRY], "is a replica"));
+        all.spawn(|| refuses(&cut_off, &[TRY, STATUS, SETUP], without));
+    });
 }
 
 #[test]

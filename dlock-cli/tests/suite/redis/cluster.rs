@@ -56,16 +56,17 @@ fn any_node_leads_to_the_locks_of_a_cluster() {
     };
     // One of each node.
     let names = ["lock-0", "lock-2"];
-    let all = |scene: &Scene| {
-        names.map(|name| {
-            let run = ["run", name, "--lease", "2s", "--no-wait", "--", "true"];
-            scene.finish(run).code()
-        })
+    let run = |scene: &Scene, name, lease| {
+        let run = ["run", name, "--lease", lease, "--no-wait", "--", "true"];
+        scene.finish(run).code()
     };
-    for (node, without) in nodes.iter().zip([[0, 69], [69, 0]]) {
-        assert_eq!(all(&scene(node, "?cluster=true")), [0; 2]);
-        // The other one is elsewhere.
-        assert_eq!(all(&scene(node, "")), without);
+    for (node, here) in nodes.iter().zip([0, 1]) {
+        let both = scene(node, "?cluster=true");
+        assert_eq!(names.map(|name| run(&both, name, "30s")), [0; 2]);
+        let alone = scene(node, "");
+        assert_eq!(run(&alone, names[here], "30s"), 0);
+        // How long that is asked for follows from the lease.
+        assert_eq!(run(&alone, names[1 - here], "2s"), 69);
     }
     let both = scene(&nodes[0], "?cluster=true");
     let listed = both.finish(["status", "--json"]).out;

@@ -6,8 +6,8 @@ use super::{at, start};
 use crate::support::{
     Scene,
     stores::{
-        SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on, commands_take_turns,
-        secret_is_told_to_nobody, set_up,
+        SECRET, SETUP, SHORT_TRY, STATUS, TRY, assert_all_end, assert_ended, block_on,
+        commands_take_turns, secret_is_told_to_nobody, set_up,
     },
 };
 
@@ -44,7 +44,7 @@ fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
     }
     // The other way round: one of the two does not speak TLS.
     let plain = at(format!("redis://:{SECRET}@localhost:{port}"));
-    assert_all_end(&plain, &[TRY], 69, &["does not answer"]);
+    assert_all_end(&plain, &[SHORT_TRY], 69, &["does not answer"]);
 }
 
 #[test]
@@ -53,7 +53,12 @@ fn server_without_tls_is_not_taken_for_one() {
     let port = service.place().port();
     let scene = at(format!("rediss://:{SECRET}@localhost:{port}"));
     // It waits for the end of a line that never comes.
-    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, &["does not answer"]);
+    assert_all_end(
+        &scene,
+        &[SHORT_TRY, STATUS, SETUP],
+        69,
+        &["does not answer"],
+    );
 }
 
 #[test]
