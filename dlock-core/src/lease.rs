@@ -3,6 +3,7 @@
 
 mod failure;
 mod holding;
+mod lingering;
 mod release;
 pub(crate) mod renewal;
 mod settings;

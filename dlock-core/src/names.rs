@@ -20,7 +20,10 @@ use uuid::Uuid;
 pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
     runtimes::Waiter,
-    succession::{Begun, Following, GoesOn, HandOver, Offer, Offered, Registration},
+    succession::{
+        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Lingers, Offer, Offered,
+        Registration,
+    },
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};
 use crate::{Clock, FencingToken, Name, provider::Tokens};

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
-    lease::{Origin, PendingRelease, Term},
+    lease::{PendingRelease, Term, lingering::lingers},
     store::driven::{Driven, Unfinished},
 };
 
@@ -37,7 +37,9 @@ impl Holding {
         let Some(term) = self.0.take() else {
             return Ok(ReleaseEnd::Unconfirmed);
         };
-        let release = begin_release(&term);
+        let Some(release) = begin_release(&term) else {
+            return Ok(ReleaseEnd::Released);
+        };
         let bound = release.bound();
         match at_home(&term, bound, release.begin()).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
@@ -63,7 +65,9 @@ impl Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         let Some(term) = self.0.take() else { return };
-        let release = begin_release(&term);
+        let Some(release) = begin_release(&term) else {
+            return;
+        };
         // Where the store itself has answered that the term has ended (R3), there is nothing to release.
         if term.was_refused() {
             release.nothing_left();
@@ -105,25 +109,16 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
 }
 
-/// The release begins here: from now on the lease is invalid (V7).
-fn begin_release(term: &Arc<Term>) -> PendingRelease {
-    let sent = term.begin_release();
+/// The release begins here: from now on the lease is invalid (V7). `None` if its term lingers, for the next caller (S7):
+/// to the holder that is released, as a lease is that goes to a waiter.
+fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
+    term.begin_release();
     let closes_until = term.closes_until();
-    PendingRelease {
-        store: Arc::clone(&term.store),
-        state: Arc::clone(&term.state),
-        name: term.name.clone(),
-        plan: Arc::clone(&term.plan),
-        uuid: term.uuid,
-        token: Some(term.token),
-        sent,
-        origin: Origin::Lease {
-            protected: term.was_valid_to_its_release(),
-        },
-        // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
-        // that is closed goes to no waiter.
-        offered: (!term.was_refused() && closes_until.is_none()).then(|| term.offers()),
-        closes_until,
-        answered: term.answered,
+    if closes_until.is_none() && lingers(term) {
+        return None;
     }
+    // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
+    // that is closed goes to no waiter.
+    let offered = (!term.was_refused() && closes_until.is_none()).then(|| term.offers());
+    Some(PendingRelease::of(term, offered, closes_until))
 }

@@ -12,6 +12,7 @@ use std::{
 use tokio::{runtime::Handle, task::JoinHandle};
 use uuid::Uuid;
 
+use super::Term;
 use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
@@ -85,6 +86,29 @@ impl Drop for PendingRelease {
 }
 
 impl PendingRelease {
+    /// That of a lease that was given back.
+    pub(crate) fn of(
+        term: &Term,
+        offered: Option<Offered>,
+        closes_until: Option<HolderInstant>,
+    ) -> Self {
+        Self {
+            store: Arc::clone(&term.store),
+            state: Arc::clone(&term.state),
+            name: term.name.clone(),
+            plan: Arc::clone(&term.plan),
+            uuid: term.uuid,
+            token: Some(term.token),
+            sent: term.last_sent(),
+            origin: Origin::Lease {
+                protected: term.was_valid_to_its_release(),
+            },
+            offered,
+            closes_until,
+            answered: term.answered,
+        }
+    }
+
     /// Runs in a task of ours on `home`; dropping the returned handle does not stop it. Never blocks and never
     /// panics: on a runtime that has shut down the task is dropped, and the term ends with its lease.
     pub(crate) fn spawn(self, home: &Handle) -> JoinHandle<Result<ReleaseEnd, ProviderError>> {
@@ -95,11 +119,24 @@ impl PendingRelease {
     pub(crate) fn begin(
         self,
     ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
-        let tracked = self.store.track(&self.plan);
         let (uuid, token) = (self.uuid, self.token);
         let began = || Event::ReleaseBegan { uuid, token };
         self.store.emit(&self.name, began);
         let hand_over = self.offer();
+        self.go_on(hand_over)
+    }
+
+    /// A release that has begun, and that has nothing on offer any more (S7), ends in a task of ours.
+    pub(crate) fn spawn_lingered(self, home: &Handle) {
+        drop(home.spawn(self.go_on(None)));
+    }
+
+    fn go_on(
+        self,
+        hand_over: Option<HandOver>,
+    ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
+        let tracked = self.store.track(&self.plan);
+        let (uuid, token) = (self.uuid, self.token);
         let span = emit::span(
             || tracing::debug_span!("release", lock = %self.name, backend = self.store.backend, token = self.token.map(u64::from)),
         );

@@ -1,14 +1,16 @@
 //! Handing a name to the client's own next waiter: the waiters in line, and the offer that a releasing task makes
 //! to the first of them. Either the term goes on with a lease of the waiter's (S1), or the waiter's try may claim
 //! it (H1, H3), within the pass budget that ends a row of such hand-overs (H5). Sends nothing: the releasing task
-//! keeps the duty to release until the waiter has a lease, so nothing is lost with a waiter (S4).
+//! keeps the duty to release until the waiter has a lease, so nothing is lost with a waiter (S4). A term on offer with
+//! nobody in line lingers (S7), which is `lingering`'s.
 
+mod lingering;
 #[cfg(test)]
 mod tests;
 
 use std::{
     any::Any,
-    sync::{Arc, Weak},
+    sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
 
@@ -18,6 +20,8 @@ use tokio::{
 };
 use uuid::Uuid;
 
+pub(crate) use self::lingering::{Duty, KeeperIdentity, Lingers};
+use self::lingering::{Keeper, Lingering};
 use super::{
     Known, NameState,
     runtimes::{Runtimes, Waiter},
@@ -45,6 +49,8 @@ pub(super) struct Succession {
     block_since: Option<ContenderInstant>,
     /// When a term last did not go on because the waiter's lock is unlike its holder's.
     unlike_since: Option<ContenderInstant>,
+    /// What looks after terms that linger (S7).
+    keeper: Option<Keeper>,
 }
 
 /// Hand-overs in a row: since when, and how many. (Cohort locks call this limit a pass budget.)
@@ -107,10 +113,18 @@ pub(crate) struct HandOver {
     verdict: oneshot::Receiver<()>,
 }
 
-/// The waiter's end of a hand-over. Dropping it tells the releasing task to send its release.
+/// The waiter's end of a hand-over. Dropping it has the release sent.
 pub(crate) struct Offer {
     offered: Offered,
-    granted: oneshot::Sender<()>,
+    releaser: Releaser,
+}
+
+/// Who sends the release of what is on offer, if nobody takes it.
+enum Releaser {
+    /// The releasing task, which waits for the verdict.
+    Task(oneshot::Sender<()>),
+    /// Nobody waits for it: the term lingers (S7).
+    Lingering(Lingering),
 }
 
 impl Succession {
@@ -151,9 +165,10 @@ impl Succession {
             pass_budget,
             block_since,
             unlike_since,
+            keeper,
         } = self;
         let counts = pass_budget.since.or(*block_since).or(*unlike_since);
-        runtimes.is_empty() && offer.is_none() && counts.is_none()
+        runtimes.is_empty() && offer.is_none() && counts.is_none() && keeper.is_none()
     }
 }
 
@@ -225,7 +240,10 @@ impl NameState {
         }
         let offered = offered?;
         let (granted, verdict) = oneshot::channel();
-        known.succession.get_or_insert_default().offer = Some(Offer { offered, granted });
+        known.succession.get_or_insert_default().offer = Some(Offer {
+            offered,
+            releaser: Releaser::Task(granted),
+        });
         drop(known);
         self.freed.notify_waiters();
         Some(HandOver {
@@ -267,6 +285,16 @@ impl NameState {
     ) -> Option<Following<L>> {
         let mut known = self.known();
         let offer = known.take_offer_if(|offer| offer.version().is_none())?;
+        self.follow(known, offer, clock, begin)
+    }
+
+    fn follow<L>(
+        &self,
+        mut known: MutexGuard<'_, Known>,
+        offer: Offer,
+        clock: &Clock,
+        begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
+    ) -> Option<Following<L>> {
         let begun = match &offer.offered {
             // A later term of ours has larger tokens.
             Offered::Term(giver) if known.newest == Some(giver.uuid()) => {
@@ -351,8 +379,13 @@ impl Offer {
 
     /// The waiter has a lease: there is nothing to release any more.
     pub(crate) fn granted(self) {
-        // The releasing task is gone only if its runtime has ended.
-        let _gone = self.granted.send(());
+        match self.releaser {
+            Releaser::Task(granted) => {
+                // The releasing task is gone only if its runtime has ended.
+                let _gone = granted.send(());
+            }
+            Releaser::Lingering(lingering) => lingering.duty.was_taken(),
+        }
     }
 }
 
@@ -444,7 +477,7 @@ impl Drop for Registration {
             runtimes, offer, ..
         } = &mut **succession;
         runtimes.leave(self.runtime, &self.waiter);
-        let unclaimed = offer.take_if(|_| runtimes.is_empty());
+        let unclaimed = offer.take_if(|offer| runtimes.is_empty() && !offer.lingers());
         if succession.is_idle() {
             // Most names are held for longer than they are waited for.
             known.succession = None;

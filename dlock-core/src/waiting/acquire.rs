@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use tracing::Span;
+
 use super::{
     Acquired, Contender, Settings, Wait,
     call::AcquireCall,
+    claiming::Taken,
     queue_entry::QueueEntry,
     rendezvous::{Received, rendezvous},
 };
 use crate::{
-    Error, ProviderError, Ticket,
+    Error, FencingToken, ProviderError, Ticket,
     emit::{self, emit},
     store::driven::Driven,
 };
@@ -46,6 +49,16 @@ async fn contend_for(
         if lock.store.is_closed() {
             return Err(Error::Closed);
         }
+        let over = match Contender::take_lingering(lock, ticket) {
+            Some(Taken::Lease(holding)) => {
+                drop(span(lock, Some(holding.term().token)));
+                holding.term().picked_up();
+                return Ok(Acquired::Holding(holding));
+            }
+            // A ticket waits for nothing (H9).
+            Some(Taken::Over(uuid)) => ticket.is_none().then_some(uuid),
+            None => None,
+        };
         let (sender, mut receiver) = rendezvous();
         let entry = QueueEntry::default();
         // Dropped with this future.
@@ -60,17 +73,10 @@ async fn contend_for(
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let contender = Contender::new(lock, wait, ticket, started, entry.gone());
-        let span = emit::span(|| {
-            tracing::debug_span!(
-                "acquire",
-                lock = %lock.name,
-                backend = lock.store.backend,
-                token = tracing::field::Empty
-            )
-        });
+        let mut contender = Contender::new(lock, wait, ticket, started, entry.gone());
+        contender.over = over;
         let tracked = lock.store.track(&lock.plan);
-        let work = emit::within(span, async move {
+        let work = emit::within(span(lock, None), async move {
             contender.run(sender, entry, queues).await;
             drop(tracked);
         });
@@ -96,4 +102,16 @@ async fn contend_for(
             }
         }
     }
+}
+
+/// `token`: of a lease that is there already.
+fn span(lock: &Settings, token: Option<FencingToken>) -> Span {
+    emit::span(|| {
+        tracing::debug_span!(
+            "acquire",
+            lock = %lock.name,
+            backend = lock.store.backend,
+            token = token.map(u64::from)
+        )
+    })
 }

@@ -10,8 +10,9 @@ use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
+    Ticket,
     lease::{Holding, Settings, Term},
-    names::{Following, Offer},
+    names::{Begun, Following, Offer},
     provider::{Tokens, Version},
 };
 
@@ -21,6 +22,15 @@ pub(super) enum Taken {
     Lease(Holding),
     /// It does not go on: its release is on its way.
     Over(Uuid),
+}
+
+impl From<Following<Arc<Term>>> for Taken {
+    fn from(following: Following<Arc<Term>>) -> Self {
+        match following {
+            Following::Lease(term) => Self::Lease(Holding::new(term)),
+            Following::Over(uuid) => Self::Over(uuid),
+        }
+    }
 }
 
 impl Contender {
@@ -34,10 +44,19 @@ impl Contender {
         let following = state.succeed(&store.clock, |giver, highest_elsewhere| {
             Term::follow(giver, &self.lock, highest_elsewhere)
         });
-        Some(match following? {
-            Following::Lease(term) => Taken::Lease(Holding::new(term)),
-            Following::Over(uuid) => Taken::Over(uuid),
-        })
+        following.map(Taken::from)
+    }
+
+    /// S7: before it asks for anything, a caller has the term that lingers, or ends it. A ticket is for another term.
+    pub(super) fn take_lingering(lock: &Arc<Settings>, ticket: Option<&Ticket>) -> Option<Taken> {
+        let Settings { store, state, .. } = &**lock;
+        let following = state.take_lingering(&store.clock, |giver, highest_elsewhere| {
+            if ticket.is_some() {
+                return Begun::Over;
+            }
+            Term::follow(giver, lock, highest_elsewhere)
+        });
+        following.map(Taken::from)
     }
 
     /// Leaves a term that did not go on to its release, whose answer rings: others go first then, as after every
@@ -62,16 +81,17 @@ impl Contender {
         self.rest(sender, freed, pause).await
     }
 
-    /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow
-    /// one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is
+    /// How many tokens a try asks for: a block where others of this client wait behind it, or its lock lingers, for
+    /// leases that follow one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is
     /// under way where an offer is claimed, has a budget of its own (H5); and a ticket is for one lease (S3).
     pub(super) fn tokens(&self, offer: Option<&Offer>) -> NonZeroU8 {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
         let itself = usize::from(self.may_take_offers());
-        let others = state.waiters() > itself && !state.are_unlike(&store.clock, plan);
-        if others && offer.is_none() && self.ticket.is_none() {
+        let wanted = plan.linger.is_some() || state.waiters() > itself;
+        let wanted = wanted && !state.are_unlike(&store.clock, plan);
+        if wanted && offer.is_none() && self.ticket.is_none() {
             Tokens::MOST
         } else {
             NonZeroU8::MIN

@@ -48,19 +48,8 @@ fn release(lock: &DLock) -> PendingRelease {
 #[tokio::test(start_paused = true)]
 async fn release_that_nobody_answers_ends_within_its_bound() {
     let term = term(Clock::tokio(1.0));
-    let release = PendingRelease {
-        store: Arc::clone(&term.store),
-        state: Arc::clone(&term.state),
-        name: term.name.clone(),
-        plan: Arc::clone(&term.plan),
-        uuid: term.uuid,
-        token: Some(term.token),
-        sent: term.begin_release(),
-        offered: None,
-        closes_until: None,
-        origin: Origin::Lease { protected: true },
-        answered: true,
-    };
+    term.begin_release();
+    let release = PendingRelease::of(&term, None, None);
     let (bound, began) = (release.bound(), Instant::now());
     let ended = release.spawn(&term.home).await.unwrap().unwrap();
     assert!(matches!(ended, ReleaseEnd::Unconfirmed), "{ended:?}");

@@ -7,12 +7,15 @@ use super::Term;
 use crate::{End, EndCause, provider::Version, time::HolderInstant};
 
 impl Term {
-    /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D. The term's identity is retired when it is offered to
+    /// V7: from here on the lease is invalid and no renewal is sent. The term's identity is retired when it is offered to
     /// be claimed or released, and not before: a try that claimed it in between as an orphan (G4) would take it
     /// from a lease that follows (S1), or past the pass budget (H5).
-    pub(crate) fn begin_release(&self) -> HolderInstant {
+    pub(crate) fn begin_release(&self) {
         self.end(EndCause::Released);
+    }
+
+    /// `sent` of the newest renewal: the store may hold the term until that + D.
+    pub(crate) fn last_sent(&self) -> HolderInstant {
         self.belief().last_sent
     }
 

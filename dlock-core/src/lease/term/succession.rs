@@ -163,6 +163,14 @@ impl Term {
         }
     }
 
+    /// S7: until when the term may stay with its client, if this lease is given back now and nobody is in line. It is renewed
+    /// by nobody until then: S3 leaves it most of its validity, and an answer would come too late to matter.
+    pub(crate) fn lingers_until(&self) -> Option<HolderInstant> {
+        let (linger, block) = (self.plan.linger?, self.block.as_ref()?);
+        let longest = block.began + self.plan.succession_time();
+        Some(longest.min(self.store.clock.now() + linger))
+    }
+
     /// The last of the tokens that came with the term, which the record shows.
     pub(super) fn last_token(&self) -> FencingToken {
         let block = self.block.as_ref();

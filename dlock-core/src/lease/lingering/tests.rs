@@ -1,0 +1,153 @@
+//! Terms that linger, and their keepers, over a scripted store.
+
+use std::sync::atomic::Ordering;
+
+use tokio::{runtime::Builder, time::sleep};
+
+use super::*;
+use crate::{
+    Client, Clock, DLock, Lease,
+    provider::{AcquireOutcome, Tokens},
+    tests::scripted::{LEASE, Scripted, token},
+};
+
+/// How long the terms of these locks linger.
+const LINGER: Duration = Duration::from_millis(400);
+
+const INSTANT: Duration = Duration::from_millis(1);
+
+/// A store whose grants bring sixteen tokens, the next time that so many are asked for.
+fn store(grants: u64) -> Scripted {
+    let provider = Scripted::new();
+    for grant in 1..=grants {
+        let tokens = Tokens::new(token(16 * grant), Tokens::MOST).unwrap();
+        provider.acquire(Ok(AcquireOutcome::Acquired(tokens)));
+    }
+    provider
+}
+
+fn lock_on(provider: &Scripted, clock: Clock) -> DLock {
+    DLock::builder()
+        .name("door")
+        .provider(Client::with_clock(provider.clone(), clock))
+        .owner("we")
+        .duration(LEASE)
+        .linger(LINGER)
+        .build()
+        .unwrap()
+}
+
+/// A lease that was taken from the store.
+async fn lease(lock: &DLock) -> Lease {
+    lock.acquire().await.unwrap()
+}
+
+/// How many tasks of this lock run.
+fn tasks(lock: &DLock) -> usize {
+    lock.0.plan.tasks.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_keeper_looks_after_term_after_term_and_ends() {
+    let provider = store(3);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    for round in 1..=40 {
+        lease(&lock).await.release().await.unwrap();
+        assert_eq!(tasks(&lock), 1, "round {round}");
+    }
+    assert_eq!(
+        (provider.acquired().len(), provider.released().len()),
+        (3, 2)
+    );
+    sleep(LINGER - INSTANT).await;
+    assert_eq!(provider.released().len(), 2);
+    sleep(2 * INSTANT).await;
+    assert_eq!((provider.released().len(), tasks(&lock)), (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keeper_goes_while_a_lease_is_held_and_another_comes() {
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    lease(&lock).await.release().await.unwrap();
+    let next = lease(&lock).await;
+    sleep(LINGER + INSTANT).await;
+    assert_eq!(tasks(&lock), 0, "nothing lingers");
+    drop(next);
+    assert_eq!((provider.released().len(), tasks(&lock)), (0, 1));
+    sleep(LINGER + INSTANT).await;
+    assert_eq!((provider.released().len(), tasks(&lock)), (1, 0));
+}
+
+/// `idle` speaks of the locks with one plan.
+#[tokio::test(start_paused = true)]
+async fn keeper_counts_for_the_lock_whose_term_lingers() {
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let alike = DLock::builder()
+        .name("door")
+        .provider(lock.client())
+        .owner("we")
+        .duration(LEASE)
+        .linger(LINGER / 2)
+        .build()
+        .unwrap();
+    drop(lease(&lock).await);
+    drop(lease(&alike).await);
+    assert_eq!(tasks(&alike), 1);
+    alike.idle().await;
+    assert_eq!(provider.released().len(), 1);
+}
+
+/// With its runtime goes the keeper; the term runs out, and its own client need not wait for that (G4).
+#[test]
+fn term_whose_runtime_has_ended_is_retired() {
+    let provider = store(1);
+    let [first, second] =
+        [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
+    let lock = first.block_on(async {
+        let lock = lock_on(&provider, Clock::system());
+        drop(lease(&lock).await);
+        lock
+    });
+    let term = lock.0.state.newest().unwrap();
+    assert!(lock.0.state.is_offered() && lock.0.state.is_live(term));
+    drop(first);
+    assert!(!lock.0.state.is_offered() && !lock.0.state.is_live(term));
+    assert!(lock.0.state.is_retired(&lock.0.store.clock, term));
+    assert_eq!((provider.released().len(), tasks(&lock)), (0, 0));
+    second.block_on(async { drop(lease(&lock).await) });
+}
+
+/// Each release runs where its lease was acquired.
+#[test]
+fn term_that_moves_to_another_runtime_is_kept_there() {
+    let provider = store(1);
+    let [first, second] =
+        [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
+    let lock = lock_on(&provider, Clock::system());
+    for runtime in [&first, &second] {
+        runtime.block_on(async { drop(lease(&lock).await) });
+    }
+    assert_eq!(provider.acquired().len(), 1);
+    second.block_on(lock.client().close());
+    assert_eq!(provider.released().len(), 1, "nobody drives the first");
+}
+
+/// Where somebody is in line, the term goes on as ever (S1).
+#[tokio::test(start_paused = true)]
+async fn term_lingers_for_nobody_in_line() {
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let first = lease(&lock).await;
+    let next = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.acquire().await }
+    });
+    sleep(INSTANT).await;
+    let before = tasks(&lock);
+    first.release().await.unwrap();
+    let next = next.await.unwrap().unwrap();
+    assert_eq!((before, tasks(&lock)), (1, 0), "no keeper");
+    assert_eq!(next.token().get(), 2);
+}
