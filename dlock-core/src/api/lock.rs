@@ -297,7 +297,7 @@ impl DLock {
     /// Resolves when nothing that this lock has begun is under way to the store: the tries of acquires
     /// that were dropped (G1), and the releases of leases that were dropped. Counts those of its clones
     /// too, and of locks made of it with [`DLock::named`]. A call that waits for the lock is under way
-    /// until it ends; a lease in somebody's hands is not.
+    /// until it ends; a lease in somebody's hands is not. A term that lingers (S7) is, until it has gone back.
     ///
     /// For a program that has stopped waiting and is about to end, and shares its client with others:
     /// afterwards nobody is kept out by what it left. [`Client::close`] is the same for a whole client.

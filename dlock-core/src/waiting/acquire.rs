@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tracing::Span;
-
 use super::{
     Acquired, Contender, Settings, Wait,
     call::AcquireCall,
@@ -12,7 +10,7 @@ use super::{
     rendezvous::{Received, rendezvous},
 };
 use crate::{
-    Error, FencingToken, ProviderError, Ticket,
+    Error, ProviderError, Ticket,
     emit::{self, emit},
     store::driven::Driven,
 };
@@ -49,9 +47,21 @@ async fn contend_for(
         if lock.store.is_closed() {
             return Err(Error::Closed);
         }
-        let over = match Contender::take_lingering(lock, ticket) {
+        let span = emit::span(|| {
+            tracing::debug_span!(
+                "acquire",
+                lock = %lock.name,
+                backend = lock.store.backend,
+                token = tracing::field::Empty
+            )
+        });
+        let over = match emit::inside(&span, || Contender::take_lingering(lock, ticket)) {
             Some(Taken::Lease(holding)) => {
-                drop(span(lock, Some(holding.term().token)));
+                let token = holding.term().token.get();
+                emit::contained(move || {
+                    span.record("token", token);
+                    drop(span);
+                });
                 holding.term().picked_up();
                 return Ok(Acquired::Holding(holding));
             }
@@ -76,7 +86,7 @@ async fn contend_for(
         let mut contender = Contender::new(lock, wait, ticket, started, entry.gone());
         contender.over = over;
         let tracked = lock.store.track(&lock.plan);
-        let work = emit::within(span(lock, None), async move {
+        let work = emit::within(span, async move {
             contender.run(sender, entry, queues).await;
             drop(tracked);
         });
@@ -102,16 +112,4 @@ async fn contend_for(
             }
         }
     }
-}
-
-/// `token`: of a lease that is there already.
-fn span(lock: &Settings, token: Option<FencingToken>) -> Span {
-    emit::span(|| {
-        tracing::debug_span!(
-            "acquire",
-            lock = %lock.name,
-            backend = lock.store.backend,
-            token = token.map(u64::from)
-        )
-    })
 }

@@ -7,6 +7,7 @@ use tokio::{runtime::Builder, time::sleep};
 use super::*;
 use crate::{
     Client, Clock, DLock, Lease,
+    names::Waiter,
     provider::{AcquireOutcome, Tokens},
     tests::scripted::{LEASE, Scripted, token},
 };
@@ -132,6 +133,23 @@ fn term_that_moves_to_another_runtime_is_kept_there() {
     assert_eq!(provider.acquired().len(), 1);
     second.block_on(lock.client().close());
     assert_eq!(provider.released().len(), 1, "nobody drives the first");
+}
+
+/// While somebody is in line, nobody else takes what lingers.
+#[tokio::test(start_paused = true)]
+async fn term_that_lingers_is_the_first_waiters() {
+    struct Somebody;
+    impl Waiter for Somebody {
+        fn step_aside(&self) {}
+    }
+    let provider = store(2);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    drop(lease(&lock).await);
+    let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
+    let in_line = lock.0.state.register(Arc::downgrade(&somebody), LEASE);
+    drop(lock.try_acquire().await.unwrap());
+    assert_eq!(provider.acquired().len(), 2, "it asks");
+    drop(in_line);
 }
 
 /// Where somebody is in line, the term goes on as ever (S1).
