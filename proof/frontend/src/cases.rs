@@ -170,11 +170,10 @@ macro_rules! __for_each_frontend_case {
             required following late_releasing_task_leaves_the_next_offer_alone ["S1"];
             required lingering next_caller_takes_a_term_that_lingers ["S7", "I3", "W1"];
             required lingering term_that_lingers_goes_back_in_time ["S7", "S3", "V7"];
-            required lingering term_lingers_as_long_as_it_has_tokens ["S7", "S3"];
+            required lingering term_lingers_as_long_as_it_has_tokens ["S7", "S3", "T1"];
             required lingering term_that_somebody_asks_for_lingers_no_longer ["S7", "S3", "B3"];
             required lingering term_lingers_for_no_lock_that_does_not_fit ["S7", "S3", "T6"];
             required lingering close_gives_back_what_lingers ["S7", "G3"];
-            required lingering term_of_one_token_does_not_linger ["S7", "T1"];
             required lingering lock_that_closes_its_name_does_not_linger ["S7", "B4"];
             required handing released_lock_goes_to_the_next_waiter_in_one_write ["H1", "V7", "A6"];
             required handing lock_is_handed_on_past_a_renewal_under_way ["H2", "G4"];

@@ -5,7 +5,8 @@
 //!
 //! `asking` follows the callers that ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile. `terms` follows leases, `renewals` and
-//! `releases` their calls, `succession` hand-overs, `following` terms that go on, `closing` closed names, `shares` which clients keep
+//! `releases` their calls, `succession` hand-overs, `following` terms that go on, `lingering` those that wait for
+//! a caller, `closing` closed names, `shares` which clients keep
 //! others waiting, `reservations` what those waiters do about it, `outages` what is late because the store
 //! answers nobody, `handles` what the owners of leases see. `sweep` finds what should have happened and did
 //! not.
@@ -15,6 +16,7 @@ mod asking;
 mod closing;
 mod following;
 mod handles;
+mod lingering;
 mod looks;
 mod model;
 mod outages;

@@ -59,6 +59,8 @@ impl State {
             });
         }
         self.figures.went_on += 1;
+        let lingered = self.terms[&before].lingers.is_some();
+        self.figures.lingered += u64::from(lingered);
         let follower = self.follower(before, caller);
         self.terms.insert(lease, follower);
         self.newest.insert(lease.uuid, lease);
@@ -146,11 +148,11 @@ impl State {
     }
 
     /// The client has seen no token of another term that is as large (T6).
-    fn is_above_all_seen(&mut self, client: usize, name: &str, lease: LeaseId) -> bool {
+    pub(super) fn is_above_all_seen(&mut self, client: usize, name: &str, lease: LeaseId) -> bool {
         lease.token.get() > self.known(client, name).elsewhere
     }
 
-    fn is_alike(&self, lease: LeaseId, caller: CallerId) -> bool {
+    pub(super) fn is_alike(&self, lease: LeaseId, caller: CallerId) -> bool {
         let term = &self.terms[&lease];
         let (one, other) = (&term.settings, &self.callers[caller].settings);
         let label = |id: CallerId| &self.callers[id].label;
@@ -207,6 +209,7 @@ impl State {
             by_ticket: false,
             gone: false,
             followed: false,
+            lingers: None,
             passes: Default::default(),
             protected: false,
             release_calls: 0,

@@ -133,7 +133,7 @@ impl Monitor {
         let early = !term.let_go_by(state.clients[term.client].machine.holder());
         let right = match answer {
             Ok(ReleaseEnd::Released) => {
-                matches!(told, Some(Given::Back | Given::BackOrUnknown))
+                term.lingers.is_some() || matches!(told, Some(Given::Back | Given::BackOrUnknown))
             }
             Ok(ReleaseEnd::NotHeld(_)) => told == Some(Given::Taken),
             Ok(ReleaseEnd::Unconfirmed) => {
@@ -230,6 +230,7 @@ impl Monitor {
         let limit = (term.settings.duration / 6).min(left.unwrap_or(Duration::MAX));
         let settled = term.release_answer.is_some()
             || term.release_fatal
+            || term.lingers.is_some()
             || term.refused.is_some()
             || term.let_go_by(state.clients[client].machine.holder());
         let gone = term.work_gone;

@@ -330,6 +330,8 @@ pub(super) struct Term {
     pub(super) gone: bool,
     /// A lease followed it on its term (S1).
     pub(super) followed: bool,
+    /// For how long its term may linger since its release began (S7).
+    pub(super) lingers: Option<Duration>,
     /// H5: the hand-overs in a row that led to it, and since when on its client's contender's clock.
     pub(super) passes: (usize, Duration),
     pub(super) release_answer: Option<Given>,
@@ -382,6 +384,12 @@ impl Term {
     /// H3: when the release must have been sent, on the contender's clock, if nobody was granted what
     /// was offered. `deserted`: since when nobody has been in line for it.
     pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
+        // Whoever seemed to be in line may not have been yet.
+        let lingers = began.contender + self.lingers.unwrap_or_default();
+        lingers.max(self.hand_over_ends(began, deserted))
+    }
+
+    fn hand_over_ends(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
         let patience = self.successor_patience();
         let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;

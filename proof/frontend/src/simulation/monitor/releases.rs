@@ -32,8 +32,12 @@ impl State {
             term.watch = None;
             term.awaited = awaited;
         }
-        // A term that may go on is not over (S1): its release says so.
-        if !(awaited && block && self.must_end(lease).is_none()) {
+        let lingers = self.may_linger(lease);
+        if let Some(term) = self.terms.get_mut(&lease) {
+            term.lingers = lingers;
+        }
+        // A term that may go on is not over (S1, S7): its release says so.
+        if !((awaited || lingers.is_some()) && block && self.must_end(lease).is_none()) {
             let until = now.contender + closes.unwrap_or_default() + 2 * duration;
             self.retire_until(client, &name, lease.uuid, until);
         }

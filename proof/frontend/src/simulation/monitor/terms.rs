@@ -136,6 +136,7 @@ impl State {
             by_ticket: false,
             gone: false,
             followed: false,
+            lingers: None,
             passes: self
                 .passed_on
                 .get(&request.new)

@@ -32,6 +32,7 @@ impl State {
         }
         if !repeated {
             self.blocks_come_back(client, request.name.as_str());
+            self.check_lingering(id);
             self.successor_asks(id, request);
             self.claims_retired(client, request);
             self.check_successor(id, request);
