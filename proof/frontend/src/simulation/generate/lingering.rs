@@ -16,7 +16,7 @@ impl Draw {
         let linger = settings.duration / *self.of(&[10, 10, 20, 50]);
         let settings = Settings {
             max_hold: None,
-            at_least: self.chance(10).then_some(settings.duration / 4),
+            at_least: self.chance(10).then_some(settings.duration / 2),
             linger: Some(linger),
             ..settings
         };
