@@ -9,8 +9,7 @@ use dlock::{
     },
 };
 
-/// `fence` is `Fence::new("dlock", "fence")`: the table that remembers tokens.
-/// `create_schema` makes it.
+/// `fence` is the table that remembers tokens.
 pub async fn withdraw(
     client: &mut Client,
     fence: &Fence,
@@ -28,3 +27,25 @@ pub async fn withdraw(
     Ok(())
 }
 // ANCHOR_END: check
+
+// ANCHOR: lock
+use dlock::DLock;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Withdraws under the lock, with the token of its lease.
+pub async fn withdraw_alone(
+    lock: &DLock,
+    client: &mut Client,
+) -> Result<(), Failure> {
+    let fence = Fence::new("dlock", "fence")?;
+    // Makes the table where it is missing.
+    fence.create_schema(client).await?;
+    lock.with_result(async |token| {
+        withdraw(client, &fence, token).await?;
+        // The work fails as itself or as the lock does, so its error takes both.
+        Ok::<(), Failure>(())
+    })
+    .await
+}
+// ANCHOR_END: lock

@@ -1,9 +1,12 @@
 //! Fencing in PostgreSQL, with four drivers.
 
 use diesel_async::{AsyncConnection, AsyncPgConnection};
-use dlock::postgres::{
-    deadpool_postgres::tokio_postgres,
-    fence::{Fence, FenceError},
+use dlock::{
+    DLock,
+    postgres::{
+        deadpool_postgres::tokio_postgres,
+        fence::{Fence, FenceError},
+    },
 };
 use dlock_book_snippets::fencing::{
     diesel, postgres, sea_orm as with_sea_orm, sqlx as with_sqlx,
@@ -57,6 +60,26 @@ async fn balance(client: &Client) -> i64 {
         .await
         .unwrap()
         .get(0)
+}
+
+#[tokio::test]
+async fn work_of_a_lock_writes_with_its_token() {
+    let server = server().await;
+    let mut client = prepared(&server).await;
+    let provider = dlock_book_snippets::stores::postgres(&url(&server))
+        .await
+        .unwrap();
+    let lock = DLock::builder()
+        .name("account 7")
+        .provider(provider)
+        .build()
+        .unwrap();
+    let earlier = lock.with(async |token| token).await.unwrap();
+    postgres::withdraw_alone(&lock, &mut client).await.unwrap();
+    let refused = postgres::withdraw(&mut client, &fence(), earlier).await;
+    assert!(matches!(refused, Err(FenceError::Stale(_))), "{refused:?}");
+    assert_eq!(balance(&client).await, 90);
+    lock.client().close().await;
 }
 
 #[tokio::test]
