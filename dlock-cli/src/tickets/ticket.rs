@@ -39,10 +39,15 @@ impl Ticket {
                     .because(error)
             })?,
             Some(text) => text.to_owned(),
-            None => env::var(VARIABLE).map_err(|error| {
-                let what = format!("there is no ticket: neither an argument nor {VARIABLE}");
-                Failure::new(Exit::Usage, what).because(error)
-            })?,
+            None => env::var_os(VARIABLE)
+                .ok_or_else(|| {
+                    let what = format!("there is no ticket: neither an argument nor {VARIABLE}");
+                    Failure::new(Exit::Usage, what).advise(format!(
+                        "in a script: {VARIABLE}=$(dlock acquire NAME) || exit; export {VARIABLE}"
+                    ))
+                })?
+                .to_string_lossy()
+                .into_owned(),
         };
         text.trim().parse()
     }

@@ -45,7 +45,11 @@ fn ticket_comes_from_argument_input_or_variable() {
     assert!(child.wait().unwrap().success());
     let status: Value = serde_json::from_str(&scene.status()).unwrap();
     assert_eq!(status["renewals"], 2);
-    assert_ended(&scene.finish(["renew"]), 64, "DLOCK_TICKET");
+    assert_ended(
+        &scene.finish(["renew"]),
+        64,
+        "DLOCK_TICKET=$(dlock acquire NAME)",
+    );
     assert_ended(&with_ticket(&scene, "", &["renew"]), 64, "no ticket");
     for wrong in [&ticket[1..], &ticket[..ticket.len() - 5], "hello"] {
         assert_ended(&scene.finish(["renew", wrong]), 64, "no ticket");
