@@ -196,7 +196,7 @@ fn refused(code: u16) -> (ErrorKind, &'static str) {
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 => (
             ErrorKind::Fatal,
             "the database's user lacks a right: to use the locks it needs EXECUTE on dlock's procedures and SELECT, \
-             INSERT, UPDATE and DELETE on its table, to make them CREATE and CREATE ROUTINE on the database",
+             INSERT and UPDATE on its table, to purge DELETE on it, to make them CREATE and CREATE ROUTINE on the database",
         ),
         1665 => (
             ErrorKind::Fatal,

@@ -273,9 +273,10 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
         ),
         "42501" => (
             ErrorKind::Fatal,
-            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema, EXECUTE \
-             on its functions and SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
-             the schema",
+            "the database's user lacks a right: to use locks it needs USAGE on dlock's schema, EXECUTE on its \
+             functions and SELECT, INSERT and UPDATE on its table, to purge DELETE on it; to use a queue USAGE on the \
+             schema and the sequence and SELECT, INSERT, UPDATE and DELETE on the queue's tables; to make either CREATE \
+             on the database or the schema",
         ),
         // Untranslatable character, character not in repertoire.
         "22P05" | "22021" => (

@@ -209,7 +209,7 @@ fn foreign_table_and_a_missing_right_are_78() {
         &other,
         &[TRY, STATUS, RELEASE, PURGE],
         78,
-        &["lacks a right"],
+        &["lacks a right", "to purge DELETE"],
     );
     execute_in(shared(), name, "ALTER TABLE dlock.lock DROP COLUMN token");
     assert_all_end(&foreign, &[TRY, STATUS, SETUP], 78, &["token"]);

@@ -130,7 +130,7 @@ fn another_release_a_missing_right_and_a_damaged_table_are_78() {
         &other,
         &[COUNTS, ENQUEUE, CANCEL, SETUP],
         78,
-        &["lacks a right"],
+        &["lacks a right", "to use a queue"],
     );
 
     execute_in(
