@@ -70,7 +70,7 @@ pub enum Code {
     Overloaded,
     /// 503: the server is about to stop. Nothing was done; ask another one.
     Stopping,
-    /// 503: certainly nothing was done, the store refused.
+    /// 503: certainly nothing was done, the store refused or could not be reached.
     NotApplied,
     /// 504: it may have been done. Repeat it with the same uuid and number.
     Unknown,
@@ -128,7 +128,7 @@ impl Code {
             Self::TooMany => "too many requests",
             Self::Overloaded => "the server is busy",
             Self::Stopping => "the server is about to stop",
-            Self::NotApplied => "the store refused, and nothing was done",
+            Self::NotApplied => "the store refused or could not be reached, and nothing was done",
             Self::Unknown => "whether it was done is not known",
             Self::Fatal | Self::Other => "the server cannot do this",
         }
