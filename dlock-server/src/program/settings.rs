@@ -37,7 +37,7 @@ pub(super) struct Settings {
     listen: Option<SocketAddr>,
     // Help, not a doc comment: those want variables in backticks.
     #[arg(
-        help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST, dynamodb:TABLE, etcd://HOST, kubernetes://NAMESPACE, mysql://USER@HOST/DATABASE, nats://HOST/BUCKET or s3://BUCKET/PREFIX. \
+        help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST, dynamodb:TABLE, etcd://HOST, kubernetes://NAMESPACE, mysql://USER@HOST/DATABASE, nats://HOST/BUCKET, s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX. \
             Everybody on this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
             file [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory]",
         long,
