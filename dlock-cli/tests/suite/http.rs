@@ -279,3 +279,13 @@ fn what_is_no_server_of_dlock_is_told_so() {
     let nobody = Scene::with(vec![("DLOCK_STORE", url)]).finish(TRY);
     assert_ended(&nobody, 69, "cannot be reached");
 }
+
+#[test]
+fn silent_server_does_not_answer() {
+    // The system opens the connections, and nobody reads what they carry.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let silent = Scene::with(vec![("DLOCK_STORE", url)]).finish(TRY);
+    assert_ended(&silent, 69, "does not answer");
+    assert!(silent.err.contains("is the server up"), "{silent:?}");
+}

@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::ProviderError;
+use dlock_core::{ErrorKind, ProviderError};
 use dlock_http::{HttpProvider, HttpTasks, Server};
 use reqwest::{ClientBuilder, Identity, Url};
 use tokio::time::timeout;
@@ -187,11 +187,12 @@ impl Backend for Place {
     }
 }
 
-/// What a server says of itself comes without an error of the connection.
+/// What a server says of itself comes without an error of the connection. So does the end of a wait for its answer,
+/// but after that nobody knows what was done.
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error
         .downcast_ref::<ProviderError>()
-        .is_some_and(|error| error.source().is_none())
+        .is_some_and(|error| error.kind() == ErrorKind::NotApplied && error.source().is_none())
 }
 
 impl fmt::Display for Place {
