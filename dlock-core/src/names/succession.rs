@@ -296,8 +296,10 @@ impl NameState {
         begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
     ) -> Option<Following<L>> {
         let begun = match &offer.offered {
-            // A later term of ours has larger tokens.
-            Offered::Term(giver) if known.newest == Some(giver.uuid()) => {
+            // A later term of ours has larger tokens; and a keeper may be late.
+            Offered::Term(giver)
+                if known.newest == Some(giver.uuid()) && !offer.has_lingered(clock) =>
+            {
                 begin(&**giver, known.highest_elsewhere)
             }
             Offered::Term(_) | Offered::Claim(_) => Begun::Over,

@@ -169,3 +169,18 @@ async fn term_lingers_for_nobody_in_line() {
     assert_eq!((before, tasks(&lock)), (1, 0), "no keeper");
     assert_eq!(next.token().get(), 2);
 }
+
+/// Its keeper may be late: its runtime was busy, or the machine slept.
+#[tokio::test]
+async fn term_that_has_lingered_for_its_time_is_not_taken() {
+    let provider = store(2);
+    let (clock, hand) = Clock::manual();
+    let lock = lock_on(&provider, clock);
+    drop(lease(&lock).await);
+    hand.advance(LINGER);
+    drop(lease(&lock).await);
+    assert_eq!(
+        (provider.acquired().len(), provider.released().len()),
+        (2, 1)
+    );
+}

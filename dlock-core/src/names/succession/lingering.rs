@@ -64,6 +64,12 @@ impl Offer {
         self.lingers_until().is_some()
     }
 
+    /// Its time is over.
+    pub(super) fn has_lingered(&self, clock: &Clock) -> bool {
+        self.lingers_until()
+            .is_some_and(|until| clock.now() >= until)
+    }
+
     fn lingers_until(&self) -> Option<HolderInstant> {
         match &self.releaser {
             Releaser::Lingering(Lingering { until, .. }) => Some(*until),
