@@ -6,6 +6,7 @@ mod tests;
 
 use std::{num::NonZeroU8, ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
@@ -50,6 +51,8 @@ impl Contender {
     /// S7: before it asks for anything, a caller has the term that lingers, or ends it. A ticket is for another term.
     pub(super) fn take_lingering(lock: &Arc<Settings>, ticket: Option<&Ticket>) -> Option<Taken> {
         let Settings { store, state, .. } = &**lock;
+        // Its lease would be renewed here. Outside of a runtime this panics, before anything is taken.
+        let _home = Handle::current();
         let following = state.take_lingering(&store.clock, |giver, highest_elsewhere| {
             if ticket.is_some() {
                 return Begun::Over;

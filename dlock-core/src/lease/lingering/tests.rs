@@ -1,6 +1,11 @@
 //! Terms that linger, and their keepers, over a scripted store.
 
-use std::sync::atomic::Ordering;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::atomic::Ordering,
+    task::{Context, Waker},
+};
 
 use tokio::{runtime::Builder, time::sleep};
 
@@ -183,4 +188,22 @@ async fn term_that_has_lingered_for_its_time_is_not_taken() {
         (provider.acquired().len(), provider.released().len()),
         (2, 1)
     );
+}
+
+#[test]
+fn acquire_that_panics_outside_of_a_runtime_leaves_the_term() {
+    let provider = store(1);
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let lock = runtime.block_on(async {
+        let lock = lock_on(&provider, Clock::system());
+        drop(lease(&lock).await);
+        lock
+    });
+    let mut acquire = pin!(lock.acquire());
+    let mut context = Context::from_waker(Waker::noop());
+    let polled = catch_unwind(AssertUnwindSafe(|| acquire.as_mut().poll(&mut context)));
+    assert!(polled.is_err());
+    assert!(lock.0.state.is_offered());
+    assert_eq!(runtime.block_on(lock.client().close()), 0);
+    assert_eq!(provider.released().len(), 1);
 }
