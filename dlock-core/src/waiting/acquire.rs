@@ -58,10 +58,11 @@ async fn contend_for(
         let over = match emit::inside(&span, || Contender::take_lingering(lock, ticket)) {
             Some(Taken::Lease(holding)) => {
                 let token = holding.term().token.get();
-                emit::contained(move || {
+                emit(|| {
                     span.record("token", token);
-                    drop(span);
                 });
+                // By itself: a panic while another one unwinds would abort the process.
+                emit(move || drop(span));
                 holding.term().picked_up();
                 return Ok(Acquired::Holding(holding));
             }

@@ -8,6 +8,11 @@ use std::{
 };
 
 use tokio::{runtime::Builder, time::sleep};
+use tracing::{
+    Metadata, Subscriber,
+    span::{Attributes, Id, Record},
+    subscriber::set_default,
+};
 
 use super::*;
 use crate::{
@@ -206,4 +211,33 @@ fn acquire_that_panics_outside_of_a_runtime_leaves_the_term() {
     assert!(lock.0.state.is_offered());
     assert_eq!(runtime.block_on(lock.client().close()), 0);
     assert_eq!(provider.released().len(), 1);
+}
+
+/// Two panics at a time would abort the process.
+#[tokio::test(start_paused = true)]
+async fn subscriber_may_panic_at_each_end_of_a_span() {
+    struct Panics;
+    impl Subscriber for Panics {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {
+            panic!("on purpose");
+        }
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, _: &tracing::Event<'_>) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+        fn try_close(&self, _: Id) -> bool {
+            panic!("on purpose");
+        }
+    }
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    drop(lease(&lock).await);
+    let _panics = set_default(Panics);
+    assert!(lease(&lock).await.is_valid());
 }
