@@ -102,6 +102,7 @@ impl Keeper {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
+                () = self.identity.notified() => {}
                 () = clock.sleep_until(until, step) => {}
             }
         }

@@ -110,6 +110,30 @@ async fn keeper_counts_for_the_lock_whose_term_lingers() {
     assert_eq!(provider.released().len(), 1);
 }
 
+/// A program may build its lock for each piece of work.
+#[tokio::test(start_paused = true)]
+async fn keepers_of_locks_that_were_built_anew_do_not_pile_up() {
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    drop(lease(&lock).await);
+    let in_use = Arc::strong_count(&lock.0.store);
+    for _ in 0..10 {
+        let alike = DLock::builder()
+            .name("door")
+            .provider(lock.client())
+            .owner("we")
+            .duration(LEASE)
+            .linger(LINGER)
+            .build()
+            .unwrap();
+        drop(lease(&alike).await);
+        // Its keeper sleeps from here on.
+        sleep(INSTANT).await;
+    }
+    assert_eq!(provider.acquired().len(), 1);
+    assert_eq!(Arc::strong_count(&lock.0.store), in_use);
+}
+
 /// With its runtime goes the keeper; the term runs out, and its own client need not wait for that (G4).
 #[test]
 fn term_whose_runtime_has_ended_is_retired() {

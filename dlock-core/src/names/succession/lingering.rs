@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::runtime::Id;
+use tokio::{runtime::Id, sync::Notify};
 use uuid::Uuid;
 
 use super::{Begun, Following, GoesOn, Known, NameState, Offer, Offered, Releaser, Succession};
@@ -27,16 +27,16 @@ pub(super) struct Lingering {
 }
 
 /// What looks after the terms of a name that linger: a task on the runtime where their releases run. It counts as
-/// running for the locks with this plan, as long as it is needed.
+/// running for the locks with this plan, as long as it is needed. Dropping this wakes the task, which ends.
 pub(super) struct Keeper {
     runtime: Id,
     plan: Arc<Plan>,
-    identity: Weak<()>,
+    identity: Weak<Notify>,
     _tracked: Box<dyn Send>,
 }
 
-/// A keeper exists as long as its identity does.
-pub(crate) type KeeperIdentity = Arc<()>;
+/// A keeper exists as long as its identity does, which rings when the keeper is needed no longer.
+pub(crate) type KeeperIdentity = Arc<Notify>;
 
 /// Whether a term lingers.
 pub(crate) enum Lingers {
@@ -56,6 +56,14 @@ impl Keeper {
 
     fn is(&self, identity: &KeeperIdentity) -> bool {
         self.identity.as_ptr() == Arc::as_ptr(identity)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(identity) = self.identity.upgrade() {
+            identity.notify_one();
+        }
     }
 }
 
@@ -85,19 +93,25 @@ impl Succession {
             .is_some_and(|keeper| keeper.is(identity))
     }
 
-    fn keeper_for(&mut self, runtime: Id, plan: &Arc<Plan>, duty: &dyn Duty) -> Lingers {
+    /// With the keeper that it replaces, which is to be dropped without the lock of the name: that wakes others.
+    fn keeper_for(
+        &mut self,
+        runtime: Id,
+        plan: &Arc<Plan>,
+        duty: &dyn Duty,
+    ) -> (Lingers, Option<Keeper>) {
         let keeper = self.keeper.as_ref();
         if keeper.is_some_and(|keeper| keeper.is_for(runtime, plan)) {
-            return Lingers::Kept;
+            return (Lingers::Kept, None);
         }
         let identity = KeeperIdentity::default();
-        self.keeper = Some(Keeper {
+        let before = self.keeper.replace(Keeper {
             runtime,
             plan: Arc::clone(plan),
             identity: Arc::downgrade(&identity),
             _tracked: duty.track(),
         });
-        Lingers::Unkept(identity)
+        (Lingers::Unkept(identity), before)
     }
 }
 
@@ -121,11 +135,13 @@ impl NameState {
             return Lingers::No;
         }
         let duty = begin();
-        let lingers = succession.keeper_for(runtime, plan, &*duty);
+        let (lingers, before) = succession.keeper_for(runtime, plan, &*duty);
         succession.offer = Some(Offer {
             offered: Offered::Term(term),
             releaser: Releaser::Lingering(Lingering { until, duty }),
         });
+        drop(known);
+        drop(before);
         lingers
     }
 
