@@ -23,12 +23,11 @@ pub(super) fn lingers(term: &Arc<Term>) -> bool {
     let Term {
         store, state, plan, ..
     } = &**term;
-    if store.is_closed() {
-        return false;
-    }
-    let begin = || -> Box<dyn Duty> { Box::new(GivesBack::begin(term)) };
+    let track = || -> Box<dyn Send> { Box::new(store.track(plan)) };
+    // What counts as running by now, a client waits for that closes after this.
+    let begin = || (!store.is_closed()).then(|| GivesBack::begin(term));
     let offered = Arc::<Term>::clone(term);
-    match state.linger(offered, until, (term.home.id(), plan), begin) {
+    match state.linger(offered, until, (term.home.id(), plan), track, begin) {
         Lingers::No => false,
         Lingers::Kept => true,
         Lingers::Unkept(identity) => {
@@ -48,13 +47,13 @@ pub(super) fn lingers(term: &Arc<Term>) -> bool {
 struct GivesBack(Option<Arc<Term>>);
 
 impl GivesBack {
-    fn begin(term: &Arc<Term>) -> Self {
+    fn begin(term: &Arc<Term>) -> Box<dyn Duty> {
         let began = |uuid, token| Event::ReleaseBegan {
             uuid,
             token: Some(token),
         };
         term.emit(began);
-        Self(Some(Arc::clone(term)))
+        Box::new(Self(Some(Arc::clone(term))))
     }
 }
 
@@ -68,11 +67,6 @@ impl Duty for GivesBack {
             token: Some(token),
             ended: Ok(ReleaseEnd::Released),
         });
-    }
-
-    fn track(&self) -> Box<dyn Send> {
-        let term = self.0.as_ref();
-        Box::new(term.map(|term| term.store.track(&term.plan)))
     }
 }
 

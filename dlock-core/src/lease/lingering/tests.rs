@@ -3,7 +3,10 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::atomic::Ordering,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Waker},
 };
 
@@ -16,9 +19,10 @@ use tracing::{
 
 use super::*;
 use crate::{
-    Client, Clock, DLock, Lease,
+    Client, Clock, DLock, Lease, Name,
     names::Waiter,
     provider::{AcquireOutcome, Tokens},
+    testing::Recorder,
     tests::scripted::{LEASE, Scripted, token},
 };
 
@@ -132,6 +136,41 @@ async fn keepers_of_locks_that_were_built_anew_do_not_pile_up() {
     }
     assert_eq!(provider.acquired().len(), 1);
     assert_eq!(Arc::strong_count(&lock.0.store), in_use);
+}
+
+/// Otherwise a program that has awaited both the release and `close` would end before the release is sent.
+#[tokio::test(start_paused = true)]
+async fn client_that_closes_while_a_term_begins_to_linger_waits_for_it() {
+    #[derive(Default)]
+    struct Closes {
+        store: OnceLock<Arc<Store>>,
+        waits: AtomicBool,
+    }
+    impl Recorder for Closes {
+        fn record(&self, _: &Name, _: Duration, event: Event) {
+            let Event::ReleaseBegan { .. } = event else {
+                return;
+            };
+            let Some(store) = self.store.get() else {
+                return;
+            };
+            store.close();
+            let idle = pin!(store.all_idle());
+            let polled = idle.poll(&mut Context::from_waker(Waker::noop()));
+            self.waits.store(polled.is_pending(), Ordering::SeqCst);
+        }
+    }
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let closes = Arc::new(Closes::default());
+    let recorder: Arc<dyn Recorder> = Arc::<Closes>::clone(&closes);
+    let client = lock.client().recorded(recorder);
+    let lease = lease(&lock).await;
+    closes.store.get_or_init(|| Arc::clone(&lock.0.store));
+    lease.release().await.unwrap();
+    assert!(closes.waits.load(Ordering::SeqCst));
+    assert_eq!(client.close().await, 0);
+    assert_eq!(provider.released().len(), 1);
 }
 
 /// With its runtime goes the keeper; the term runs out, and its own client need not wait for that (G4).

@@ -17,8 +17,6 @@ use crate::{
 pub(crate) trait Duty: Send {
     /// Another lease has followed: there is nothing to give back.
     fn was_taken(self: Box<Self>);
-    /// Counts as running until the returned value is dropped.
-    fn track(&self) -> Box<dyn Send>;
 }
 
 pub(super) struct Lingering {
@@ -98,7 +96,7 @@ impl Succession {
         &mut self,
         runtime: Id,
         plan: &Arc<Plan>,
-        duty: &dyn Duty,
+        track: impl FnOnce() -> Box<dyn Send>,
     ) -> (Lingers, Option<Keeper>) {
         let keeper = self.keeper.as_ref();
         if keeper.is_some_and(|keeper| keeper.is_for(runtime, plan)) {
@@ -109,7 +107,7 @@ impl Succession {
             runtime,
             plan: Arc::clone(plan),
             identity: Arc::downgrade(&identity),
-            _tracked: duty.track(),
+            _tracked: track(),
         });
         (Lingers::Unkept(identity), before)
     }
@@ -117,13 +115,15 @@ impl Succession {
 
 impl NameState {
     /// The release of a lease begins, whose term lingers until then if it may go on and nobody is in line. If so, the
-    /// duty to give it back begins, before anybody can take the term. `runtime`: where its release will run.
+    /// duty to give it back begins, before anybody can take the term; `begin` is asked for it once the keeper counts as
+    /// running, by `track`, and has none where the client is closed. `runtime`: where its release will run.
     pub(crate) fn linger(
         &self,
         term: Arc<dyn GoesOn>,
         until: HolderInstant,
         (runtime, plan): (Id, &Arc<Plan>),
-        begin: impl FnOnce() -> Box<dyn Duty>,
+        track: impl FnOnce() -> Box<dyn Send>,
+        begin: impl FnOnce() -> Option<Box<dyn Duty>>,
     ) -> Lingers {
         let mut known = self.known();
         if known.newest != Some(term.uuid()) {
@@ -134,8 +134,13 @@ impl NameState {
         if !nobody || !term.may_go_on() {
             return Lingers::No;
         }
-        let duty = begin();
-        let (lingers, before) = succession.keeper_for(runtime, plan, &*duty);
+        let (lingers, before) = succession.keeper_for(runtime, plan, track);
+        let Some(duty) = begin() else {
+            let keeper = succession.keeper.take();
+            drop(known);
+            drop((keeper, before));
+            return Lingers::No;
+        };
         succession.offer = Some(Offer {
             offered: Offered::Term(term),
             releaser: Releaser::Lingering(Lingering { until, duty }),
