@@ -131,7 +131,7 @@ pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOn
 pub(crate) fn commands_take_turns(scene: &Scene) {
     let script = format!(r#"{ALONE} echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 0.3; exit 7"#);
     let runs: Vec<_> = (0..4)
-        .map(|_| scene.run(&["--lease", "5s"], &script))
+        .map(|_| scene.run(&["--lease", "8s"], &script))
         .collect();
     for run in runs {
         assert_ended(&run.finish(Duration::from_secs(60)), 7, "");
@@ -268,7 +268,7 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
         scene.start(command)
     };
     let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#;
-    let holder = traced(&["run", "lock", "--lease", "5s", "--", "sh", "-c", script]);
+    let holder = traced(&["run", "lock", "--lease", "15s", "--", "sh", "-c", script]);
     scene.await_trace("in");
     let refused = traced(TRY).finish(Duration::from_secs(30));
     assert_ended(&refused, 75, "");
