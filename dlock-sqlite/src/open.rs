@@ -149,28 +149,31 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Switches to the write-ahead log, where readers and the writer do not wait for each other. The
-/// file remembers it.
+/// Switches to the write-ahead log, and has it.
 fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    match use_log(connection, TIMEOUT) {
+        Ok(mode) if mode == "wal" => Ok(()),
+        Ok(_) => Err(OpenError::NotShared {
+            path: path.to_owned(),
+        }),
+        Err(error) => Err(OpenError::from_sqlite(path, error, TIMEOUT)),
+    }
+}
+
+/// Switches to the write-ahead log, where readers and the writer do not wait for each other. The file
+/// remembers it. Yields the mode that it has then. Where others open the file at the same time, it is tried
+/// again for so long.
+pub(crate) fn use_log(connection: &Connection, patience: Duration) -> rusqlite::Result<String> {
     const PAUSE: Duration = Duration::from_millis(5);
     let mut waited = Duration::ZERO;
     loop {
-        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| {
-            row.get::<_, String>(0)
-        }) {
-            Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(_) => {
-                return Err(OpenError::NotShared {
-                    path: path.to_owned(),
-                });
-            }
-            // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
-            Err(error) if is_busy(&error) && waited < TIMEOUT => {
-                thread::sleep(PAUSE);
-                waited += PAUSE;
-            }
-            Err(error) => return Err(OpenError::from_sqlite(path, error, waited)),
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0));
+        // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
+        if waited >= patience || !mode.as_ref().is_err_and(is_busy) {
+            return mode;
         }
+        thread::sleep(PAUSE);
+        waited += PAUSE;
     }
 }
 

@@ -37,6 +37,7 @@ mod own {
 
     use std::{
         process::{Command, Stdio},
+        thread,
         time::Duration,
     };
 
@@ -390,5 +391,22 @@ mod own {
             .await
             .unwrap();
         assert_eq!(ended, [Ended::Lost(Some(State::Running))]);
+    }
+
+    /// Until it reads no more, the file cannot be switched to the write-ahead log.
+    #[test]
+    fn new_file_that_somebody_reads_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.db");
+        let reader = Connection::open(&path).unwrap();
+        reader
+            .execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")
+            .unwrap();
+        thread::scope(|scope| {
+            let opened = scope.spawn(|| SqliteTasks::open(&path).map(drop));
+            thread::sleep(Duration::from_millis(500));
+            reader.execute_batch("COMMIT").unwrap();
+            opened.join().unwrap().unwrap();
+        });
     }
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Params, TransactionBehavior};
 use crate::{
     clock::{Now, StoreClock},
     error::{OpenError, is_busy},
-    place,
+    open, place,
     store::{Failure, immediate},
 };
 
@@ -56,7 +56,7 @@ impl Database {
         connection.set_prepared_statement_cache_capacity(64);
         let found = match layout(&connection).map_err(sqlite)? {
             Some(found) => found,
-            None if make => set_up(&mut connection).map_err(sqlite)?,
+            None if make => set_up(&mut connection, busy_timeout).map_err(sqlite)?,
             None => return Ok(None),
         };
         if found != LAYOUT {
@@ -144,13 +144,13 @@ impl Database {
 }
 
 /// Makes the tables. Which layout there is then.
-fn set_up(connection: &mut Connection) -> rusqlite::Result<i64> {
+fn set_up(connection: &mut Connection, busy_timeout: Duration) -> rusqlite::Result<i64> {
     // Readers and the writer do not wait for each other then. A database remembers it, and one that has something
     // in it keeps what its owner has chosen.
     let things: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if things == 0 {
-        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        open::use_log(connection, busy_timeout)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Somebody else may have been faster.
