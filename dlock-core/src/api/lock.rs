@@ -99,6 +99,9 @@ impl DLock {
     /// For work that is to be done once per period build the lock with `at_least`: without it a short
     /// job runs on every host whose clock gets there after the first one has finished.
     ///
+    /// Where a term of this client lingers (S7) that is not for this lock, such as one with another owner, it is released
+    /// first, and its answer is waited for: for a sixth of the lease or the poll interval, whichever is less.
+    ///
     /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
     /// after one duration, also on stores whose clock decides nothing
     /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). There a *program* that asks

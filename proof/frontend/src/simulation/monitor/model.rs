@@ -384,7 +384,7 @@ impl Term {
     /// H3: when the release must have been sent, on the contender's clock, if nobody was granted what
     /// was offered. `deserted`: since when nobody has been in line for it.
     pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
-        // Whoever seemed to be in line may not have been yet.
+        // A caller that the monitor took for a waiter may not have stood in line yet.
         let lingers = began.contender + self.lingers.unwrap_or_default();
         lingers.max(self.hand_over_ends(began, deserted))
     }
