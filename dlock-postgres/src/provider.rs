@@ -11,13 +11,14 @@ use dlock_core::{
         ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Wakeup, Wakeups,
     },
 };
+use tokio::time::Instant;
 
 use crate::{
     connections::{Caller, Connections, bigint, millis},
     error::{self, BuildError},
     record,
     schema::{Schema, Statements},
-    wakeups::{self, Connect, Hints, Listen},
+    wakeups::{self, Channels, Connect, Hints, Keep, Listen},
 };
 
 /// How long the channel for wake-ups may be silent before the session is asked whether it still listens.
@@ -43,9 +44,10 @@ pub struct PostgresProvider {
     pub(crate) statements: Arc<Statements>,
     pub(crate) prefix: Prefix,
     pub(crate) hints: Arc<Hints>,
+    pub(crate) channels: Arc<Channels>,
     /// How to open the channel for wake-ups, if there is to be one.
     pub(crate) listen: Option<Connect>,
-    /// Whether releases are hinted.
+    /// Whether releases are hinted where somebody listens.
     pub(crate) notify: bool,
     pub(crate) sharing: Sharing,
 }
@@ -60,6 +62,7 @@ impl PostgresProvider {
         let prefix = Prefix::new(prefix)?;
         Ok(Self {
             hints: Arc::new(Hints::new(&self.schema, &prefix)),
+            channels: Arc::default(),
             prefix,
             sharing: Sharing::default(),
             ..self.clone()
@@ -100,6 +103,7 @@ impl Provider for PostgresProvider {
             ..
         } = request;
         request.check()?;
+        let asked = Instant::now();
         let answer = self
             .call(
                 Caller::Other,
@@ -124,7 +128,11 @@ impl Provider for PostgresProvider {
                 Ok(AcquireOutcome::Acquired(minted))
             }
             "repeated" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
-            "held" => Ok(AcquireOutcome::Held(answer.record()?)),
+            "held" => {
+                let record = answer.record()?;
+                self.channels.refused(name, &record, asked);
+                Ok(AcquireOutcome::Held(record))
+            }
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),
             other => Err(error::bad_answer(other)),
@@ -159,6 +167,7 @@ impl Provider for PostgresProvider {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         self.prefix.check(name)?;
+        let asked = Instant::now();
         let rows = self
             .connections
             .query(
@@ -170,10 +179,15 @@ impl Provider for PostgresProvider {
                 ],
             )
             .await?;
-        rows.first()
+        let record = rows
+            .first()
             .map(record::read)
             .transpose()
-            .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))
+            .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))?;
+        if let Some(record) = record.as_ref().filter(|record| !record.released) {
+            self.channels.refused(name, record, asked);
+        }
+        Ok(record)
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
@@ -192,6 +206,11 @@ impl Provider for PostgresProvider {
             read: Box::new(read),
             limit: self.connections.limit(),
             ask_every: ASK_EVERY,
+            keep: Some(Keep::new(
+                self.channels.open(),
+                Arc::clone(&self.hints),
+                Arc::clone(&self.statements),
+            )),
         };
         wakeups::open(connect, listen).await.map(Some)
     }

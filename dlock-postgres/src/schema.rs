@@ -19,7 +19,7 @@ const FUNCTIONS: [(&str, u32, &str); 8] = [
     ("acquire", 3, include_str!("sql/acquire.sql")),
     ("renew", 2, include_str!("sql/renew.sql")),
     ("batch", 3, include_str!("sql/batch.sql")),
-    ("release", 3, include_str!("sql/release.sql")),
+    ("release", 4, include_str!("sql/release.sql")),
     ("close", 1, include_str!("sql/close.sql")),
     ("revoke", 2, include_str!("sql/revoke.sql")),
     ("ask", 2, include_str!("sql/ask.sql")),
@@ -66,6 +66,8 @@ pub(crate) struct Statements {
     pub(crate) purge: String,
     pub(crate) inspect: String,
     pub(crate) obstacle: String,
+    pub(crate) wait: String,
+    pub(crate) unwait: String,
 }
 
 impl Schema {
@@ -132,12 +134,16 @@ impl Schema {
             purge: plain(include_str!("sql/purge.sql")),
             inspect: plain(include_str!("sql/inspect.sql")),
             obstacle: plain(include_str!("sql/obstacle.sql")),
+            wait: plain(include_str!("sql/wait.sql")),
+            unwait: plain(include_str!("sql/unwait.sql")),
         }
     }
 
     /// Puts the names in. They have no braces, so none of them can be taken for another.
     pub(crate) fn fill(&self, sql: &str) -> String {
+        let slot = without_comments(include_str!("sql/slot.sql"));
         let mut filled = sql
+            .replace("{slot}", &slot)
             .replace("{schema}", &self.schema)
             .replace("{table}", &self.table())
             .replace("{channel}", &self.channel());

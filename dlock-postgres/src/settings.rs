@@ -67,13 +67,13 @@ pub(crate) struct Settings {
             Stream: Send + 'static,
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
         > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
-        doc = "Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each release.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection cannot be opened or breaks, waiters poll, and it is tried again."
+        doc = "Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each release that somebody waits for.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection cannot be opened or breaks, waiters poll, and it is tried again."
     ))]
     listen: Option<Connect>,
     #[builder(
         default,
         setter(
-            doc = "Tells those who listen of each release, also if this provider does not listen itself; one that listens always does. Off by default."
+            doc = "Tells those who wait and listen of each release, also if this provider does not listen itself; one that listens always does. Off by default."
         )
     )]
     notify: bool,
@@ -133,6 +133,7 @@ impl From<Settings> for Result<PostgresProvider, BuildError> {
             connections: Connections::new(pool, timeout, Prepared::new(prepared)),
             statements: Arc::new(schema.statements()),
             hints: Arc::new(Hints::new(&schema, &prefix)),
+            channels: Arc::default(),
             notify: notify || listen.is_some(),
             listen,
             schema: Arc::new(schema),

@@ -4,9 +4,11 @@
 //! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
 
 mod hints;
+mod keep;
+mod waits;
 
 use std::{
-    future::poll_fn,
+    future::{pending, poll_fn},
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -24,7 +26,7 @@ use dlock_core::{
 };
 use tokio::time::{sleep, timeout};
 
-pub(crate) use self::hints::Hints;
+pub(crate) use self::{hints::Hints, keep::Keep, waits::Channels};
 use crate::error;
 
 /// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
@@ -51,6 +53,8 @@ pub(crate) struct Listen<'a> {
     pub(crate) limit: Duration,
     /// How long the session may say nothing before it is asked whether it still listens.
     pub(crate) ask_every: Duration,
+    /// Says in the database what it listens for, if those who notify look.
+    pub(crate) keep: Option<Keep>,
 }
 
 /// How to open connections with these settings.
@@ -88,6 +92,7 @@ pub(crate) async fn open(connect: &Connect, listen: Listen<'_>) -> Result<Wakeup
         read,
         limit,
         ask_every,
+        keep,
     } = listen;
     let (sender, wakeups) = Wakeups::channel(ROOM);
     let opening = async {
@@ -100,6 +105,7 @@ pub(crate) async fn open(connect: &Connect, listen: Listen<'_>) -> Result<Wakeup
                 sender,
                 read,
             },
+            keep,
         };
         channel.listen().await?;
         Ok(channel)
@@ -116,6 +122,7 @@ struct Channel {
     client: Client,
     name: String,
     inbox: Inbox,
+    keep: Option<Keep>,
 }
 
 /// The half that hears.
@@ -131,6 +138,7 @@ impl Channel {
             client,
             inbox,
             name,
+            ..
         } = self;
         let listen = format!("LISTEN \"{name}\"");
         inbox.until(client.batch_execute(&listen)).await?;
@@ -143,6 +151,7 @@ impl Channel {
             client,
             inbox,
             name,
+            ..
         } = self;
         let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(name, Type::TEXT)];
         let asked = client.query_typed(STILL_LISTENS, &parameters);
@@ -169,20 +178,36 @@ impl Channel {
 
     async fn pass_on(&mut self, limit: Duration, ask_every: Duration) -> ProviderError {
         loop {
-            let silent = tokio::select! {
+            let answer = tokio::select! {
                 biased;
                 message = next(&mut self.inbox.messages) => match self.inbox.pass(message) {
                     Ok(()) => continue,
                     Err(ended) => return ended,
                 },
+                () = due(self.keep.as_ref()) => timeout(limit, self.say()).await,
                 () = sleep(ask_every) => timeout(limit, self.check()).await,
             };
-            match silent {
+            match answer {
                 Ok(Ok(())) => {}
                 Ok(Err(ended)) => return ended,
                 Err(_) => return error::silent(limit),
             }
         }
+    }
+
+    /// Says in the database what the session listens for.
+    async fn say(&mut self) -> Result<(), ProviderError> {
+        match &mut self.keep {
+            Some(keep) => keep.say(&self.client, &mut self.inbox).await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn due(keep: Option<&Keep>) {
+    match keep {
+        Some(keep) => keep.due().await,
+        None => pending().await,
     }
 }
 
@@ -210,11 +235,15 @@ impl Inbox {
             Some(Err(error)) => return Err(error::no_channel(error)),
             None => return Err(error::channel_closed()),
         };
-        let ours = (self.read)(hint.payload());
-        if ours.is_some_and(|wakeup| !self.sender.send(wakeup)) {
-            return Err(error::too_many_hints());
+        (self.read)(hint.payload()).map_or(Ok(()), |wakeup| self.hint(wakeup))
+    }
+
+    fn hint(&self, wakeup: Wakeup) -> Result<(), ProviderError> {
+        if self.sender.send(wakeup) {
+            Ok(())
+        } else {
+            Err(error::too_many_hints())
         }
-        Ok(())
     }
 }
 

@@ -55,6 +55,7 @@ impl PostgresTasks {
             read: Box::new(read),
             limit: self.connections.limit(),
             ask_every: ASK_EVERY,
+            keep: None,
         };
         let heard = wakeups::open(connect, listen).await?;
         let (sender, wakeups) = Wakeups::channel(1);

@@ -19,6 +19,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
+use crate::hearing::{said, waits};
 use crate::support::{
     Server, Table, connect, create, fresh, listening, local, name, on, server, term, until,
 };
@@ -54,7 +55,11 @@ impl Waiting {
             server.listeners(schema).await == 1
         })
         .await;
-        // What it asks once the channel is open, it has asked.
+        until("the session says so", async || {
+            said(server, schema).await == 1
+        })
+        .await;
+        // What it asks once it does, it has asked.
         sleep(Duration::from_millis(500)).await;
         assert!(!waiter.is_finished(), "the lock is held");
         Self {
@@ -76,6 +81,40 @@ impl Waiting {
         lease.release().await.unwrap();
         self.client
     }
+}
+
+/// The session that listens now says so, too.
+#[tokio::test]
+async fn waiter_is_told_after_its_channel_was_killed() {
+    let table = Table::create().await;
+    let server = server().await;
+    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    let find = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
+    let client = server.client().await;
+    let first: i32 = client
+        .query_one(find, &[&table.schema()])
+        .await
+        .unwrap()
+        .get(0);
+    let kill = "SELECT pg_terminate_backend($1)";
+    client.query_one(kill, &[&first]).await.unwrap();
+    until("another one says so", async || {
+        let sessions = client.query(find, &[&table.schema()]).await.unwrap();
+        let another = sessions
+            .iter()
+            .all(|session| session.get::<_, i32>(0) != first);
+        another && said(server, table.schema()).await == 1
+    })
+    .await;
+    assert!(!waiting.waiter.is_finished(), "the lock is held");
+    let telling = PostgresProvider::builder()
+        .pool(server.pool(1))
+        .schema(table.schema())
+        .notify(true)
+        .build()
+        .unwrap();
+    telling.release(&waiting.release).await.unwrap();
+    waiting.enters().await;
 }
 
 #[tokio::test]
@@ -161,8 +200,10 @@ async fn channel_that_hears_nothing_for_long_stays_open() {
     let mut stream = watch(&table, server().await.config()).await;
     assert!(timeout(NOTICED * 2, stream.next()).await.is_err());
     let telling = table.listening(server().await.pool(2), server().await.config());
+    let mut theirs = telling.watch().await.unwrap().expect("it listens");
     let a = term("lock");
     telling.acquire(&a).await.unwrap();
+    waits(&telling, &mut theirs, "lock").await;
     let release = Release::new(a.name.clone(), a.new, None);
     telling.release(&release).await.unwrap();
     let hint = timeout(NOTICED, stream.next()).await.expect("deaf");

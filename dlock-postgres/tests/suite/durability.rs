@@ -187,7 +187,7 @@ async fn only_releases_do_not_wait_for_the_disk() {
         "SELECT FROM \"{{schema}}\".lock_acquire_3('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1)"
     );
     let renew = format!("SELECT FROM \"{{schema}}\".lock_renew_2('', 'a', {UUID}, 1)");
-    let release = format!("SELECT FROM \"{{schema}}\".lock_release_3('', 'a', {UUID}, NULL)");
+    let release = format!("SELECT FROM \"{{schema}}\".lock_release_4('', 'a', {UUID}, NULL)");
     for (default, call, within) in [
         ("on", &acquire, "on"),
         ("remote_apply", &acquire, "remote_apply"),

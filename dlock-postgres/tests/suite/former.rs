@@ -7,25 +7,29 @@ use dlock_core::{
     ErrorKind, FencingToken, Provider,
     provider::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Closing, List, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Revoke, RevokeOutcome, Tokens, Version,
+        Renew, RenewOutcome, Revoke, RevokeOutcome, Tokens, Version, Wakeup,
     },
 };
 use dlock_postgres::{
     PostgresProvider, SchemaError,
     deadpool_postgres::tokio_postgres::{Client, Row},
 };
+use tokio::time::timeout;
 
-use crate::support::{LONG, create, fresh, on, server, term};
+use crate::support::{LONG, create, fresh, listening, on, server, term};
 
 const FIRST: &str = include_str!("../schemas/1.sql");
 const SECOND: &str = include_str!("../schemas/2.sql");
 const THIRD: &str = include_str!("../schemas/3.sql");
-const NEWEST: &str = include_str!("../schemas/4.sql");
+const FOURTH: &str = include_str!("../schemas/4.sql");
+const NEWEST: &str = include_str!("../schemas/5.sql");
 
 /// A database schema of this form, and a provider of today on it.
 async fn made_by(form: &str) -> (String, PostgresProvider) {
     let schema = fresh();
-    let sql = form.replace("\"dlock\"", &format!("\"{schema}\""));
+    let sql = form
+        .replace("\"dlock\"", &format!("\"{schema}\""))
+        .replace("dlock:dlock.", &format!("dlock:{schema}."));
     server()
         .await
         .client()
@@ -131,7 +135,7 @@ async fn newest_schema_is_used_as_it_is() {
 async fn second_schema_is_given_batches_that_take_each_row_by_its_key() {
     let (_, provider) = made_by(SECOND).await;
     match provider.verify_schema().await.unwrap_err() {
-        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 2, "{lacks:?}"),
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 3, "{lacks:?}"),
         error => panic!("{error:?}"),
     }
     create(&provider).await;
@@ -144,7 +148,7 @@ async fn second_schema_is_given_batches_that_take_each_row_by_its_key() {
 async fn third_schema_is_given_blocks_of_tokens() {
     let (schema, provider) = made_by(THIRD).await;
     match provider.verify_schema().await.unwrap_err() {
-        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 1, "{lacks:?}"),
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 2, "{lacks:?}"),
         error => panic!("{error:?}"),
     }
     create(&provider).await;
@@ -158,6 +162,31 @@ async fn third_schema_is_given_blocks_of_tokens() {
     let repeated = provider.acquire(&a).await.unwrap();
     assert_eq!(repeated, AcquireOutcome::Acquired(token.into()));
     is_used(&provider).await;
+}
+
+/// Its releases notify always, and so they still do.
+#[tokio::test]
+async fn fourth_schema_is_given_releases_that_notify_only_where_somebody_listens() {
+    let (schema, provider) = made_by(FOURTH).await;
+    match provider.verify_schema().await.unwrap_err() {
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 1, "{lacks:?}"),
+        error => panic!("{error:?}"),
+    }
+    create(&provider).await;
+    is_used(&provider).await;
+
+    let a = term("lock");
+    provider.acquire(&a).await.unwrap();
+    let listening = listening(server().await.pool(2), &schema, server().await.config());
+    let mut stream = listening.watch().await.unwrap().expect("it listens");
+    let release = format!(
+        "SELECT verdict FROM \"{schema}\".lock_release_3('', 'lock', $1, '{schema}.lock:0:lock')"
+    );
+    let client = server().await.client().await;
+    let released = client.query_one(&release, &[&a.new]).await.unwrap();
+    assert_eq!(released.get::<_, &str>(0), "released");
+    let heard = timeout(Duration::from_secs(10), stream.next()).await;
+    assert_eq!(heard, Ok(Some(Wakeup::Name(a.name))));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use dlock_postgres::{
 };
 use tokio::time::timeout;
 
+use crate::hearing::waits;
 use crate::support::{connect, create, fresh, name, on, pool, server, term};
 
 /// The statements of the README, each with one right.
@@ -169,6 +170,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let mut wakeups = provider.watch().await.unwrap().unwrap();
     let heard = term("heard");
     provider.acquire(&heard).await.unwrap();
+    waits(&provider, &mut wakeups, "heard").await;
     let release = Release::new(name("heard"), heard.new, None);
     provider.release(&release).await.unwrap();
     let hint = timeout(Duration::from_secs(10), wakeups.next()).await;

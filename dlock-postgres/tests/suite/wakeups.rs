@@ -3,51 +3,22 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Client, DLock, FencingToken, Name, Provider,
-    provider::{
-        Acquire, AcquireOutcome, Admin, Ask, Release, ReleaseOutcome, Renew, Revoke, Version,
-        Wakeup, Wakeups,
-    },
+    Client, DLock, Provider,
+    provider::{Admin, Ask, Release, ReleaseOutcome, Renew, Revoke, Version, Wakeup},
 };
 use dlock_postgres::PostgresProvider;
 use tokio::time::{Instant, timeout};
 
-use crate::support::{Table, name, server, term, until};
+use crate::{
+    hearing::{SOON, granted, heard, use_before, waits, watch},
+    support::{Table, name, server, term, until},
+};
 
-const SOON: Duration = Duration::from_secs(10);
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
 
 async fn listening(table: &Table) -> PostgresProvider {
     table.listening(server().await.pool(4), server().await.config())
-}
-
-async fn watch(provider: &PostgresProvider) -> Wakeups {
-    provider.watch().await.unwrap().expect("it listens")
-}
-
-/// The next hint, which has to be about one lock.
-async fn heard(stream: &mut Wakeups) -> Name {
-    match timeout(SOON, stream.next()).await {
-        Ok(Some(Wakeup::Name(name))) => name,
-        other => panic!("no hint about one lock: {other:?}"),
-    }
-}
-
-async fn granted(provider: &PostgresProvider, request: &Acquire) -> FencingToken {
-    match provider.acquire(request).await.unwrap() {
-        AcquireOutcome::Acquired(tokens) => tokens.last(),
-        other => panic!("it should be free: {other:?}"),
-    }
-}
-
-/// One term of this lock, from its grant to its release.
-async fn use_once(provider: &PostgresProvider, lock: &str) {
-    let a = term(lock);
-    granted(provider, &a).await;
-    let release = Release::new(a.name.clone(), a.new, None);
-    let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
 }
 
 #[tokio::test]
@@ -85,6 +56,13 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
     let table = Table::create().await;
     let (ours, theirs) = (listening(&table).await, listening(&table).await);
     let mut stream = watch(&theirs).await;
+    let first = term("lock");
+    granted(&ours, &first).await;
+    // It listens from here on, since the holder's lease is long.
+    waits(&theirs, &mut stream, "lock").await;
+    let release = Release::new(first.name.clone(), first.new, None);
+    ours.release(&release).await.unwrap();
+    assert_eq!(heard(&mut stream).await, first.name);
     let mut token = None;
     for _ in 0..300 {
         let a = term("lock");
@@ -114,6 +92,8 @@ async fn only_what_frees_a_lock_is_hinted() {
     let renew = |n| Renew::new(a.name.clone(), a.new, n);
     provider.acquire(&a).await.unwrap();
     provider.acquire(&b).await.unwrap();
+    waits(&provider, &mut stream, "a").await;
+    waits(&provider, &mut stream, "b").await;
     provider.renew(&renew(1)).await.unwrap();
     provider.renew_many(&[renew(2), renew(3)]).await;
     provider.read(&a.name).await.unwrap();
@@ -138,8 +118,8 @@ async fn only_what_frees_a_lock_is_hinted() {
     }
     let release = Release::new(a.name.clone(), a.new, None);
     provider.release(&release).await.unwrap();
-    use_once(&provider, "the end").await;
     assert_eq!(heard(&mut stream).await, a.name);
+    use_before(&provider, &mut stream, "the end").await;
     assert_eq!(heard(&mut stream).await, name("the end"));
 }
 
@@ -155,16 +135,23 @@ async fn hints_stay_with_their_table_and_prefix() {
     ];
     let mut streams = Vec::new();
     for provider in &all {
-        streams.push(watch(provider).await);
+        let mut stream = watch(provider).await;
+        for n in 0..all.len() {
+            granted(provider, &term(&format!(":lock {n}"))).await;
+            waits(provider, &mut stream, &format!(":lock {n}")).await;
+        }
+        streams.push(stream);
     }
     for (n, provider) in all.iter().enumerate() {
-        use_once(provider, &format!(":lock {n}")).await;
+        let name = name(&format!(":lock {n}"));
+        let record = provider.read(&name).await.unwrap().unwrap();
+        provider.force_release(&name, &record).await.unwrap();
     }
-    for provider in &all {
-        use_once(provider, "the end").await;
-    }
-    for (n, stream) in streams.iter_mut().enumerate() {
+    for (n, (provider, stream)) in all.iter().zip(&mut streams).enumerate() {
         assert_eq!(heard(stream).await, name(&format!(":lock {n}")));
+        use_before(provider, stream, "the end").await;
+    }
+    for stream in &mut streams {
         assert_eq!(heard(stream).await, name("the end"));
     }
 }
@@ -183,9 +170,15 @@ async fn provider_that_need_not_tell_anybody_does_not() {
         assert!(!provider.capabilities().watch);
         assert!(provider.watch().await.unwrap().is_none());
     }
-    let mut stream = watch(&listening(&table).await).await;
-    use_once(&plain, "in silence").await;
-    use_once(&telling, "aloud").await;
+    let listening = listening(&table).await;
+    let mut stream = watch(&listening).await;
+    for (provider, lock) in [(&plain, "in silence"), (&telling, "aloud")] {
+        let a = term(lock);
+        granted(provider, &a).await;
+        waits(&listening, &mut stream, lock).await;
+        let release = Release::new(a.name.clone(), a.new, None);
+        provider.release(&release).await.unwrap();
+    }
     assert_eq!(heard(&mut stream).await, name("aloud"));
 }
 
@@ -193,25 +186,33 @@ async fn provider_that_need_not_tell_anybody_does_not() {
 async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
     let table = Table::create().await;
     let provider = listening(&table).await;
-    // What the server says when its queue of notifications is full, 8 GB of them, and a release that
-    // hears it.
-    let full = format!(
-        "CREATE FUNCTION \"{0}\".full(text, text) RETURNS void LANGUAGE plpgsql AS
-         $$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' USING ERRCODE = '54000'; END $$;
-         DO $$ BEGIN EXECUTE replace(
-             pg_get_functiondef('\"{0}\".lock_release_3'::regproc), 'pg_notify(', '\"{0}\".full('
-         ); END $$",
-        table.schema()
-    );
     let client = server().await.client().await;
-    client.batch_execute(&full).await.unwrap();
     let mut stream = watch(&provider).await;
-    use_once(&provider, "unheard").await;
-    let record = provider.read(&name("unheard")).await.unwrap().unwrap();
-    assert!(record.released);
-    client.batch_execute(&provider.schema_sql()).await.unwrap();
-    use_once(&provider, "the end").await;
-    assert_eq!(heard(&mut stream).await, name("the end"));
+    // What the server says when its queue of notifications is full, 8 GB of them, or its table of locks.
+    for (call, code) in [
+        ("pg_notify(", "54000"),
+        ("pg_try_advisory_xact_lock(", "53200"),
+    ] {
+        let full = format!(
+            "CREATE OR REPLACE FUNCTION \"{0}\".full(text, text) RETURNS void LANGUAGE plpgsql AS
+             $$ BEGIN RAISE 'full' USING ERRCODE = '{code}'; END $$;
+             CREATE OR REPLACE FUNCTION \"{0}\".full(bigint) RETURNS boolean LANGUAGE plpgsql AS
+             $$ BEGIN RAISE 'full' USING ERRCODE = '{code}'; END $$;
+             DO $$ BEGIN EXECUTE replace(
+                 pg_get_functiondef('\"{0}\".lock_release_4'::regproc), '{call}', '\"{0}\".full('
+             ); END $$",
+            table.schema()
+        );
+        client.batch_execute(&full).await.unwrap();
+        let unheard = format!("unheard: {code}");
+        use_before(&provider, &mut stream, &unheard).await;
+        let record = provider.read(&name(&unheard)).await.unwrap().unwrap();
+        assert!(record.released);
+        client.batch_execute(&provider.schema_sql()).await.unwrap();
+        let heard_of = format!("heard of: {code}");
+        use_before(&provider, &mut stream, &heard_of).await;
+        assert_eq!(heard(&mut stream).await, name(&heard_of));
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,161 @@
+//! Which locks are waited for, so that releases of others need no notification. Nothing here speaks to the database.
+//!
+//! A waiter is one that was refused, or that saw a holder. Its hint is *told of* from the moment on at which the session
+//! says in the database that it listens for it; what is asked before that moment may miss a release, so the waiter is
+//! woken then. It is forgotten a second after the lease that the waiter saw: a waiter asks again by then (W2).
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use dlock_core::{Name, Record};
+use tokio::{sync::Notify, time::Instant};
+
+/// For jitter, and a busy machine.
+const LATEST_QUESTION: Duration = Duration::from_secs(1);
+
+/// The open channels of a provider.
+#[derive(Debug, Default)]
+pub(crate) struct Channels(Mutex<Vec<Weak<Waits>>>);
+
+/// What is waited for on one channel.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    names: Mutex<BTreeMap<Name, Wait>>,
+    /// There is something to do that cannot wait for the next round.
+    fresh: Notify,
+}
+
+#[derive(Debug)]
+struct Wait {
+    /// The waiter has asked again by then, or waits no more.
+    until: Instant,
+    /// The session has been told to say that it listens.
+    tried: bool,
+    /// It has said so.
+    said: bool,
+    /// What is asked from then on misses no release. `None`: nobody was woken yet.
+    told_from: Option<Instant>,
+}
+
+/// What a channel has to do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// Waited for by nobody any more; the session has said that it listens for them.
+    pub(crate) over: Vec<Name>,
+    /// The session has not said yet that it listens for them.
+    pub(crate) unsaid: Vec<Name>,
+}
+
+impl Channels {
+    /// Another channel, on which nothing is waited for. It is one of these until it is dropped.
+    pub(crate) fn open(&self) -> Arc<Waits> {
+        let waits = Arc::default();
+        let mut channels = self.channels();
+        channels.retain(|channel| channel.strong_count() > 0);
+        channels.push(Arc::downgrade(&waits));
+        waits
+    }
+
+    /// Somebody may wait for this lock: an answer to what was asked at this instant showed a holder.
+    pub(crate) fn refused(&self, name: &Name, record: &Record, asked: Instant) {
+        let patience = record.remaining.unwrap_or(record.duration) + LATEST_QUESTION;
+        for channel in self.channels().iter().filter_map(Weak::upgrade) {
+            channel.refused(name, asked, Instant::now() + patience);
+        }
+    }
+
+    fn channels(&self) -> MutexGuard<'_, Vec<Weak<Waits>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waits {
+    fn refused(&self, name: &Name, asked: Instant, until: Instant) {
+        let mut names = self.names();
+        let fresh = match names.get_mut(name) {
+            Some(wait) => {
+                wait.until = wait.until.max(until);
+                let covered = wait.told_from.is_some_and(|from| from <= asked);
+                if !covered {
+                    wait.told_from = None;
+                }
+                // What is not said yet is tried again by itself.
+                wait.said && !covered
+            }
+            None => {
+                let wait = Wait {
+                    until,
+                    tried: false,
+                    said: false,
+                    told_from: None,
+                };
+                names.insert(name.clone(), wait);
+                true
+            }
+        };
+        if fresh {
+            self.fresh.notify_one();
+        }
+    }
+
+    /// Resolves when somebody waits who has not been told of yet.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(crate) async fn fresh(&self) {
+        self.fresh.notified().await;
+    }
+
+    /// What there is to do; what is over is forgotten.
+    pub(crate) fn round(&self) -> Round {
+        let (mut round, now) = (Round::default(), Instant::now());
+        self.names().retain(|name, wait| {
+            let over = wait.until < now;
+            if over && wait.said {
+                round.over.push(name.clone());
+            } else if !over && !wait.said {
+                wait.tried = true;
+                round.unsaid.push(name.clone());
+            }
+            !over
+        });
+        round
+    }
+
+    /// The session has said that it listens for these. Yields who is to be woken: they, and those for whom it still has
+    /// not, who ask now as they would without wake-ups.
+    pub(crate) fn said(&self, heard: &[Name]) -> Vec<Name> {
+        let (mut names, now) = (self.names(), Instant::now());
+        for name in heard {
+            if let Some(wait) = names.get_mut(name) {
+                wait.said = true;
+            }
+        }
+        // Who came since has a round to come.
+        let untold = names
+            .iter_mut()
+            .filter(|(_, wait)| wait.tried && wait.told_from.is_none());
+        untold
+            .map(|(name, wait)| {
+                wait.told_from = wait.said.then_some(now);
+                name.clone()
+            })
+            .collect()
+    }
+
+    /// Whether anything is waited for, and whether the session has not said so of all of it.
+    pub(crate) fn open(&self) -> Option<bool> {
+        let names = self.names();
+        (!names.is_empty()).then(|| names.values().any(|wait| !wait.said))
+    }
+
+    fn names(&self) -> MutexGuard<'_, BTreeMap<Name, Wait>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,148 @@
+//! Who is woken when, and what is forgotten.
+
+use dlock_core::FencingToken;
+use tokio::time::{advance, timeout};
+use uuid::Uuid;
+
+use super::*;
+
+const LEASE: Duration = Duration::from_secs(15);
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn held() -> Record {
+    let token = FencingToken::new(1).unwrap();
+    Record::new(Uuid::nil(), "holder", std::time::UNIX_EPOCH, token, LEASE)
+}
+
+/// A channel, and somebody who is refused this lock now.
+struct Channel(Channels, Arc<Waits>);
+
+impl Channel {
+    fn new() -> Self {
+        let channels = Channels::default();
+        let waits = channels.open();
+        Self(channels, waits)
+    }
+
+    fn refused(&self, lock: &str, asked: Instant) {
+        self.0.refused(&name(lock), &held(), asked);
+    }
+
+    async fn is_due(&self) -> bool {
+        timeout(MOMENT, self.1.fresh()).await.is_ok()
+    }
+
+    /// A round in which the session can say that it listens for these. Who is woken.
+    fn says(&self, locks: &[&str]) -> Vec<Name> {
+        let heard: Vec<Name> = locks.iter().map(|lock| name(lock)).collect();
+        let unsaid = self.1.round().unsaid;
+        assert!(heard.iter().all(|lock| unsaid.contains(lock)), "{unsaid:?}");
+        self.1.said(&heard)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiter_is_woken_once_the_session_listens_for_it_and_no_more() {
+    let channel = Channel::new();
+    assert!(!channel.is_due().await);
+    channel.refused("a", Instant::now());
+    assert!(channel.is_due().await);
+    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.1.open(), Some(false));
+    advance(MOMENT).await;
+    channel.refused("a", Instant::now());
+    assert!(!channel.is_due().await, "it has been told of");
+    assert_eq!(channel.1.round(), Round::default());
+    assert_eq!(channel.1.said(&[]), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiter_that_asked_before_the_session_listened_is_woken_too() {
+    let channel = Channel::new();
+    let before = Instant::now();
+    channel.refused("a", before);
+    advance(MOMENT).await;
+    assert!(channel.is_due().await);
+    assert_eq!(channel.says(&["a"]), [name("a")]);
+    channel.refused("a", before);
+    assert!(channel.is_due().await);
+    let round = channel.1.round();
+    assert_eq!(round, Round::default(), "it listens already");
+    assert_eq!(channel.1.said(&[]), [name("a")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiters_are_woken_in_each_round_until_the_session_listens() {
+    let channel = Channel::new();
+    channel.refused("a", Instant::now());
+    channel.refused("b", Instant::now());
+    for _ in 0..3 {
+        assert_eq!(channel.says(&[]), [name("a"), name("b")]);
+        assert_eq!(channel.1.open(), Some(true));
+    }
+    assert_eq!(channel.says(&["b"]), [name("a"), name("b")]);
+    assert_eq!(channel.says(&["a"]), [name("a")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_during_a_round_is_woken_after_the_next() {
+    let channel = Channel::new();
+    channel.refused("a", Instant::now());
+    assert!(channel.is_due().await);
+    assert_eq!(channel.1.round().unsaid, [name("a")]);
+    channel.refused("b", Instant::now());
+    assert_eq!(channel.1.said(&[name("a")]), [name("a")]);
+    assert!(channel.is_due().await);
+    assert_eq!(channel.says(&["b"]), [name("b")]);
+}
+
+/// Else a lock that somebody has for long would be asked for without a pause.
+#[tokio::test(start_paused = true)]
+async fn refusal_does_not_hasten_what_is_tried_again() {
+    let channel = Channel::new();
+    channel.refused("a", Instant::now());
+    assert!(channel.is_due().await);
+    assert_eq!(channel.says(&[]), [name("a")]);
+    channel.refused("a", Instant::now());
+    assert!(!channel.is_due().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_asks_for_after_the_lease_is_over() {
+    let channel = Channel::new();
+    for lock in ["a", "b", "c"] {
+        channel.refused(lock, Instant::now());
+    }
+    channel.says(&["a", "b"]);
+    advance(LEASE).await;
+    channel.refused("b", Instant::now());
+    assert_eq!(channel.1.round().over, []);
+    advance(2 * LATEST_QUESTION).await;
+    let over = Round {
+        over: vec![name("a")],
+        unsaid: vec![],
+    };
+    assert_eq!(channel.1.round(), over, "the session never listened for c");
+    assert_eq!(channel.1.open(), Some(false));
+    advance(LEASE).await;
+    assert_eq!(channel.1.round().over, [name("b")]);
+    assert_eq!(channel.1.open(), None);
+    channel.refused("a", Instant::now());
+    assert_eq!(channel.says(&["a"]), [name("a")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_channel_of_a_provider_hears_of_a_waiter() {
+    let Channel(channels, first) = Channel::new();
+    drop(channels.open());
+    let second = channels.open();
+    channels.refused(&name("a"), &held(), Instant::now());
+    for channel in [&first, &second] {
+        assert_eq!(channel.round().unsaid, [name("a")]);
+    }
+    assert_eq!(channels.channels().len(), 2);
+}

@@ -1,0 +1,127 @@
+//! A release notifies only where somebody waits, and whoever begins to wait meanwhile misses nothing (W3).
+
+use std::time::Duration;
+
+use dlock_core::{
+    Client, DLock, Provider,
+    provider::{Release, ReleaseOutcome, Wakeup},
+};
+use tokio::time::{sleep, timeout};
+
+use crate::{
+    hearing::{SOON, granted, heard, said, use_before, waits, watch},
+    support::{Table, name, server, term, until},
+};
+
+/// A poll later than the end of any test: a waiter that gets the lock was woken.
+const NEVER: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn release_that_nobody_waits_for_notifies_nobody() {
+    let table = Table::create().await;
+    let listening = || async { table.listening(server().await.pool(2), server().await.config()) };
+    let (provider, other) = (listening().await, listening().await);
+    let (mut ours, mut theirs) = (watch(&provider).await, watch(&other).await);
+    let a = term("waited for by nobody");
+    granted(&provider, &a).await;
+    let release = Release::new(a.name.clone(), a.new, None);
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+    use_before(&provider, &mut ours, "waited for").await;
+    // Whatever is notified, both sessions hear.
+    for stream in [&mut ours, &mut theirs] {
+        assert_eq!(heard(stream).await, name("waited for"));
+    }
+}
+
+/// What the release tries to have alone it has got, and so it told nobody.
+#[tokio::test]
+async fn waiter_that_a_long_release_kept_from_listening_enters_after_it() {
+    let table = Table::create().await;
+    let silent = table.provider(server().await.pool(1));
+    let a = term("lock");
+    granted(&silent, &a).await;
+    let transaction = server().await.client().await;
+    transaction.batch_execute("BEGIN").await.unwrap();
+    let release = format!(
+        "SELECT verdict FROM \"{0}\".lock_release_4('', 'lock', $1, '{0}.lock:0:lock')",
+        table.schema()
+    );
+    let released = transaction.query_one(&release, &[&a.new]).await.unwrap();
+    assert_eq!(released.get::<_, &str>(0), "released");
+
+    let listening = table.listening(server().await.pool(2), server().await.config());
+    let lock = DLock::builder()
+        .name("lock")
+        .poll_every(NEVER)
+        .provider(Client::new(listening))
+        .build()
+        .unwrap();
+    let waiter = tokio::spawn(async move { lock.acquire().await });
+    until("the waiter listens", async || {
+        server().await.listeners(table.schema()).await == 1
+    })
+    .await;
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(
+        said(server().await, table.schema()).await,
+        0,
+        "the release has the lock"
+    );
+    assert!(!waiter.is_finished());
+    transaction.batch_execute("COMMIT").await.unwrap();
+    let lease = timeout(SOON, waiter).await.expect("nobody told it");
+    lease.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn session_says_no_more_that_it_listens_once_the_wait_is_over() {
+    let table = Table::create().await;
+    let provider = table.listening(server().await.pool(2), server().await.config());
+    let mut stream = watch(&provider).await;
+    assert_eq!(said(server().await, table.schema()).await, 0);
+    let mut brief = term("brief");
+    brief.duration = Duration::from_millis(500);
+    granted(&provider, &brief).await;
+    granted(&provider, &term("long")).await;
+    waits(&provider, &mut stream, "brief").await;
+    waits(&provider, &mut stream, "long").await;
+    assert_eq!(said(server().await, table.schema()).await, 2);
+    until("one wait is over", async || {
+        said(server().await, table.schema()).await == 1
+    })
+    .await;
+    use_before(&provider, &mut stream, "brief").await;
+    assert_eq!(heard(&mut stream).await, name("brief"));
+}
+
+/// The server's table of locks is for all who use it.
+#[tokio::test]
+async fn session_that_waits_for_many_locks_has_few_locks_of_the_server() {
+    const MANY: usize = 300;
+    let table = Table::create().await;
+    let provider = table.listening(server().await.pool(2), server().await.config());
+    let mut stream = watch(&provider).await;
+    let mut woken = 0;
+    for n in 0..MANY {
+        granted(&provider, &term(&format!("lock {n}"))).await;
+        let refused = provider.acquire(&term(&format!("lock {n}"))).await;
+        assert!(refused.is_ok());
+    }
+    while woken < MANY {
+        match timeout(SOON, stream.next())
+            .await
+            .expect("one is not woken")
+        {
+            Some(Wakeup::Name(_)) => woken += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    let said = said(server().await, table.schema()).await;
+    assert!((64..=128).contains(&said), "{said} locks");
+    let last = name(&format!("lock {}", MANY - 1));
+    let record = provider.read(&last).await.unwrap().unwrap();
+    let release = Release::new(last.clone(), record.uuid, None);
+    provider.release(&release).await.unwrap();
+    assert_eq!(heard(&mut stream).await, last);
+}
