@@ -222,7 +222,7 @@ pub(crate) fn too_many_hints() -> ProviderError {
 }
 
 /// Whether the server could not take a release's hint, or the lock that says whether anybody listens for it: then it has
-/// undone the release too.
+/// undone the statement.
 pub(crate) fn of_the_hint(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| {
         *code == SqlState::PROGRAM_LIMIT_EXCEEDED || *code == SqlState::OUT_OF_MEMORY

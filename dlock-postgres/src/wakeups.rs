@@ -24,7 +24,7 @@ use dlock_core::{
     ProviderError,
     provider::{Wakeup, WakeupSender, Wakeups},
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 pub(crate) use self::{hints::Hints, keep::Keep, waits::Channels};
 use crate::error;
@@ -177,15 +177,24 @@ impl Channel {
     }
 
     async fn pass_on(&mut self, limit: Duration, ask_every: Duration) -> ProviderError {
+        let mut ask_at = Instant::now() + ask_every;
         loop {
             let answer = tokio::select! {
                 biased;
-                message = next(&mut self.inbox.messages) => match self.inbox.pass(message) {
-                    Ok(()) => continue,
-                    Err(ended) => return ended,
-                },
+                message = next(&mut self.inbox.messages) => {
+                    ask_at = Instant::now() + ask_every;
+                    match self.inbox.pass(message) {
+                        Ok(()) => continue,
+                        Err(ended) => return ended,
+                    }
+                }
                 () = due(self.keep.as_ref()) => timeout(limit, self.say()).await,
-                () = sleep(ask_every) => timeout(limit, self.check()).await,
+                // Whatever else is due: a round may have nothing to say, and none asks whether the session listens.
+                () = sleep_until(ask_at) => {
+                    let answer = timeout(limit, self.check()).await;
+                    ask_at = Instant::now() + ask_every;
+                    answer
+                }
             };
             match answer {
                 Ok(Ok(())) => {}

@@ -4,7 +4,7 @@
 //! The lock is never waited for: a release in a long transaction has it, and would keep all hints from this session. It is
 //! tried again and again, and the waiter asks each time, as it would without wake-ups.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc};
 
 use deadpool_postgres::tokio_postgres::{
     Client, Row,
@@ -19,12 +19,6 @@ use super::{
 };
 use crate::{error, schema::Statements};
 
-/// How long until a lock that a release has is tried again: twice as long each time, as rarely as waiters poll who have no
-/// wake-ups.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often what nobody waits for any more is looked for.
-const TIDY_EVERY: Duration = Duration::from_secs(5);
 /// More waiters than that are woken by one hint for everyone, for which there is room.
 const MANY: usize = 256;
 
@@ -34,7 +28,6 @@ pub(crate) struct Keep {
     hints: Arc<Hints>,
     statements: Arc<Statements>,
     next: Option<Instant>,
-    pause: Duration,
 }
 
 impl Keep {
@@ -48,7 +41,6 @@ impl Keep {
             hints,
             statements,
             next: None,
-            pause: FIRST_PAUSE,
         }
     }
 
@@ -82,7 +74,13 @@ impl Keep {
         }
         let mut heard = Vec::new();
         if !unsaid.is_empty() {
-            for row in self.run(client, inbox, wait, &unsaid).await? {
+            let rows = match self.run(client, inbox, wait, &unsaid).await {
+                // The server's table of locks is full. The session may have got some, which it keeps: releases tell it more
+                // than it needs. A channel that ended would be opened again at once, and wake everyone.
+                Err(error) if error::of_the_hint(&error) => Vec::new(),
+                rows => rows?,
+            };
+            for row in rows {
                 let place: i64 = row.try_get(0).map_err(error::no_channel)?;
                 let place = usize::try_from(place - 1).unwrap_or(usize::MAX);
                 heard.extend(unsaid.get(place).cloned());
@@ -96,24 +94,8 @@ impl Keep {
                 inbox.hint(Wakeup::Name(name))?;
             }
         }
-        self.plan();
+        self.next = self.waits.next();
         Ok(())
-    }
-
-    /// When to look again.
-    fn plan(&mut self) {
-        let pause = match self.waits.open() {
-            Some(true) => {
-                let pause = self.pause;
-                self.pause = (2 * pause).min(LONGEST_PAUSE);
-                Some(pause)
-            }
-            all_said => {
-                self.pause = FIRST_PAUSE;
-                all_said.map(|_| TIDY_EVERY)
-            }
-        };
-        self.next = pause.map(|pause| Instant::now() + pause);
     }
 
     async fn run(

@@ -1,14 +1,15 @@
 //! Which locks are waited for, so that releases of others need no notification. Nothing here speaks to the database.
 //!
-//! A waiter is one that was refused, or that saw a holder. Its hint is *told of* from the moment on at which the session
-//! says in the database that it listens for it; what is asked before that moment may miss a release, so the waiter is
-//! woken then. It is forgotten a second after the lease that the waiter saw: a waiter asks again by then (W2).
+//! A waiter is one that was refused, or that saw a holder. What it asks once the session has said in the database that it
+//! listens for the lock misses no release; what it asked before may, so the waiter is woken then. It is forgotten a second
+//! after the lease that the waiter saw: a waiter asks again by then (W2).
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::BTreeMap,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -18,6 +19,12 @@ use tokio::{sync::Notify, time::Instant};
 
 /// For jitter, and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
+/// How long until a lock that a release has is tried again: twice as long each time, as rarely as waiters poll who have no
+/// wake-ups.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often what nobody waits for any more is looked for.
+const TIDY_EVERY: Duration = Duration::from_secs(5);
 
 /// The open channels of a provider.
 #[derive(Debug, Default)]
@@ -35,12 +42,14 @@ pub(crate) struct Waits {
 struct Wait {
     /// The waiter has asked again by then, or waits no more.
     until: Instant,
-    /// The session has been told to say that it listens.
-    tried: bool,
-    /// It has said so.
-    said: bool,
-    /// What is asked from then on misses no release. `None`: nobody was woken yet.
-    told_from: Option<Instant>,
+    /// The session has said that it listens: what is asked from then on misses no release. This never moves, else
+    /// questions that are asked all the time would each be asked before it.
+    said: Option<Instant>,
+    /// While it has not: when it tries next, and how long it pauses after that.
+    next: Instant,
+    pause: Duration,
+    /// It is woken when this round ends.
+    wake: bool,
 }
 
 /// What a channel has to do.
@@ -81,19 +90,18 @@ impl Waits {
         let fresh = match names.get_mut(name) {
             Some(wait) => {
                 wait.until = wait.until.max(until);
-                let covered = wait.told_from.is_some_and(|from| from <= asked);
-                if !covered {
-                    wait.told_from = None;
-                }
                 // What is not said yet is tried again by itself.
-                wait.said && !covered
+                let missed = wait.said.is_some_and(|said| asked < said);
+                wait.wake |= missed;
+                missed
             }
             None => {
                 let wait = Wait {
                     until,
-                    tried: false,
-                    said: false,
-                    told_from: None,
+                    said: None,
+                    next: Instant::now(),
+                    pause: FIRST_PAUSE,
+                    wake: false,
                 };
                 names.insert(name.clone(), wait);
                 true
@@ -117,10 +125,12 @@ impl Waits {
         let (mut round, now) = (Round::default(), Instant::now());
         self.names().retain(|name, wait| {
             let over = wait.until < now;
-            if over && wait.said {
+            if over && wait.said.is_some() {
                 round.over.push(name.clone());
-            } else if !over && !wait.said {
-                wait.tried = true;
+            } else if !over && wait.said.is_none() && wait.next <= now {
+                wait.next = now + wait.pause;
+                wait.pause = (2 * wait.pause).min(LONGEST_PAUSE);
+                wait.wake = true;
                 round.unsaid.push(name.clone());
             }
             !over
@@ -128,31 +138,27 @@ impl Waits {
         round
     }
 
-    /// The session has said that it listens for these. Yields who is to be woken: they, and those for whom it still has
-    /// not, who ask now as they would without wake-ups.
+    /// The session has said that it listens for these. Yields who is to be woken: they, and those for whom it tried in
+    /// vain, who ask now as they would without wake-ups.
     pub(crate) fn said(&self, heard: &[Name]) -> Vec<Name> {
         let (mut names, now) = (self.names(), Instant::now());
         for name in heard {
             if let Some(wait) = names.get_mut(name) {
-                wait.said = true;
+                wait.said = Some(now);
             }
         }
-        // Who came since has a round to come.
-        let untold = names
+        let woken = names
             .iter_mut()
-            .filter(|(_, wait)| wait.tried && wait.told_from.is_none());
-        untold
-            .map(|(name, wait)| {
-                wait.told_from = wait.said.then_some(now);
-                name.clone()
-            })
-            .collect()
+            .filter_map(|(name, wait)| mem::take(&mut wait.wake).then(|| name.clone()));
+        woken.collect()
     }
 
-    /// Whether anything is waited for, and whether the session has not said so of all of it.
-    pub(crate) fn open(&self) -> Option<bool> {
+    /// When the next round is due, if anything is waited for.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let tidy = Instant::now() + TIDY_EVERY;
         let names = self.names();
-        (!names.is_empty()).then(|| names.values().any(|wait| !wait.said))
+        let due = |wait: &Wait| wait.said.map_or(wait.next, |_| tidy);
+        names.values().map(due).min()
     }
 
     fn names(&self) -> MutexGuard<'_, BTreeMap<Name, Wait>> {

@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::hearing::{said, waits};
 use crate::support::{
-    Server, Table, connect, create, fresh, listening, local, name, on, server, term, until,
+    Server, Table, connect, create, fresh, listening, local, name, on, pool, server, term, until,
 };
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -43,7 +43,9 @@ impl Waiting {
         let silent = on(server.pool(2), schema);
         let a = term("lock");
         silent.acquire(&a).await.unwrap();
-        let client = Client::new(listening(server.pool(2), schema, listen));
+        let mut pool_config = server.config();
+        pool_config.application_name(asking(schema));
+        let client = Client::new(listening(pool(pool_config, 2), schema, listen));
         let lock = DLock::builder()
             .name("lock")
             .poll_every(poll_every)
@@ -59,8 +61,10 @@ impl Waiting {
             said(server, schema).await == 1
         })
         .await;
-        // What it asks once it does, it has asked.
-        sleep(Duration::from_millis(500)).await;
+        until("it has asked what it asks then", async || {
+            has_asked(server, schema).await
+        })
+        .await;
         assert!(!waiter.is_finished(), "the lock is held");
         Self {
             silent,
@@ -81,6 +85,27 @@ impl Waiting {
         lease.release().await.unwrap();
         self.client
     }
+}
+
+/// What the sessions are called over which a waiter asks.
+fn asking(schema: &str) -> String {
+    format!("{schema} asks")
+}
+
+/// Whether the waiter has asked since the session has said that it listens, and a while ago: it may be woken twice then.
+async fn has_asked(server: &Server, schema: &str) -> bool {
+    // After some seconds the session is asked something else.
+    let asked = "SELECT bool_and(a.state = 'idle') AND max(a.query_start) < clock_timestamp() - interval '500 ms'
+            AND (max(a.query_start) > max(l.state_change)
+                OR bool_and(l.query NOT LIKE '%pg_try_advisory_lock_shared%'))
+        FROM pg_stat_activity AS a, pg_stat_activity AS l
+        WHERE a.application_name = $1 AND l.application_name = $2";
+    let client = server.client().await;
+    let row = client
+        .query_one(asked, &[&asking(schema), &schema])
+        .await
+        .unwrap();
+    row.get::<_, Option<bool>>(0) == Some(true)
 }
 
 /// The session that listens now says so, too.
@@ -174,10 +199,17 @@ async fn silent_channel_is_noticed_in_time() {
     let server = server().await;
     let mut silences = JoinSet::new();
     for direction in Direction::BOTH {
-        for swallowed in [false, true] {
+        // Whether somebody waits, whom the session says that it listens for.
+        for (swallowed, waited_for) in [(false, false), (false, true), (true, false), (true, true)]
+        {
             silences.spawn(async move {
                 let (table, proxy) = (Table::create().await, server.proxy().await);
-                let mut stream = watch(&table, server.through(&proxy)).await;
+                let provider = table.listening(server.pool(2), server.through(&proxy));
+                let mut stream = provider.watch().await.unwrap().expect("it listens");
+                if waited_for {
+                    provider.acquire(&term("lock")).await.unwrap();
+                    waits(&provider, &mut stream, "lock").await;
+                }
                 if swallowed {
                     proxy.swallow(direction);
                 } else {

@@ -6,11 +6,12 @@ use dlock_core::{
     Client, DLock, Provider,
     provider::{Release, ReleaseOutcome, Wakeup},
 };
+use dlock_postgres::deadpool_postgres::tokio_postgres::error::SqlState;
 use tokio::time::{sleep, timeout};
 
 use crate::{
     hearing::{SOON, granted, heard, said, use_before, waits, watch},
-    support::{Table, name, server, term, until},
+    support::{Server, Table, create, fresh, listening, name, server, term, until},
 };
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -72,6 +73,39 @@ async fn waiter_that_a_long_release_kept_from_listening_enters_after_it() {
     transaction.batch_execute("COMMIT").await.unwrap();
     let lease = timeout(SOON, waiter).await.expect("nobody told it");
     lease.unwrap().unwrap().release().await.unwrap();
+}
+
+/// It is no reason to open the channel again and again, which wakes everyone each time.
+#[tokio::test]
+async fn session_listens_on_while_the_table_of_locks_is_full() {
+    let server = Server::start(&["max_locks_per_transaction=10"]).await;
+    let schema = fresh();
+    let provider = listening(server.pool(2), &schema, server.config());
+    create(&provider).await;
+    let mut stream = watch(&provider).await;
+    let a = term("lock");
+    granted(&provider, &a).await;
+    let others = server.client().await;
+    let fill = "SELECT pg_advisory_lock(n) FROM generate_series(1, 1000000) AS n";
+    let full = others.execute(fill, &[]).await.unwrap_err();
+    assert_eq!(full.code(), Some(&SqlState::OUT_OF_MEMORY), "{full}");
+    waits(&provider, &mut stream, "lock").await;
+    // It is woken with each try.
+    assert_eq!(heard(&mut stream).await, a.name);
+    let empty = "SELECT pg_advisory_unlock_all()";
+    others.execute(empty, &[]).await.unwrap();
+    until("the session says so", async || {
+        said(&server, &schema).await == 1
+    })
+    .await;
+    // It was woken as long as it had not.
+    while timeout(Duration::from_secs(3), stream.next())
+        .await
+        .is_ok_and(|hint| hint.is_some())
+    {}
+    let release = Release::new(a.name.clone(), a.new, None);
+    provider.release(&release).await.unwrap();
+    assert_eq!(heard(&mut stream).await, a.name);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Who is woken when, and what is forgotten.
 
 use dlock_core::FencingToken;
-use tokio::time::{advance, timeout};
+use tokio::time::{advance, sleep_until, timeout};
 use uuid::Uuid;
 
 use super::*;
@@ -36,6 +36,10 @@ impl Channel {
         timeout(MOMENT, self.1.fresh()).await.is_ok()
     }
 
+    async fn until_next(&self) {
+        sleep_until(self.1.next().expect("nothing is due")).await;
+    }
+
     /// A round in which the session can say that it listens for these. Who is woken.
     fn says(&self, locks: &[&str]) -> Vec<Name> {
         let heard: Vec<Name> = locks.iter().map(|lock| name(lock)).collect();
@@ -52,10 +56,9 @@ async fn waiter_is_woken_once_the_session_listens_for_it_and_no_more() {
     channel.refused("a", Instant::now());
     assert!(channel.is_due().await);
     assert_eq!(channel.says(&["a"]), [name("a")]);
-    assert_eq!(channel.1.open(), Some(false));
     advance(MOMENT).await;
     channel.refused("a", Instant::now());
-    assert!(!channel.is_due().await, "it has been told of");
+    assert!(!channel.is_due().await, "it misses nothing");
     assert_eq!(channel.1.round(), Round::default());
     assert_eq!(channel.1.said(&[]), []);
 }
@@ -75,6 +78,29 @@ async fn waiter_that_asked_before_the_session_listened_is_woken_too() {
     assert_eq!(channel.1.said(&[]), [name("a")]);
 }
 
+/// Else each of those who ask all the time, one on the heels of the other, would have the next one woken.
+#[tokio::test(start_paused = true)]
+async fn those_who_ask_side_by_side_after_the_session_listens_are_not_woken() {
+    let channel = Channel::new();
+    let before = Instant::now();
+    channel.refused("a", before);
+    assert!(channel.is_due().await);
+    advance(MOMENT).await;
+    channel.says(&["a"]);
+    advance(MOMENT).await;
+    let beside = Instant::now();
+    channel.refused("a", before);
+    assert!(channel.is_due().await);
+    advance(MOMENT).await;
+    assert_eq!(channel.1.said(&[]), [name("a")]);
+    channel.refused("a", beside);
+    assert!(
+        !channel.is_due().await,
+        "the session listened when it asked"
+    );
+    assert_eq!(channel.1.said(&[]), []);
+}
+
 #[tokio::test(start_paused = true)]
 async fn waiters_are_woken_in_each_round_until_the_session_listens() {
     let channel = Channel::new();
@@ -82,9 +108,35 @@ async fn waiters_are_woken_in_each_round_until_the_session_listens() {
     channel.refused("b", Instant::now());
     for _ in 0..3 {
         assert_eq!(channel.says(&[]), [name("a"), name("b")]);
-        assert_eq!(channel.1.open(), Some(true));
+        channel.until_next().await;
     }
     assert_eq!(channel.says(&["b"]), [name("a"), name("b")]);
+    channel.until_next().await;
+    assert_eq!(channel.says(&["a"]), [name("a")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lock_that_somebody_has_for_long_is_tried_less_and_less() {
+    let channel = Channel::new();
+    channel.refused("a", Instant::now());
+    for pause in [50, 100, 200, 400, 800, 1000, 1000] {
+        let began = Instant::now();
+        assert_eq!(channel.says(&[]), [name("a")]);
+        channel.until_next().await;
+        assert_eq!(began.elapsed(), Duration::from_millis(pause));
+    }
+}
+
+/// Many locks that are waited for in turn would else have the waiter of one that cannot be had ask each time.
+#[tokio::test(start_paused = true)]
+async fn rounds_for_others_neither_try_nor_wake_what_is_to_pause() {
+    let channel = Channel::new();
+    channel.refused("a", Instant::now());
+    assert_eq!(channel.says(&[]), [name("a")]);
+    channel.refused("b", Instant::now());
+    assert_eq!(channel.1.round().unsaid, [name("b")]);
+    assert_eq!(channel.1.said(&[name("b")]), [name("b")]);
+    channel.until_next().await;
     assert_eq!(channel.says(&["a"]), [name("a")]);
 }
 
@@ -127,10 +179,10 @@ async fn what_nobody_asks_for_after_the_lease_is_over() {
         unsaid: vec![],
     };
     assert_eq!(channel.1.round(), over, "the session never listened for c");
-    assert_eq!(channel.1.open(), Some(false));
+    assert!(channel.1.next().is_some());
     advance(LEASE).await;
     assert_eq!(channel.1.round().over, [name("b")]);
-    assert_eq!(channel.1.open(), None);
+    assert_eq!(channel.1.next(), None);
     channel.refused("a", Instant::now());
     assert_eq!(channel.says(&["a"]), [name("a")]);
 }
