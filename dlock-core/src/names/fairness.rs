@@ -235,7 +235,8 @@ impl Fairness {
         self.given_back = Some(clock.contender_now());
     }
 
-    /// A release of ours is sent; a hint of it will come, as of any other's.
+    /// A release of ours is sent; a hint of it will come, as of any other's. From a store that tells only those who wait,
+    /// none comes if nobody does: as many releases of others are then taken for ours, and a few tries leave a slot more.
     pub(crate) fn releases(&mut self) {
         self.expected_hints = (self.expected_hints + 1).min(MOST_EXPECTED_HINTS);
     }
