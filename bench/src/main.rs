@@ -25,6 +25,7 @@ mod run;
 mod servers;
 mod sizes;
 mod statistics;
+mod summary;
 mod systems;
 mod table;
 mod tasks;

@@ -1,16 +1,14 @@
 //! A run as tables.
 
-#[cfg(test)]
-mod tests;
+mod document;
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result};
-
+pub(crate) use self::document::insert;
 use crate::{
-    check, foreign, http, layers,
+    foreign, http, layers,
     medians::Medians,
-    results::{Parts, Results},
+    results::Results,
     systems::{Entry, SYSTEMS},
     table::{Table, count, number},
     tasks,
@@ -332,68 +330,4 @@ fn head(results: &Results) -> String {
         machine.load,
     );
     text
-}
-
-/// Between these lines of a document stand the tables of a run: those of locks, those of the queue, those of servers,
-/// and those of locks of other languages.
-const LOCKS: [&str; 2] = ["<!-- figures: begin -->\n", "<!-- figures: end -->\n"];
-const QUEUE: [&str; 2] = [
-    "<!-- figures of the queue: begin -->\n",
-    "<!-- figures of the queue: end -->\n",
-];
-const SERVERS: [&str; 2] = [
-    "<!-- figures over HTTP: begin -->\n",
-    "<!-- figures over HTTP: end -->\n",
-];
-
-const FOREIGN: [&str; 2] = [
-    "<!-- figures beside other languages: begin -->\n",
-    "<!-- figures beside other languages: end -->\n",
-];
-
-/// The document with the tables of this run in place of those that it has; what was not measured stays.
-pub(crate) fn insert(results: &Results, document: &str) -> Result<String> {
-    let Parts {
-        locks,
-        queues,
-        servers,
-    } = results.parts();
-    let mut document = document.to_owned();
-    if locks {
-        let (tables, check) = (render_locks(results), check::render_locks(results));
-        document = between(LOCKS, &document, &format!("{tables}{check}"))?;
-    }
-    if queues {
-        let head = head(results);
-        let (tables, check) = (
-            tasks::report::render(results),
-            check::render_queues(results),
-        );
-        document = between(QUEUE, &document, &format!("{head}{tables}{check}"))?;
-    }
-    if servers {
-        let head = head(results);
-        let (tables, check) = (
-            http::report::render(results),
-            check::render_servers(results),
-        );
-        document = between(SERVERS, &document, &format!("{head}{tables}{check}"))?;
-    }
-    if results.has_foreign() {
-        let (head, tables) = (head(results), foreign::report::render(results));
-        document = between(FOREIGN, &document, &format!("{head}{tables}"))?;
-    }
-    Ok(document)
-}
-
-fn between([begin, end]: [&str; 2], document: &str, text: &str) -> Result<String> {
-    let place = || {
-        format!(
-            "the document has no place for figures: {}",
-            begin.trim_end()
-        )
-    };
-    let (before, rest) = document.split_once(begin).with_context(place)?;
-    let (_, after) = rest.split_once(end).with_context(place)?;
-    Ok(format!("{before}{begin}\n{text}\n{end}{after}"))
 }
