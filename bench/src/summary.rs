@@ -53,7 +53,7 @@ const LINES: [Line; 6] = [
         more: false,
     },
     Line {
-        what: "from the last renewal of a killed holder to the next grant, lease of 3 s, ms",
+        what: "takeover after kill -9, lease of 3 s, ms",
         experiment: "takeover",
         case: "",
         figure: "after_last_renewal_ms",
