@@ -120,7 +120,7 @@ impl Waits {
         self.fresh.notified().await;
     }
 
-    /// What there is to do; what is over is forgotten.
+    /// The work of the next round. Waits that are over are forgotten.
     pub(crate) fn round(&self) -> Round {
         let (mut round, now) = (Round::default(), Instant::now());
         self.names().retain(|name, wait| {

@@ -1,4 +1,4 @@
-//! A release notifies only where somebody waits, and whoever begins to wait meanwhile misses nothing (W3).
+//! A release notifies only if a session listens for its lock, and a waiter that begins to wait beside it is woken (W3).
 
 use std::time::Duration;
 
