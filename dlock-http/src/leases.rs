@@ -29,7 +29,7 @@ pub struct Version {
 
 /// `POST acquire`: begins a term (A1 to A7).
 ///
-/// How many tokens the grant is to bring, 1 to 16, is said in the query, `?tokens=`, and only where it is more than
+/// How many tokens the grant is to bring, 1 to 128, is said in the query, `?tokens=`, and only where it is more than
 /// one: a server of an earlier release refuses a field of the body that it does not know, and does not look at the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -68,7 +68,7 @@ pub struct Acquired {
     /// How many tokens the term has: this one, and those right below it (T1). One where it is not said: that is all that
     /// a repeat is told of (A2), and all that a server of an earlier release, and some stores, can do.
     #[serde(default = "one", skip_serializing_if = "is_one")]
-    #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 16))]
+    #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
     /// So long after the request had come the term had certainly not begun (N5): a client that sent the try once
     /// may count its lease from `sent` + 0.8 of this.

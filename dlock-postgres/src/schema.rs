@@ -16,7 +16,7 @@ pub(crate) const MAX_IDENTIFIER: usize = 63;
 /// PostgreSQL 12, 15 and 18, that costs less than 10 us of some 110 for a refused try.
 const FUNCTIONS: [(&str, u32, &str); 8] = [
     ("sound", 2, include_str!("sql/table.sql")),
-    ("acquire", 3, include_str!("sql/acquire.sql")),
+    ("acquire", 4, include_str!("sql/acquire.sql")),
     ("renew", 2, include_str!("sql/renew.sql")),
     ("batch", 3, include_str!("sql/batch.sql")),
     ("release", 4, include_str!("sql/release.sql")),

@@ -316,7 +316,7 @@ impl DLock {
     /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
     /// as [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its memory.
     ///
-    /// The next token is at least 16 higher, not 1: the reported one may be the first of a [block](crate::provider::Tokens) whose other
+    /// The next token is at least 128 higher, not 1: the reported one may be the first of a [block](crate::provider::Tokens) whose other
     /// tokens the resource has yet to see.
     pub fn raise_floor(&self, highest: FencingToken) {
         self.0.state.told(highest);

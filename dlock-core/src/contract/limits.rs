@@ -183,7 +183,7 @@ mod tests {
             (label(Record::MAX_OWNER), label(Record::MAX_OWNER + 1)),
             (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
             (floor(most), floor(most + 1)),
-            (tokens(16), tokens(17)),
+            (tokens(128), tokens(129)),
         ] {
             assert!(good.check().is_ok(), "{good:?}");
             assert!(bad.check().is_err(), "{bad:?}");

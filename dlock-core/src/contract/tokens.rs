@@ -30,9 +30,9 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The most tokens of one grant: 16. A client lets no more leases than these follow on one term, so that a
-    /// name goes back to its store, and to others, now and then.
-    pub const MOST: NonZeroU8 = match NonZeroU8::new(16) {
+    /// The most tokens of one grant: 128. A client lets no more leases than these follow on one term, so that a
+    /// name goes back to its store, and to others, now and then; and where leases are not very short, no more than 16.
+    pub const MOST: NonZeroU8 = match NonZeroU8::new(128) {
         Some(most) => most,
         None => NonZeroU8::MIN,
     };
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn no_block_is_longer_than_16_or_reaches_below_the_first_token() {
+    fn no_block_is_longer_than_128_or_reaches_below_the_first_token() {
         let count = |count| NonZeroU8::new(count).unwrap();
-        assert!(Tokens::new(token(16), Tokens::MOST).is_some());
-        assert!(Tokens::new(token(15), Tokens::MOST).is_none());
-        assert!(Tokens::new(token(1000), count(17)).is_none());
-        assert_eq!(Tokens::MOST.get(), 16);
+        assert!(Tokens::new(token(128), Tokens::MOST).is_some());
+        assert!(Tokens::new(token(127), Tokens::MOST).is_none());
+        assert!(Tokens::new(token(1000), count(129)).is_none());
+        assert_eq!(Tokens::MOST.get(), 128);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! keeps the duty to release until the waiter has a lease, so nothing is lost with a waiter (S4): how it waits for that
 //! is `hand_over`'s. A term on offer with nobody in line lingers (S7), which is `lingering`'s.
 
+mod blocks;
 mod hand_over;
 mod lingering;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 
 use std::{
     any::Any,
+    num::NonZeroU8,
     sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
@@ -21,7 +23,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use self::lingering::{Keeper, Lingering};
+use self::{
+    blocks::BlockSize,
+    lingering::{Keeper, Lingering},
+};
 pub(crate) use self::{
     hand_over::HandOver,
     lingering::{Duty, KeeperIdentity, Lingers},
@@ -50,6 +55,7 @@ pub(super) struct Succession {
     pass_budget: PassBudget,
     /// When the newest term was granted, if it has tokens for more leases than one.
     block_since: Option<ContenderInstant>,
+    block_size: BlockSize,
     /// When a term last did not go on because the waiter's lock is unlike its holder's.
     unlike_since: Option<ContenderInstant>,
     /// What looks after terms that linger (S7).
@@ -77,6 +83,8 @@ pub(crate) trait GoesOn: Any + Send + Sync {
     fn clock(&self) -> &Clock;
     /// S1, S3: whether another lease may follow.
     fn may_go_on(&self) -> bool;
+    /// S3: no token is left for another.
+    fn is_used_up(&self) -> bool;
     /// One has.
     fn has_successor(&self) -> bool;
 }
@@ -135,7 +143,11 @@ impl Succession {
         match offered {
             Offered::Term(term) => {
                 *budget = PassBudget::default();
-                possible && term.may_go_on()
+                let accepted = possible && term.may_go_on();
+                if !accepted {
+                    self.ends_block(term.is_used_up(), clock);
+                }
+                accepted
             }
             Offered::Claim(_) => {
                 let since = budget.since.unwrap_or_else(|| clock.contender_now());
@@ -151,6 +163,14 @@ impl Succession {
         }
     }
 
+    /// A term with a block of tokens goes back to the store.
+    fn ends_block(&mut self, used_up: bool, clock: &Clock) {
+        let since = self.block_since.filter(|_| used_up);
+        self.block_size = since.map_or_else(BlockSize::default, |since| {
+            self.block_size.after_used_up(clock.elapsed(since))
+        });
+    }
+
     /// What would be forgotten with it is worth nothing.
     fn is_idle(&self) -> bool {
         let Self {
@@ -158,6 +178,7 @@ impl Succession {
             offer,
             pass_budget,
             block_since,
+            block_size: _,
             unlike_since,
             keeper,
         } = self;
@@ -196,6 +217,14 @@ impl NameState {
     pub(crate) fn has_block(&self, clock: &Clock) {
         let mut known = self.known();
         known.succession.get_or_insert_default().block_since = Some(clock.contender_now());
+    }
+
+    /// How many tokens to ask for where leases are to follow one another on a term.
+    pub(crate) fn block_size(&self) -> NonZeroU8 {
+        let known = self.known();
+        let succession = known.succession.as_deref();
+        let size = succession.map(|succession| succession.block_size);
+        size.unwrap_or_default().tokens()
     }
 
     /// How many waiters stand in line, with the one that contends.

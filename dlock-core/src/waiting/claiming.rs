@@ -14,7 +14,7 @@ use crate::{
     Ticket,
     lease::{Holding, Settings, Term},
     names::{Begun, Following, Offer},
-    provider::{Tokens, Version},
+    provider::Version,
 };
 
 /// What became of a term that was on offer to the waiter.
@@ -95,7 +95,7 @@ impl Contender {
         let wanted = plan.linger.is_some() || state.waiters() > itself;
         let wanted = wanted && !state.are_unlike(&store.clock, plan);
         if wanted && offer.is_none() && self.ticket.is_none() {
-            Tokens::MOST
+            state.block_size()
         } else {
             NonZeroU8::MIN
         }

@@ -1,6 +1,6 @@
 -- Asks for the lock (A1 to A7).
 -- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
--- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 16.
+-- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128.
 -- Planned once a session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
@@ -26,7 +26,7 @@ BEGIN
     END IF;
 
     IF NOT (p_duration BETWEEN 100 AND 86400000 AND octet_length(p_owner) <= 1024
-            AND coalesce(octet_length(p_data), 0) <= 4096 AND p_tokens BETWEEN 1 AND 16) THEN
+            AND coalesce(octet_length(p_data), 0) <= 4096 AND p_tokens BETWEEN 1 AND 128) THEN
         verdict := 'unfit';
         RETURN;
     END IF;

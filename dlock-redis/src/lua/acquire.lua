@@ -2,7 +2,7 @@
 -- KEYS[1] the lock. ARGV[1] the new uuid, [2] uuid of prev or '', [3] renewals of prev or '',
 -- [4] lease in milliseconds, [5] floor, [6] '1' to refuse a server that may evict the record,
 -- [7] the end of the new record, from the lengths of owner and data on, [8] how many tokens to mint,
--- 1 to 16.
+-- 1 to 128.
 -- Result: the token, the only one that was minted, or what a repeat finds (A2: how many were minted with
 -- it is not known); {'block', last, how many} where more were minted; {'spent'}, {'held', now, text},
 -- {'ended'} if not so many tokens are left, {'evicting', policy}, {'spoilt', flaw}.

@@ -43,8 +43,8 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Wanted {
-    /// How many fencing tokens the grant is to bring: 1, where it is not given, to 16. It may bring fewer.
-    #[param(value_type = Option<u8>, minimum = 1, maximum = 16)]
+    /// How many fencing tokens the grant is to bring: 1, where it is not given, to 128. It may bring fewer.
+    #[param(value_type = Option<u8>, minimum = 1, maximum = 128)]
     tokens: Option<NonZeroU8>,
 }
 

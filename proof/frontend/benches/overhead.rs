@@ -72,15 +72,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .linger(LEASE / 60)
         .provider(provider)
         .build()?;
-    // With the store, which is asked for each term, and without.
+    // With the store, which is asked once in 128 pairs.
     pair.bench_function("DLock::acquire, linger", |bencher| {
         bencher.iter_custom(|times| {
             let lock = lingering.clone();
             timed(&runtime, async move { pairs(&lock, times).await })
         });
-    });
-    pair.bench_function("DLock::acquire, of a term that lingers", |bencher| {
-        bencher.iter_custom(|times| runtime.block_on(terms_that_linger(&lingering, times)));
     });
     pair.finish();
     criterion.final_summary();
@@ -92,29 +89,6 @@ async fn pairs(lock: &DLock, times: u64) -> Result<(), Error> {
         lock.acquire().await?.release().await?;
     }
     Ok(())
-}
-
-/// How long so many pairs take of which none asks the store: neither the first nor the last of a term's sixteen leases.
-async fn terms_that_linger(lock: &DLock, times: u64) -> Duration {
-    let (mut left, mut took) = (times, Duration::ZERO);
-    let measured = async {
-        while left > 0 {
-            let some = left.min(14);
-            pairs(lock, 1).await?;
-            #[expect(clippy::disallowed_methods, reason = "measures calls, not a lease")]
-            let began = Instant::now();
-            pairs(lock, some).await?;
-            took += began.elapsed();
-            left -= some;
-            // Ends the term.
-            pairs(lock, 15 - some).await?;
-        }
-        Ok::<_, Error>(())
-    };
-    match measured.await {
-        Ok(()) => took,
-        failed => panic!("{failed:?}"),
-    }
 }
 
 /// How long this takes where programs do it: in a task.

@@ -11,6 +11,7 @@ mod cancelling;
 mod closing;
 mod fairness;
 mod following;
+mod growing;
 mod handing;
 mod harness;
 mod interceptor;
@@ -160,6 +161,8 @@ macro_rules! __for_each_frontend_case {
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 
             required following term_goes_on_with_the_next_waiter_without_a_call ["S1", "I3", "W1"];
+            required growing terms_of_short_leases_grow ["S1"];
+            required growing terms_of_longer_leases_have_sixteen ["S1", "B3"];
             required following term_that_has_had_its_time_goes_back_to_the_store ["S3"];
             required following waiter_that_leaves_takes_no_term_along ["S1", "G1"];
             required following lease_that_nobody_picks_up_goes_back_with_its_term ["S4", "W6"];

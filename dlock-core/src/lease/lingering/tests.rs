@@ -1,6 +1,7 @@
 //! Terms that linger, and their keepers, over a scripted store.
 
 use std::{
+    num::NonZeroU8,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
@@ -35,7 +36,7 @@ const INSTANT: Duration = Duration::from_millis(1);
 fn store(grants: u64) -> Scripted {
     let provider = Scripted::new();
     for grant in 1..=grants {
-        let tokens = Tokens::new(token(16 * grant), Tokens::MOST).unwrap();
+        let tokens = Tokens::new(token(16 * grant), NonZeroU8::new(16).unwrap()).unwrap();
         provider.acquire(Ok(AcquireOutcome::Acquired(tokens)));
     }
     provider

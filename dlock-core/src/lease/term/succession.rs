@@ -216,6 +216,10 @@ impl GoesOn for Term {
         self.goes_on(&self.belief())
     }
 
+    fn is_used_up(&self) -> bool {
+        self.next_token().is_none()
+    }
+
     fn has_successor(&self) -> bool {
         self.belief().successor.is_some()
     }

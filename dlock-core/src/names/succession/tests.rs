@@ -127,7 +127,7 @@ async fn waiter_that_has_taken_an_offer_gets_the_time_of_an_attempt() {
 
 /// A term of this lock with sixteen tokens, and the lease that its release offers.
 fn block(scene: &Scene, number: u128) -> Arc<Term> {
-    let tokens = Tokens::new(token(16), Tokens::MOST).unwrap();
+    let tokens = Tokens::new(token(16), NonZeroU8::new(16).unwrap()).unwrap();
     let sent = scene.lock.0.store.clock.now();
     Term::new(&scene.lock.0, uuid(number), tokens, sent, true)
 }
@@ -160,7 +160,7 @@ impl Scene {
 async fn term_that_goes_on_is_not_over() {
     let scene = Scene::new();
     let mut lease = block(&scene, 1);
-    for _ in 1..Tokens::MOST.get() {
+    for _ in 1..16 {
         let hand_over = scene.goes_on(&lease).unwrap();
         assert!(scene.state().take_offer().is_none(), "it is not claimed");
         lease = scene.follows(&scene.lock.0).unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use dlock_core::{
     DLock, Error, FencingToken, Lease, ReleaseEnd,
-    provider::{Release, ReleaseOutcome, Tokens},
+    provider::{Release, ReleaseOutcome},
 };
 use dlock_testkit::{
     Bench,
@@ -24,6 +24,9 @@ use super::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// How many tokens the first term has. Later ones may have more (`growing`).
+const BLOCK: usize = 16;
+
 pub(in crate::cases) async fn term_goes_on_with_the_next_waiter_without_a_call(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
@@ -31,8 +34,7 @@ pub(in crate::cases) async fn term_goes_on_with_the_next_waiter_without_a_call(b
         let lock = lock!(harness, "", poll_every = SECOND);
         let (subject, other) = harness.taken_by_another("").await;
         let order = Arc::new(Mutex::new(Vec::new()));
-        let most = usize::from(Tokens::MOST.get());
-        let crowd: Vec<_> = (0..most + 3)
+        let crowd: Vec<_> = (0..BLOCK + 3)
             .map(|place| in_line(&lock, place, &order))
             .collect();
         harness.sent(Op::Acquire, 1).await;
@@ -45,7 +47,7 @@ pub(in crate::cases) async fn term_goes_on_with_the_next_waiter_without_a_call(b
         }
         let order = order.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert!(order.is_sorted(), "served in the order {order:?}");
-        let (first, second) = served.split_at(most);
+        let (first, second) = served.split_at(BLOCK);
         for term in [first, second] {
             let tokens: Vec<u64> = term.iter().map(|(_, token)| token.get()).collect();
             assert!(
@@ -55,7 +57,7 @@ pub(in crate::cases) async fn term_goes_on_with_the_next_waiter_without_a_call(b
             let consecutive = tokens.windows(2).all(|pair| pair[1] == pair[0] + 1);
             assert!(consecutive, "each has a token of its own: {tokens:?}");
         }
-        assert!(second[0].0 != first[0].0 && second[0].1 > first[most - 1].1);
+        assert!(second[0].0 != first[0].0 && second[0].1 > first[BLOCK - 1].1);
         let released: Vec<Uuid> = harness.releases().iter().map(|sent| sent.uuid).collect();
         assert_eq!(released, [first[0].0, second[0].0], "once for each term");
         let granted = harness.acquires().len();

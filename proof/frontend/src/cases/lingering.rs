@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{DLock, FencingToken, Lease, ReleaseEnd, Ticket, provider::Tokens};
+use dlock_core::{DLock, FencingToken, Lease, ReleaseEnd, Ticket};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -109,13 +109,16 @@ pub(in crate::cases) async fn term_lingers_as_long_as_it_has_tokens(bench: Bench
     rounds(bench, |round| async move {
         let (harness, _hand) = round.by_hand().await;
         let lock = lingering!(harness, "");
-        let most = usize::from(Tokens::MOST.get());
-        for lease in 1..=most + 1 {
-            let lease_in_hand = ok(lock.acquire().await);
-            ok(soon("the release", lease_in_hand.release()).await);
-            assert_eq!(harness.releases().len(), lease / most, "after {lease}");
+        // One term after the other, of twice as many (S1).
+        for (terms, tokens) in (1..).zip([16, 32]) {
+            for left in (0..tokens).rev() {
+                let lease = ok(lock.acquire().await);
+                ok(soon("the release", lease.release()).await);
+                assert_eq!(harness.acquires().len(), terms);
+                let released = if left == 0 { terms } else { terms - 1 };
+                assert_eq!(harness.releases().len(), released, "{left} left");
+            }
         }
-        assert_eq!(harness.acquires().len(), 2);
 
         // Where each grant brings one, none.
         let (harness, _hand) = round.by_hand().await;

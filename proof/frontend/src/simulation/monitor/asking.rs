@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::FencingToken;
+use dlock_core::{FencingToken, provider::Tokens};
 use uuid::Uuid;
 
 use super::{
@@ -112,9 +112,10 @@ impl Monitor {
     pub(in super::super) fn raised(&self, client: usize, name: &str, highest: FencingToken) {
         let mut state = self.state();
         let known = state.known(client, name);
-        // It may be the first of sixteen that the resource will see.
-        known.highest = known.highest.max(highest.get() + 15);
-        known.elsewhere = known.elsewhere.max(highest.get() + 15);
+        // It may be the first of a block that the resource will see.
+        let last = highest.get() + u64::from(Tokens::MOST.get() - 1);
+        known.highest = known.highest.max(last);
+        known.elsewhere = known.elsewhere.max(last);
     }
 }
 
