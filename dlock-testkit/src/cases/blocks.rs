@@ -15,9 +15,12 @@ use super::{
 };
 use crate::{Bench, Subject, subject::unchanged};
 
+/// The most tokens that a grant may bring.
+const MOST: u8 = Tokens::MOST.get();
+
 pub(super) async fn block_ends_at_the_token_of_the_record(bench: Bench) {
     let subject = bench.subject().await;
-    for count in [1, 2, 15, 16] {
+    for count in [1, 2, MOST - 1, MOST] {
         let name = bench.name(&count.to_string());
         let first = asking(&bench, &name, count);
         // Absent, released, claimed.
@@ -33,7 +36,7 @@ pub(super) async fn block_is_as_long_as_was_asked_for(bench: Bench) {
     let subject = bench.subject().await;
     // Where a grant may bring fewer, one is right as well, and more than were asked for are wrong all the same.
     let right = |brought: NonZeroU8, count| brought.get() == count || !bench.blocks();
-    for (label, count) in [("two", 2), ("most", 16)] {
+    for (label, count) in [("two", 2), ("most", MOST)] {
         let mut brought = Vec::new();
         // A grant whose reply was lost is asked for once more, and then brings one token.
         for attempt in 0..3 {
@@ -66,7 +69,7 @@ pub(super) async fn next_grant_begins_above_the_whole_block(bench: Bench) {
     for (label, floor) in [("now", 0), ("ahead", ahead(4_711))] {
         let name = bench.name(label);
         let mut last: Option<FencingToken> = None;
-        for (round, count) in [16, 16, 1, 1, 3, 16, 2].into_iter().enumerate() {
+        for (round, count) in [MOST, MOST, 1, 1, 3, MOST, 2].into_iter().enumerate() {
             let floor = if round == 0 { floor } else { 0 };
             let prev = subject.read(&name).await.map(|record| record.version());
             let request = asking(&bench, &name, count).floor(floor).prev(prev);
@@ -87,7 +90,7 @@ pub(super) async fn block_begins_at_the_floor_or_above(bench: Bench) {
     let subject = bench.subject().await;
     let name = bench.name("");
     let floor = ahead(2_345_678);
-    let absent = asking(&bench, &name, 16).floor(floor);
+    let absent = asking(&bench, &name, MOST).floor(floor);
     let tokens = subject.mints(&absent).await;
     begins_at(tokens, floor);
     // A floor within the block, at its end, just behind it, and far beyond.
@@ -95,7 +98,7 @@ pub(super) async fn block_begins_at_the_floor_or_above(bench: Bench) {
     for more in [-3, 0, 1, 2, 7, 1_000] {
         let floor = last.saturating_add_signed(more);
         let seen = subject.record(&name).await.version();
-        let request = asking(&bench, &name, 16).floor(floor).prev(Some(seen));
+        let request = asking(&bench, &name, MOST).floor(floor).prev(Some(seen));
         let tokens = subject.mints(&request).await;
         begins_at(tokens, floor.max(last + 1));
         last = tokens.last().get();
@@ -105,23 +108,24 @@ pub(super) async fn block_begins_at_the_floor_or_above(bench: Bench) {
 pub(super) async fn block_ends_below_two_to_the_53(bench: Bench) {
     let subject = bench.subject().await;
     let most = FencingToken::MAX.get();
+    let behind = u64::from(MOST - 1);
     let name = bench.name("just");
     let tokens = subject
-        .mints(&asking(&bench, &name, 16).floor(most - 15))
+        .mints(&asking(&bench, &name, MOST).floor(most - behind))
         .await;
-    begins_at(tokens, most - 15);
+    begins_at(tokens, most - behind);
 
     if !bench.blocks() {
         return; // One token is left.
     }
-    // Sixteen are asked for, and fifteen left.
-    let absent = asking(&bench, &bench.name("absent"), 16).floor(most - 14);
+    // One more is asked for than is left.
+    let absent = asking(&bench, &bench.name("absent"), MOST).floor(most - behind + 1);
     subject.fails(&absent).await;
     assert_eq!(subject.read(&absent.name).await, None);
-    let held = asking(&bench, &bench.name("held"), 1).floor(most - 15);
+    let held = asking(&bench, &bench.name("held"), 1).floor(most - behind);
     subject.mints(&held).await;
     let before = subject.record(&held.name).await;
-    let claiming = asking(&bench, &held.name, 16).prev(Some(before.version()));
+    let claiming = asking(&bench, &held.name, MOST).prev(Some(before.version()));
     subject.fails(&claiming).await;
     unchanged(&before, &subject.record(&held.name).await);
 }
@@ -132,7 +136,14 @@ pub(super) async fn repeat_claims_no_token_that_was_not_minted(bench: Bench) {
     let mut last: Option<FencingToken> = None;
     // The copy that was granted may have asked for fewer tokens than the repeat, or have gone to a process of an older
     // release, which mints one. Right below its token is then that of the holder before.
-    for (granted, repeated) in [(1, 1), (1, 16), (2, 16), (16, 16), (16, 1), (1, 2)] {
+    for (granted, repeated) in [
+        (1, 1),
+        (1, MOST),
+        (2, MOST),
+        (MOST, MOST),
+        (MOST, 1),
+        (1, 2),
+    ] {
         let seen = subject.read(&name).await.map(|record| record.version());
         let floor = if last.is_none() { ahead(99) } else { 0 };
         let first = asking(&bench, &name, granted).floor(floor).prev(seen);
@@ -159,10 +170,10 @@ pub(super) async fn repeat_claims_no_token_that_was_not_minted(bench: Bench) {
 pub(super) async fn purged_name_goes_on_above_its_block(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let name = bench.name("");
-    let before = subject.mints(&asking(&bench, &name, 16)).await;
+    let before = subject.mints(&asking(&bench, &name, MOST)).await;
     bench.age(&name, DAY * 8).await;
     purge_until_gone(&bench, &admin, &[&name]).await;
-    let after = subject.mints(&asking(&bench, &name, 16)).await;
+    let after = subject.mints(&asking(&bench, &name, MOST)).await;
     assert!(
         after.first() > before.last(),
         "{after:?} do not follow {before:?}"
@@ -190,7 +201,7 @@ async fn is_shown(subject: &Subject, request: &Acquire) {
 /// The block begins here. The answer to a repeat says no more of it than its last token.
 #[track_caller]
 fn begins_at(tokens: Tokens, expected: u64) {
-    let most = expected + u64::from(Tokens::MOST.get() - 1);
+    let most = expected + u64::from(MOST - 1);
     assert!(
         tokens.first().get() >= expected && tokens.last().get() <= most,
         "{tokens:?} should begin at {expected}"
