@@ -105,8 +105,8 @@ fn a_lease_that_a_locked_file_ends_names_the_lock() {
     block_on(async {
         let lock = DLock::builder()
             .name("a")
-            // Of an attempt's sixth, an eighth waits for the file: the rest is for a busy machine.
-            .duration(Duration::from_secs(6))
+            // Of an attempt's sixth, an eighth waits for the file: the rest, half a second, is for a busy machine.
+            .duration(Duration::from_secs(12))
             .provider(scratch.provider())
             .build()
             .unwrap();

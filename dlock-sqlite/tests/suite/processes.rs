@@ -78,7 +78,8 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
 
 /// Takes the lock, changes a file in two steps that a second holder would disturb, gives it back.
 async fn turn(provider: &SqliteProvider, directory: &Path) -> bool {
-    let request = Acquire::new(name("shared"), Uuid::new_v4(), Duration::from_millis(500));
+    // Much longer than a turn, however busy the machine is; a call waits for the file for an eighth of it.
+    let request = Acquire::new(name("shared"), Uuid::new_v4(), Duration::from_secs(30));
     let AcquireOutcome::Acquired(tokens) = provider.acquire(&request).await.unwrap() else {
         return false;
     };
