@@ -55,6 +55,7 @@ pub(super) struct Succession {
     pass_budget: PassBudget,
     /// When the newest term was granted, if it has tokens for more leases than one.
     block_since: Option<ContenderInstant>,
+    /// Of the next term for which a block is asked.
     block_size: BlockSize,
     /// When a term last did not go on because the waiter's lock is unlike its holder's.
     unlike_since: Option<ContenderInstant>,

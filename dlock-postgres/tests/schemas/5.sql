@@ -1,5 +1,4 @@
--- What the version makes whose releases notify only where somebody listens, and whose grants bring up to 128 tokens. It stays as
--- it is.
+-- What the version makes whose releases notify only where somebody listens. It stays as it is.
 DO $dlock$
 BEGIN
     IF pg_catalog.to_regnamespace('"dlock"') IS NULL THEN
@@ -38,7 +37,7 @@ CREATE OR REPLACE FUNCTION "dlock"."lock_sound_2"(l "dlock"."lock") RETURNS bool
         false)
 $dlock$;
 
-CREATE OR REPLACE FUNCTION "dlock"."lock_acquire_4"(
+CREATE OR REPLACE FUNCTION "dlock"."lock_acquire_3"(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_owner pg_catalog.text,
     p_prev_uuid pg_catalog.uuid, p_prev_renewals bigint, p_new pg_catalog.uuid, p_duration bigint,
     p_data pg_catalog.bytea, p_floor bigint, p_tokens bigint,
@@ -51,7 +50,7 @@ BEGIN
     END IF;
 
     IF NOT (p_duration BETWEEN 100 AND 86400000 AND octet_length(p_owner) <= 1024
-            AND coalesce(octet_length(p_data), 0) <= 4096 AND p_tokens BETWEEN 1 AND 128) THEN
+            AND coalesce(octet_length(p_data), 0) <= 4096 AND p_tokens BETWEEN 1 AND 16) THEN
         verdict := 'unfit';
         RETURN;
     END IF;

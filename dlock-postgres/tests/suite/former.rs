@@ -22,7 +22,8 @@ const FIRST: &str = include_str!("../schemas/1.sql");
 const SECOND: &str = include_str!("../schemas/2.sql");
 const THIRD: &str = include_str!("../schemas/3.sql");
 const FOURTH: &str = include_str!("../schemas/4.sql");
-const NEWEST: &str = include_str!("../schemas/5.sql");
+const FIFTH: &str = include_str!("../schemas/5.sql");
+const NEWEST: &str = include_str!("../schemas/6.sql");
 
 /// A database schema of this form, and a provider of today on it.
 async fn made_by(form: &str) -> (String, PostgresProvider) {
@@ -164,7 +165,7 @@ async fn third_schema_is_given_blocks_of_tokens() {
     is_used(&provider).await;
 }
 
-/// Its releases notify always, and so they still do; its grants bring up to sixteen tokens.
+/// Its releases notify always, and so they still do.
 #[tokio::test]
 async fn fourth_schema_is_given_larger_blocks_and_releases_that_notify_where_somebody_listens() {
     let (schema, provider) = made_by(FOURTH).await;
@@ -187,6 +188,33 @@ async fn fourth_schema_is_given_larger_blocks_and_releases_that_notify_where_som
     assert_eq!(released.get::<_, &str>(0), "released");
     let heard = timeout(Duration::from_secs(10), stream.next()).await;
     assert_eq!(heard, Ok(Some(Wakeup::Name(a.name))));
+}
+
+/// Its grants bring up to sixteen tokens. Both functions mint above what the other has.
+#[tokio::test]
+async fn fifth_schema_is_given_larger_blocks() {
+    let (schema, provider) = made_by(FIFTH).await;
+    match provider.verify_schema().await.unwrap_err() {
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 1, "{lacks:?}"),
+        error => panic!("{error:?}"),
+    }
+    create(&provider).await;
+    is_used(&provider).await;
+
+    let a = term("lock").tokens(Tokens::MOST);
+    let AcquireOutcome::Acquired(block) = provider.acquire(&a).await.unwrap() else {
+        panic!("it was free");
+    };
+    assert_eq!(block.count(), Tokens::MOST);
+    let release = Release::new(a.name.clone(), a.new, None);
+    provider.release(&release).await.unwrap();
+    let b = term("lock");
+    let take = format!(
+        "SELECT (shown).token FROM \"{schema}\".lock_acquire_3('', 'lock', '', NULL, NULL, $1, 600000, NULL, 0, 16)"
+    );
+    let client = server().await.client().await;
+    let token: i64 = client.query_one(&take, &[&b.new]).await.unwrap().get(0);
+    assert!(token.unsigned_abs() >= block.last().get() + 16);
 }
 
 #[tokio::test]
