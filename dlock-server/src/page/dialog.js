@@ -3,6 +3,11 @@
 import { by, show, tell } from "./dom.js";
 import { giveBack } from "./focus.js";
 
+let withdrawing = () => {};
+
+/** Takes the question back that is open, if there is one: what it is about is no longer shown. */
+export const withdraw = () => withdrawing();
+
 /**
  * Asks. `{ title, text, yes, name?, choice?, number? }`: `name` has to be typed before the button works; `choice` is a box to
  * tick; `number`, `{ label, value }`, is a field for a number above 0, or for none. Resolves to `null` for no, and to
@@ -12,6 +17,7 @@ export function question({ title, text, yes, name, choice, number }) {
   const ids = ["question", "question-form", "typed", "choice", "number", "question-yes"];
   const [dialog, form, typed, box, amount, button] = ids.map(by);
   const opener = document.activeElement;
+  withdraw();
   tell(by("question-title"), title);
   tell(by("question-text"), text);
   tell(button, yes);
@@ -33,14 +39,15 @@ export function question({ title, text, yes, name, choice, number }) {
   return new Promise((resolve) => {
     const done = new AbortController();
     const { signal } = done;
-    // At once: the event `close` comes a moment after the focus is back at the button that was pressed.
-    const end = (answer) => {
+    // At once: the event `close` comes a moment later, when the focus is back at the button and may have asked again.
+    const end = (answer, next = opener) => {
       if (signal.aborted) return;
       done.abort();
       dialog.close();
-      giveBack(opener);
+      giveBack(next);
       resolve(answer);
     };
+    withdrawing = () => end(null, by("main"));
     for (const field of [typed, amount]) field.addEventListener("input", look, { signal });
     form.addEventListener(
       "submit",
@@ -51,8 +58,9 @@ export function question({ title, text, yes, name, choice, number }) {
       { signal },
     );
     by("question-no").addEventListener("click", () => end(null), { signal });
-    // The key Escape, and whatever else closes it.
-    for (const name of ["cancel", "close"]) dialog.addEventListener(name, () => end(null), { signal });
+    // The key Escape, and whatever else closes it. An open dialog is told of the question before it.
+    dialog.addEventListener("cancel", () => end(null), { signal });
+    dialog.addEventListener("close", () => dialog.open || end(null), { signal });
     dialog.showModal();
     const field = name === undefined ? number && amount : typed;
     (field ?? by("question-no")).focus();

@@ -1,5 +1,6 @@
 // Starts the page, and changes what it shows when the address or the log-in does.
 
+import { withdraw } from "./dialog.js";
 import { attribute, by, make, show, tell } from "./dom.js";
 import * as elections from "./elections.js";
 import * as leases from "./leases.js";
@@ -68,7 +69,7 @@ function close() {
   view?.close();
   view = null;
   // A question is about what the view shows.
-  if (by("question").open) by("question").close();
+  withdraw();
 }
 
 /** Shows the place that the address names. */

@@ -65,6 +65,34 @@ async fn a_holder_is_asked_and_a_lease_is_revoked() {
     .await;
 }
 
+/// A browser tells that a question was closed a moment after it was, and the next one can be open by then.
+#[tokio::test]
+async fn a_question_asked_again_at_once_stays() {
+    let server = Server::open().await;
+    server.acquire("door", "web-1").await;
+    browser::with(async move |browser| {
+        browser.open(&server, "").await;
+        browser.press("Force door").await;
+        let again = "const button = document.querySelector('button[aria-label=\"Force door\"]');
+            const question = document.getElementById('question');
+            const told = new Promise((resolve) => question.addEventListener('close', () => setTimeout(resolve), { once: true }));
+            document.getElementById('question-no').click();
+            const ask = async () => {
+                while (button.getAttribute('aria-busy') === 'true') await null;
+                button.click();
+                const asked = question.open;
+                await told;
+                return [asked, question.open];
+            };
+            return ask()";
+        assert_eq!(browser.run(again).await, json!([true, true]));
+        browser.fill("typed", "door\n").await;
+        browser.said("door is free").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_lease_is_revoked_while_its_holder_renews_it() {
     let server = Server::open().await;
