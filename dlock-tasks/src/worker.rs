@@ -8,6 +8,7 @@ mod held;
 mod hints;
 mod periodic;
 mod run;
+mod running;
 mod settings;
 mod task;
 

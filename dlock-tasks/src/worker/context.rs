@@ -20,6 +20,7 @@ use crate::{BadJson, ClaimKey, ClaimedTask, Kept, State, Stop, TaskId, TaskStore
 pub struct Context(Arc<Inner>);
 
 struct Inner {
+    /// Without its payload, which the handler has.
     task: ClaimedTask,
     lease: LeaseWatch,
     stopping: watch::Receiver<bool>,
@@ -62,6 +63,11 @@ impl Context {
             store,
             checkpoints: AtomicU64::new(0),
         }))
+    }
+
+    /// The task, without its payload.
+    pub(super) fn task(&self) -> &ClaimedTask {
+        &self.0.task
     }
 
     /// The task's number.
