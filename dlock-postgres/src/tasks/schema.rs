@@ -37,10 +37,10 @@ const FUNCTIONS: [(&str, u32); 27] = [
     ("enqueue", 2),
     ("periodic", 2),
     ("room", 2),
-    ("claim", 7),
+    ("claim", 8),
     ("before", 3),
     ("end", 2),
-    ("finish", 4),
+    ("finish", 5),
     ("release", 2),
     ("renew", 2),
     ("checkpoint", 1),
@@ -83,11 +83,12 @@ const FILES: [&str; 19] = [
 ];
 
 /// What statements have in common that look for tasks and give them out.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 5] = [
     ("{waits}", include_str!("../sql/tasks/waits.sql")),
     ("{starts}", include_str!("../sql/tasks/starts.sql")),
     ("{due}", include_str!("../sql/tasks/due.sql")),
     ("{term}", include_str!("../sql/tasks/term.sql")),
+    ("{shown}", include_str!("../sql/tasks/shown.sql")),
 ];
 
 /// The columns of a task that has not ended, and their types.

@@ -42,8 +42,8 @@ async fn scans(client: &Client) -> i64 {
 async fn looks(client: &Client) -> i64 {
     client.batch_execute("BEGIN").await.unwrap();
     let before = scans(client).await;
-    let claim = "SELECT count((c.shown).id)
-        FROM dlock_task_claim_7('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+    let claim = "SELECT count(c.id)
+        FROM dlock_task_claim_8('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
     let tasks: i64 = client.query_one(claim, &[]).await.unwrap().get(0);
     let after = scans(client).await;
     client.batch_execute("ROLLBACK").await.unwrap();

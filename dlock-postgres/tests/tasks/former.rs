@@ -16,9 +16,10 @@ use uuid::Uuid;
 
 use crate::{LONG, Postgres, finish, pool, server};
 
-const FORMS: [&str; 2] = [
+const FORMS: [&str; 3] = [
     include_str!("../schemas/tasks-1.sql"),
     include_str!("../schemas/tasks-2.sql"),
+    include_str!("../schemas/tasks-3.sql"),
 ];
 const ROWS: &str = include_str!("../schemas/tasks-1-rows.sql");
 

@@ -40,10 +40,15 @@ CREATE OR REPLACE FUNCTION {claim}(
     p_queues pg_catalog.text[], p_uuid pg_catalog.uuid, p_max integer, p_duration bigint, p_owner pg_catalog.text,
     p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean,
     p_kinds pg_catalog.text[]
-) RETURNS TABLE (shown {task}, wait bigint, swept bigint)
+) RETURNS TABLE (
+    id bigint, token bigint, queue pg_catalog.text, kind pg_catalog.text, payload pg_catalog.json, attempt integer,
+    max_attempts integer, checkpoint pg_catalog.json, priority smallint, run_at pg_catalog.timestamptz,
+    has_lane boolean, wait bigint, swept bigint
+)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
+#variable_conflict use_column
 DECLARE
     -- The clock first: a lease that is over by it was over when it was looked at.
     v_now timestamptz := clock_timestamp();
@@ -57,6 +62,7 @@ DECLARE
     v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
+    v_held integer;
     v_again boolean;
     v_queue text;
     v_room_of bigint;
@@ -65,8 +71,12 @@ DECLARE
     v_asked integer;
     v_picked integer;
     v_row record;
+    v_task {task};
     v_ids bigint[];            -- What a walk found: to be given out,
     v_over bigint[];           -- and to be ended.
+    v_granted timestamptz;     -- When the leases of a walk begin,
+    v_expiry timestamptz;      -- when they end,
+    v_token bigint;            -- and the token of all of them but those that have had a larger one.
     v_next timestamptz;
 BEGIN
     -- A claim that a crash can undo is none.
@@ -103,15 +113,13 @@ BEGIN
 
     IF p_again THEN
         -- A2: what a claim that had no answer holds. No index knows it: claims would have to change one.
-        FOR v_row IN
-            SELECT t AS task FROM {task} AS t
-            WHERE t.queue = ANY (p_queues) AND t.uuid = p_uuid AND NOT t.released AND t.expiry > v_now AND {sound}(t)
-            ORDER BY array_position(p_queues, t.queue), t.priority, t.run_at, t.id
-        LOOP
-            shown := v_row.task;
-            RETURN NEXT;
-            v_room := v_room - 1;
-        END LOOP;
+        RETURN QUERY
+        SELECT {shown}
+        FROM {task} AS t
+        WHERE t.queue = ANY (p_queues) AND t.uuid = p_uuid AND NOT t.released AND t.expiry > v_now AND {sound}(t)
+        ORDER BY array_position(p_queues, t.queue), t.priority, t.run_at, t.id;
+        GET DIAGNOSTICS v_held = ROW_COUNT;
+        v_room := v_room - v_held;
     END IF;
 
     WHILE v_room > 0 LOOP
@@ -143,11 +151,14 @@ BEGIN
                 LIMIT v_asked
             ) AS p;
             IF v_ids IS NOT NULL THEN
+                v_granted := clock_timestamp();
+                v_expiry := v_granted + p_duration::double precision * interval '1 millisecond';
+                v_token := (extract(epoch FROM v_granted) * 1000000)::bigint;
                 RETURN QUERY
                 UPDATE {task} AS t SET {term}
                 FROM unnest((SELECT v_ids)) AS p (id)
                 WHERE t.id = ANY (ARRAY[p.id])
-                RETURNING t, NULL::bigint, NULL::bigint;
+                RETURNING {shown};
             END IF;
             IF v_over IS NOT NULL THEN
                 PERFORM {move}(
@@ -158,6 +169,9 @@ BEGIN
             v_room := v_room - coalesce(cardinality(v_ids), 0);
             v_picked := coalesce(cardinality(v_ids), 0) + coalesce(cardinality(v_over), 0);
         ELSE
+            v_granted := clock_timestamp();
+            v_expiry := v_granted + p_duration::double precision * interval '1 millisecond';
+            v_token := (extract(epoch FROM v_granted) * 1000000)::bigint;
             FOR v_row IN
                 WITH picked AS MATERIALIZED (
                     SELECT f.id, f.is_over, CASE WHEN NOT f.is_over THEN f.lane END AS lane
@@ -200,17 +214,17 @@ BEGIN
                         v_busy := v_busy || v_row.lane;
                     END IF;
                 ELSIF v_row.over IS NULL THEN
-                    shown := v_row.task;
-                    RETURN NEXT;
+                    v_task := v_row.task;
+                    RETURN QUERY SELECT {shown} FROM (SELECT v_task.*) AS t;
                     v_room := v_room - 1;
-                    v_place := array_position(v_limited, shown.queue);
+                    v_place := array_position(v_limited, v_task.queue);
                     IF v_place IS NOT NULL THEN
-                        INSERT INTO {slot} AS s (queue, id, token) VALUES (shown.queue, shown.id, shown.token)
+                        INSERT INTO {slot} AS s (queue, id, token) VALUES (v_task.queue, v_task.id, v_task.token)
                         ON CONFLICT (queue, id) DO UPDATE SET token = excluded.token;
                         v_rooms[v_place] := v_rooms[v_place] - 1;
                         IF v_rooms[v_place] = 0 THEN
-                            v_closed := v_closed || shown.queue;
-                            v_full := least(v_full, shown.expiry);
+                            v_closed := v_closed || v_task.queue;
+                            v_full := least(v_full, v_task.expiry);
                         END IF;
                     END IF;
                 ELSE
@@ -235,7 +249,6 @@ BEGIN
         END IF;
     END LOOP;
 
-    shown := NULL;
     IF v_room > 0 THEN
         SELECT min(n.instant) INTO v_next
         FROM (

@@ -13,6 +13,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' S
 SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
 #variable_conflict use_column
 DECLARE
+    -- Read once for all of them, see term.sql.
+    v_now timestamptz := clock_timestamp();
     v_places bigint[];
     v_queues text[];
 BEGIN
@@ -39,7 +41,7 @@ BEGIN
             checkpoint, token, state, output, ending, ended)
         SELECT
             g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.lane, g.payload,
-            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
+            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, v_now
         FROM gone AS g
     )
     SELECT array_agg(g.place), array_agg(g.queue) FILTER (

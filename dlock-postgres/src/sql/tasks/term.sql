@@ -1,10 +1,9 @@
 -- Put into both walks of claim.sql, as what an UPDATE sets.
 --
--- A new term of the task t. A1, A4, A5, T1: every field of the old one goes.
-uuid = p_uuid, renewals = 0, owner = p_owner, since = clock_timestamp(),
-token = greatest(t.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
-duration = p_duration,
-expiry = clock_timestamp() + p_duration::double precision * interval '1 millisecond',
+-- A new term of the task t. A1, A4, A5, T1: every field of the old one goes. The clock is read once for all tasks of a
+-- walk: to read it for each, and to make a number of it, took a sixth of a claim's time.
+uuid = p_uuid, renewals = 0, owner = p_owner, since = v_granted,
+token = greatest(t.token + 1, v_token), duration = p_duration, expiry = v_expiry,
 released = false, asked = false, attempt = t.attempt + 1, checkpoints = 0,
 errors = CASE
     WHEN t.uuid IS NULL OR t.released THEN t.errors
