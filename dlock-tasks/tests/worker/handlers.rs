@@ -124,6 +124,37 @@ async fn answers_decide_what_becomes_of_a_task() {
     run.stop().await;
 }
 
+/// A handler that panics when it is dropped has not ended its worker, and its task has taken too long all the same.
+#[tokio::test]
+async fn panic_of_a_handler_that_is_dropped_is_its_own() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a panic on purpose");
+        }
+    }
+    let shop = Shop::new();
+    let id = shop.add(say("slow")).await;
+    let worker = Worker::builder()
+        .store(shop.store.clone())
+        .lease(LONG)
+        .timeout(Duration::from_millis(100))
+        .build()
+        .unwrap();
+    let run = Run::of(worker.handle(|_, say: Say| async move {
+        if say.word == "slow" {
+            let _bomb = Bomb;
+            pending::<()>().await;
+        }
+        Ok(())
+    }));
+    let slow = shop.until(id, State::Scheduled).await;
+    assert_eq!(slow.errors[0].error, "the handler took longer than 100ms");
+    let next = shop.add(say("fast")).await;
+    shop.until(next, State::Succeeded).await;
+    run.stop().await;
+}
+
 /// 27.
 #[tokio::test]
 async fn next_attempt_begins_where_the_last_one_has_left() {

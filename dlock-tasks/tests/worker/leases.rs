@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use dlock_tasks::{Context, State, Stop, TaskStore};
@@ -98,6 +99,28 @@ async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     shop.store.0.cut_off.store(false, Ordering::SeqCst);
     first.stop().await;
     second.stop().await;
+}
+
+/// J2: an answer that comes when the lease is over is not written, also where the handler kept its thread from everything
+/// else until then.
+#[tokio::test]
+async fn answer_after_the_end_of_the_lease_is_none() {
+    const SHORT: Duration = Duration::from_millis(300);
+    let shop = Shop::new();
+    let id = shop.add(say("a")).await;
+    let runs = Arc::<AtomicUsize>::default();
+    let run = Run::of(worker_for(&shop.store, SHORT).handle(move |_, _: Say| {
+        let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
+        async move {
+            if run == 1 {
+                std::thread::sleep(2 * SHORT);
+            }
+            Ok(run)
+        }
+    }));
+    let task = shop.until(id, State::Succeeded).await;
+    assert_eq!(task.output, Some(json!(2)));
+    run.stop().await;
 }
 
 /// V8: a handler learns that its lease is in doubt while the task is still its own.
