@@ -121,6 +121,8 @@ async fn answer_after_the_end_of_the_lease_is_none() {
     let task = shop.until(id, State::Succeeded).await;
     assert_eq!(task.output, Some(json!(2)));
     run.stop().await;
+    let endings = shop.store.0.endings.load(Ordering::SeqCst);
+    assert_eq!(endings, 1, "that of the second run");
 }
 
 /// V8: a handler learns that its lease is in doubt while the task is still its own.
