@@ -76,6 +76,10 @@ impl Worker {
     /// Adds the handler of a kind of tasks; a second one of the same kind takes the place of the first.
     ///
     /// A handler that panics has failed. What it answers is kept as JSON.
+    ///
+    /// It is dropped at its next await when its lease is lost, its time is over, or the worker's grace time is. Until it
+    /// awaits, nothing can end it, and the log does not tell of it: what computes for long or blocks its thread belongs into
+    /// [`handle_blocking`](Self::handle_blocking).
     #[must_use]
     pub fn handle<P, F, Fut, O>(mut self, handler: F) -> Self
     where
