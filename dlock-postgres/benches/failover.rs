@@ -11,10 +11,10 @@
     reason = "no figures without a server"
 )]
 
-#[path = "../tests/suite/election.rs"]
+#[path = "../tests/postgres/election.rs"]
 mod election;
 #[expect(dead_code, reason = "the tests use more of it")]
-#[path = "../tests/suite/support.rs"]
+#[path = "../tests/postgres/support.rs"]
 mod support;
 
 fn main() {

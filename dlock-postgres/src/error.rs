@@ -230,7 +230,7 @@ pub(crate) fn of_the_hint(error: &ProviderError) -> bool {
 }
 
 /// Whether the driver could not do what the server asked of it before letting it in. It has no code
-/// for that, only these words; `tests/suite/refusals.rs` notices when they change.
+/// for that, only these words; `tests/postgres/refusals.rs` notices when they change.
 fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.to_string().as_str(),
