@@ -25,7 +25,7 @@ async fn answers_to_claims_heartbeats_and_endings_wait_for_the_log() {
     config.user("postgres").dbname("postgres");
     let tasks = PostgresTasks::builder().pool(pool(config.clone(), 20));
     let tasks = tasks
-        .call_timeout(Duration::from_millis(700))
+        .call_timeout(Duration::from_millis(1500))
         .build()
         .unwrap();
     tasks.create_schema().await.unwrap();

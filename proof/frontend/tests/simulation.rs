@@ -30,7 +30,7 @@ use dlock_proof::{
 const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observer];
 
 /// How many seeds every test run plays; `.ci/run` plays more.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 50;
 /// The figures of the seeds of this test run, and the plans that failed: played once for the tests that look at them.
 static PLAYED: LazyLock<(Figures, Vec<Plan>)> = LazyLock::new(|| play(seeds()));
 /// One in so many of them is played twice, see `one_seed_gives_one_history`.
