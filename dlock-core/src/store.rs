@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::{sync::watch, task::unconstrained};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::observations::Observations;
@@ -164,7 +164,8 @@ impl Store {
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            () = self.clock.pause(limit) => {
+            // Also when a call that is always ready has used up what the runtime gives a task for a turn.
+            () = unconstrained(self.clock.pause(limit)) => {
                 // The provider has no word in it: it may have been logging in until now.
                 Err(ProviderError::unknown(format!(
                     "no answer within {limit:?}, opening a connection included"

@@ -3,7 +3,7 @@
 use std::{future::pending, mem, sync::Arc};
 
 use dlock_core::{EndCause, Grant, Sent};
-use tokio::{sync::watch, time::sleep};
+use tokio::{sync::watch, task::unconstrained, time::sleep};
 
 use super::{
     Worker,
@@ -73,9 +73,10 @@ pub(super) async fn run(
     let over = tokio::select! {
         biased;
         answer = handler.answer() => Over::Answered(answer),
-        end = lease.ended() => Over::Lost(end.cause),
-        () = too_long => Over::TooLong,
-        () = grace => Over::Stopped,
+        // Also when a handler that is always ready has used up what the runtime gives a task for a turn.
+        end = unconstrained(lease.ended()) => Over::Lost(end.cause),
+        () = unconstrained(too_long) => Over::TooLong,
+        () = unconstrained(grace) => Over::Stopped,
     };
     let over = match over {
         // An answer that comes after the lease has ended is none.

@@ -11,7 +11,7 @@ use std::{
 
 use dlock_tasks::{Context, NewTask, State, Stop, Worker};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::{task::consume_budget, time::sleep};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
@@ -152,6 +152,29 @@ async fn panic_of_a_handler_that_is_dropped_is_its_own() {
     assert_eq!(slow.errors[0].error, "the handler took longer than 100ms");
     let next = shop.add(say("fast")).await;
     shop.until(next, State::Succeeded).await;
+    run.stop().await;
+}
+
+/// What is always ready gives way to the runtime, and to nothing else of its own task.
+#[tokio::test]
+async fn handler_that_is_always_ready_ends_with_its_time() {
+    let shop = Shop::new();
+    let id = shop.add(say("slow")).await;
+    let worker = Worker::builder()
+        .store(shop.store.clone())
+        .lease(LONG)
+        .timeout(Duration::from_millis(100))
+        .build()
+        .unwrap();
+    let run = Run::of(worker.handle(|_, _: Say| async {
+        loop {
+            consume_budget().await;
+        }
+        #[expect(unreachable_code, reason = "says what it would answer")]
+        Ok(())
+    }));
+    let slow = shop.until(id, State::Scheduled).await;
+    assert_eq!(slow.errors[0].error, "the handler took longer than 100ms");
     run.stop().await;
 }
 
