@@ -172,3 +172,51 @@ fn published_crates_say_what_they_are() {
         }
     }
 }
+
+/// The Rust sources of a target, by its first one.
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let folder = root.parent().unwrap();
+    let beside_a_library = root.ends_with("main.rs") && folder.join("lib.rs").exists();
+    if beside_a_library || folder.ends_with("bin") {
+        return vec![root.to_owned()];
+    }
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// `test = false` spares the build of a program that runs nothing.
+#[test]
+fn targets_left_out_of_the_tests_have_none() {
+    let metadata = metadata(&["--no-deps"]);
+    let mut left_out = 0;
+    for package in packages(&metadata) {
+        for target in package["targets"].as_array().unwrap() {
+            let is_bench = target["kind"][0] == "bench" || target["kind"][0] == "example";
+            if is_bench || target["test"] == true {
+                continue;
+            }
+            left_out += 1;
+            for source in sources(Path::new(text(target, "src_path"))) {
+                let code = fs::read_to_string(&source).unwrap();
+                assert!(
+                    !code.contains("cfg(test)"),
+                    "{} has tests, and the target is not tested",
+                    source.display()
+                );
+            }
+        }
+    }
+    assert!(left_out > 10, "{left_out}");
+}
