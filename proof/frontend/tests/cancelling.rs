@@ -75,17 +75,19 @@ async fn everywhere(discipline: Discipline, cheap_reads: bool) {
     assert_eq!(cut, public_futures());
 }
 
+#[ignore = "half a minute of processor time; .ci/run plays it"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_the_stores_clock_decides() {
     everywhere(Discipline::StoreClock, false).await;
 }
 
+#[ignore = "half a minute of processor time; .ci/run plays it"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_contenders_observe() {
     everywhere(Discipline::Observer, false).await;
 }
 
-#[ignore = "a third of the scenes for one difference: whether a waiter looks before it asks; .ci/run plays it"]
+#[ignore = "half a minute of processor time; .ci/run plays it"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_waiters_look_first() {
     everywhere(Discipline::Observer, true).await;

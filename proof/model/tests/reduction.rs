@@ -72,6 +72,7 @@ fn small(discipline: Discipline) -> [Config; 6] {
     ]
 }
 
+#[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn the_reduced_search_finds_exactly_the_normal_forms_of_all_states() {
     for config in [Discipline::StoreClock, Discipline::Observer]
@@ -97,6 +98,7 @@ fn the_reduced_search_finds_exactly_the_normal_forms_of_all_states() {
 }
 
 /// A normal form is its own normal form, else states would be counted twice.
+#[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn normal_forms_are_final() {
     for config in small(Discipline::StoreClock) {
@@ -108,6 +110,7 @@ fn normal_forms_are_final() {
 }
 
 /// L2 is the one answer that a reduced search never sees: it changes nothing, and nobody listens.
+#[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn what_the_reduction_leaves_out_happens_without_it() {
     let config = Config {
@@ -147,6 +150,7 @@ fn seen_from_outside(config: &Config, state: &State) -> Outside {
 type Outside = (u8, (Id, u8), i8, Vec<(Id, u8)>);
 
 /// `dominance` leaves out steps, but nothing that can come of them.
+#[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn the_dominant_steps_lead_to_everything_that_all_steps_lead_to() {
     let more = |discipline| {
