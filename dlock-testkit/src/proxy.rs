@@ -249,6 +249,13 @@ impl Proxy {
         self.log.note(Happening::Swallowed(direction));
     }
 
+    /// Resets the server's end of a silent connection so long after its client has gone, as the server's keepalive does
+    /// (`tcp_keepalives_idle` of PostgreSQL). Without this the server waits for the rest of a message for ever.
+    pub fn keepalive(&self, after: Duration) {
+        self.network
+            .send_modify(|network| network.keepalive = Some(after));
+    }
+
     /// Ends [`Proxy::hold`] and [`Proxy::swallow`].
     pub fn heal(&self) {
         self.network

@@ -69,7 +69,7 @@ impl PostgresTasks {
     ///
     /// The row of the task is locked from here to the end of the transaction, and nobody else gets the task meanwhile,
     /// however long that is. Set `idle_in_transaction_session_timeout` on the server, so that it also ends where the
-    /// network is lost in between.
+    /// network is lost in between, and `tcp_keepalives_idle`, for where it is lost in the middle of what was sent.
     ///
     /// # Errors
     /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],

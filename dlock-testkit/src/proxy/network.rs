@@ -29,6 +29,8 @@ pub(super) struct Network {
     pub(super) cuts: (usize, End),
     /// New connections are refused.
     pub(super) refusing: bool,
+    /// How long after the end of its client the server's keepalive ends a silent connection, if it does.
+    pub(super) keepalive: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,7 @@ impl Network {
             latency: [Latency::default(); 2],
             cuts: (0, End::Reset),
             refusing: false,
+            keepalive: None,
         }
     }
 }

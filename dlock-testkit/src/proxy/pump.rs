@@ -87,7 +87,7 @@ impl<'l> Pump<'l> {
             };
             silent |= way == Way::Swallowed;
             match length {
-                Ok(0) | Err(_) if silent => pending().await,
+                Ok(0) | Err(_) if silent => return Err(self.ended_in_silence().await),
                 Ok(0) => {
                     // The other end reads to the end, and may still answer.
                     return to.shutdown().await.map_err(reset);
@@ -120,6 +120,18 @@ impl<'l> Pump<'l> {
                     }
                 }
             }
+        }
+    }
+
+    /// Nobody tells the other end, until a server looks by itself.
+    async fn ended_in_silence(&self) -> Cut {
+        let keepalive = self.network.borrow().keepalive;
+        match (self.direction, keepalive) {
+            (Direction::ToServer, Some(after)) => {
+                sleep(after).await;
+                Cut::Reset
+            }
+            (Direction::ToServer, None) | (Direction::ToClient, _) => pending().await,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use dlock_testkit::proxy::{Direction, Proxy};
+use dlock_testkit::proxy::{Direction, Fault, Moment, Proxy};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -32,6 +32,29 @@ async fn ask(socket: &mut TcpStream, text: &[u8]) -> io::Result<Vec<u8>> {
     let mut answer = vec![0; text.len()];
     timeout(SOON, socket.read_exact(&mut answer)).await??;
     Ok(answer)
+}
+
+/// A server that waits for the rest of a message.
+#[tokio::test]
+async fn keepalive_ends_a_silent_connection_whose_client_has_gone() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let proxy = Proxy::start(listener.local_addr()?).await?;
+    for keepalive in [None, Some(WHILE)] {
+        if let Some(after) = keepalive {
+            proxy.keepalive(after);
+        }
+        proxy.next(Fault::Close(Moment::InRequest));
+        let mut client = TcpStream::connect(proxy.address()).await?;
+        let (mut server, _) = listener.accept().await?;
+        client.write_all(b"whole").await?;
+        let mut half = [0; 2];
+        server.read_exact(&mut half).await?;
+        assert_eq!(&half, b"wh");
+        drop(client);
+        let told = timeout(5 * WHILE, server.read_u8()).await;
+        assert_eq!(told.is_ok(), keepalive.is_some(), "{told:?}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -161,6 +161,10 @@ async fn recovered(fleet: &Fleet, storage: &Storage) -> bool {
     until(RECOVERY, || storage.all_have_written(&tasks, &locks)).await
 }
 
+/// After which time a server ends a connection whose client has gone without a word. What a session of PostgreSQL that
+/// waits for the rest of a message has locked, it keeps until then: in two hours, as systems have it by default, no run ends.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
 /// What so many workers are told, and their ways to the store.
 pub(crate) async fn orders(
     template: &Orders,
@@ -175,6 +179,7 @@ pub(crate) async fn orders(
             Place::File(_) => place.to_string(),
             Place::Server(server) => {
                 let proxy = Proxy::seeded(*server, seed).await?;
+                proxy.keepalive(KEEPALIVE);
                 let address: SocketAddr = proxy.address();
                 proxies.push(proxy);
                 address.to_string()
