@@ -151,7 +151,7 @@ pub(super) async fn idle_connections_that_ended_are_replaced(wiring: Wiring) {
             // Open and idle; then the server is restarted, say.
             let others = Scene::set(&wiring, Op::Read, &direct).await;
             others.repeat(&wire.provider, "the start").await;
-            cut(&wire.proxy);
+            ended(&wire.proxy, cut).await;
             let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
             scene.is_true(&answers).await;
             scene
@@ -159,6 +159,27 @@ pub(super) async fn idle_connections_that_ended_are_replaced(wiring: Wiring) {
                 .await;
         }
     }
+}
+
+/// Ends all connections, and waits until their clients can know it.
+async fn ended(proxy: &Proxy, cut: fn(&Proxy)) {
+    let open = proxy.connections();
+    cut(proxy);
+    soon("the ends of the connections", async {
+        loop {
+            let log = proxy.log();
+            let ended = log.iter().filter(
+                |event| matches!(event.what, Happening::Ended { connection } if connection <= open),
+            );
+            let all = ended.count() == open;
+            // After the last of them too: a runtime hears of the end of an idle socket when it waits for something.
+            sleep(Duration::from_millis(5)).await;
+            if all {
+                return;
+            }
+        }
+    })
+    .await;
 }
 
 /// Waits until the server has executed what was late.
