@@ -1,14 +1,20 @@
-//! Writes endings: those that come while one call is under way travel in the next (J2).
+//! Writes endings: those that come while one call is under way travel in the next (J2). What a call could not write is
+//! repeated beside the others: a task whose row somebody keeps locked keeps no other task's ending waiting.
 
 use std::{mem, sync::Arc, time::Duration};
 
 use dlock_core::ErrorKind;
+use futures_util::{StreamExt, future::OptionFuture, stream::FuturesUnordered};
 use tokio::{sync::mpsc, time::sleep};
 
 use crate::{Ended, Ending, TaskStore};
 
 /// The most in one call.
 const BATCH: usize = 500;
+
+/// So many calls are repeated at a time. While there are as many, nothing else is written, and the worker runs out of
+/// places for the endings of new tasks.
+const REPEATED: usize = 8;
 
 /// The pauses between calls that fail, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -19,33 +25,62 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// has claimed the task.
 pub(super) async fn write(store: Arc<dyn TaskStore>, mut endings: mpsc::Receiver<Ending>) {
     let mut batch = Vec::new();
-    while endings.recv_many(&mut batch, BATCH).await > 0 {
-        finish(&*store, mem::take(&mut batch)).await;
+    let mut calling = None;
+    let mut repeated = FuturesUnordered::new();
+    let mut is_open = true;
+    loop {
+        let may_call = is_open && calling.is_none() && repeated.len() < REPEATED;
+        tokio::select! {
+            biased;
+            Some(left) = OptionFuture::from(calling.as_mut()) => {
+                calling = None;
+                if !Vec::is_empty(&left) {
+                    repeated.push(repeat(&*store, left));
+                }
+            }
+            Some(()) = repeated.next() => {}
+            received = endings.recv_many(&mut batch, BATCH), if may_call => {
+                is_open = received > 0;
+                if is_open {
+                    calling = Some(Box::pin(finish(&*store, mem::take(&mut batch))));
+                }
+            }
+            else => return,
+        }
     }
 }
 
-async fn finish(store: &dyn TaskStore, endings: Vec<Ending>) {
+async fn repeat(store: &dyn TaskStore, mut endings: Vec<Ending>) {
     let mut pause = PAUSES.0;
-    loop {
-        match store.finish(&endings).await {
-            Ok(ended) => return tell(&endings, &ended),
-            // One of them cannot be written, such as an output that is too large. The others can.
-            Err(error) if error.kind() == ErrorKind::Fatal && endings.len() > 1 => {
-                for ending in endings {
-                    Box::pin(finish(store, vec![ending])).await;
-                }
-                return;
-            }
-            Err(error) if error.kind() == ErrorKind::Fatal => {
-                let key = endings.first().map(|ending| ending.key);
-                tracing::error!(?key, %error, "a task cannot be ended, and comes again when its lease runs out");
-                return;
-            }
-            Err(error) => tracing::warn!(%error, "tasks cannot be ended yet"),
-        }
+    while !endings.is_empty() {
         sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
+        endings = finish(store, endings).await;
     }
+}
+
+/// One call. Returns the endings of which nothing is known, to be sent again.
+async fn finish(store: &dyn TaskStore, endings: Vec<Ending>) -> Vec<Ending> {
+    match store.finish(&endings).await {
+        Ok(ended) => tell(&endings, &ended),
+        // One of them cannot be written, such as an output that is too large. The others can.
+        Err(error) if error.kind() == ErrorKind::Fatal && endings.len() > 1 => {
+            let mut left = Vec::new();
+            for ending in endings {
+                left.extend(Box::pin(finish(store, vec![ending])).await);
+            }
+            return left;
+        }
+        Err(error) if error.kind() == ErrorKind::Fatal => {
+            let key = endings.first().map(|ending| ending.key);
+            tracing::error!(?key, %error, "a task cannot be ended, and comes again when its lease runs out");
+        }
+        Err(error) => {
+            tracing::warn!(%error, "tasks cannot be ended yet");
+            return endings;
+        }
+    }
+    Vec::new()
 }
 
 fn tell(endings: &[Ending], ended: &[Ended]) {

@@ -36,6 +36,8 @@ pub(crate) struct Inner {
     pub(crate) endings: AtomicUsize,
     /// No ending arrives.
     pub(crate) down: AtomicBool,
+    /// The task whose row somebody keeps locked: it does not end, and others that end with it do.
+    pub(crate) locked: Mutex<Option<TaskId>>,
     /// So many claims get nothing, whatever there is.
     pub(crate) empty: AtomicUsize,
     /// No claim and no ending is answered, or refused.
@@ -52,6 +54,7 @@ impl Faulty {
             lost_replies: Mutex::default(),
             endings: AtomicUsize::new(0),
             down: AtomicBool::new(false),
+            locked: Mutex::default(),
             empty: AtomicUsize::new(0),
             silent: AtomicBool::new(false),
             cut_off: Arc::default(),
@@ -119,6 +122,15 @@ impl TaskStore for Faulty {
         self.silence().await;
         if self.0.down.load(Ordering::SeqCst) {
             return Err(ProviderError::not_applied("down"));
+        }
+        let locked = *self.0.locked.lock().unwrap();
+        let (locked, free): (Vec<_>, Vec<_>) = endings
+            .iter()
+            .cloned()
+            .partition(|ending| Some(ending.key.id) == locked);
+        if !locked.is_empty() {
+            self.0.store.finish(&free).await?;
+            return Err(ProviderError::not_applied("a row is locked"));
         }
         self.answered("finish", self.0.store.finish(endings).await)
     }

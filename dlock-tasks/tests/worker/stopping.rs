@@ -101,6 +101,26 @@ async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
     run.stop().await;
 }
 
+/// A session of somebody's that has its row locked can stay for hours. Its worker goes on with the others.
+#[tokio::test]
+async fn task_that_cannot_be_ended_keeps_no_other_waiting() {
+    let shop = Shop::new();
+    let stuck = shop.add(say("stuck")).await;
+    *shop.store.0.locked.lock().unwrap() = Some(stuck);
+    let mut others = Vec::new();
+    for _ in 0..40 {
+        others.push(shop.add(say("a")).await);
+    }
+    let run = Run::of(worker(&shop.store).handle(|_, _: Say| async { Ok(()) }));
+    for id in others {
+        assert_eq!(shop.until(id, State::Succeeded).await.attempt, 1);
+    }
+    assert_eq!(shop.task(stuck).await.state, State::Running);
+    *shop.store.0.locked.lock().unwrap() = None;
+    assert_eq!(shop.until(stuck, State::Succeeded).await.attempt, 1);
+    run.stop().await;
+}
+
 /// A run that is dropped gives its tasks back in the background.
 #[tokio::test]
 async fn tasks_of_a_run_that_is_dropped_are_given_back() {
