@@ -32,9 +32,9 @@ pub(super) async fn write(store: Arc<dyn TaskStore>, mut endings: mpsc::Receiver
         let may_call = is_open && calling.is_none() && repeated.len() < REPEATED;
         tokio::select! {
             biased;
-            Some(left) = OptionFuture::from(calling.as_mut()) => {
+            Some::<Vec<_>>(left) = OptionFuture::from(calling.as_mut()) => {
                 calling = None;
-                if !Vec::is_empty(&left) {
+                if !left.is_empty() {
                     repeated.push(repeat(&*store, left));
                 }
             }
