@@ -123,7 +123,7 @@ impl<'l> Pump<'l> {
         }
     }
 
-    /// Nobody tells the other end, until a server looks by itself.
+    /// This end has gone, and a silent connection does not tell the other one. Only the server's keepalive finds it out.
     async fn ended_in_silence(&self) -> Cut {
         let keepalive = self.network.borrow().keepalive;
         match (self.direction, keepalive) {

@@ -161,8 +161,8 @@ async fn recovered(fleet: &Fleet, storage: &Storage) -> bool {
     until(RECOVERY, || storage.all_have_written(&tasks, &locks)).await
 }
 
-/// After which time a server ends a connection whose client has gone without a word. What a session of PostgreSQL that
-/// waits for the rest of a message has locked, it keeps until then: in two hours, as systems have it by default, no run ends.
+/// After which time a server ends a connection whose client has gone without a word. Until then a session of PostgreSQL
+/// that waits for the rest of a message keeps what it has locked. Systems take two hours by default, longer than any run.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// What so many workers are told, and their ways to the store.
