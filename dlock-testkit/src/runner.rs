@@ -10,7 +10,6 @@ use tokio::{
     runtime::{Builder, Runtime},
     time::timeout,
 };
-use uuid::Uuid;
 
 use crate::{
     Bench,
@@ -56,7 +55,7 @@ pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
     let left_out: Vec<String> = left_out.iter().map(|&group| group.to_owned()).collect();
     on::<F, _>(shared, |fixture| async move {
         for (group, lacks) in GROUPS {
-            let offered = offers(&*fixture, group).await;
+            let offered = offers(&fixture, group).await;
             match (left_out.iter().any(|out| out == group), offered) {
                 (true, true) => {
                     panic!("the fixture offers what the group {group} needs: do not leave it out")
@@ -92,23 +91,18 @@ pub fn paused_runtime() -> Runtime {
     }
 }
 
-async fn offers(fixture: &dyn Erased, group: &str) -> bool {
-    let admin = fixture.admin().await;
+async fn offers(fixture: &Arc<dyn Erased>, group: &str) -> bool {
     match group {
         "watch" => fixture.capabilities().watch,
-        "admin" => admin.is_some(),
+        "admin" => fixture.admin().await.is_some(),
         "purge" => {
-            let Some(admin) = admin else { return false };
-            let name = format!("can this fixture age a record?/{}", Uuid::new_v4());
-            let Ok(name) = dlock_core::Name::new(name) else {
+            if fixture.admin().await.is_none() {
                 return false;
-            };
-            let term =
-                dlock_core::provider::Acquire::new(name.clone(), Uuid::new_v4(), fixture.lease());
-            if let Err(error) = admin.acquire(&term).await {
-                panic!("acquire failed: {error:?}");
             }
-            fixture.age(&name, fixture.lease()).await
+            let bench = Bench::new(Arc::clone(fixture), "can this fixture age a record?");
+            let term = bench.term_of(&bench.name(""), bench.lease());
+            bench.subject().await.grants(&term).await;
+            fixture.age(&term.name, term.duration).await
         }
         "prefix" => fixture.prefixed("p").await.is_some(),
         "sharing" => {

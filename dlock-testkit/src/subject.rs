@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use dlock_core::{
     ErrorKind, FencingToken, Name, Provider, Record,
     provider::{
-        Acquire, AcquireOutcome, Admin, Closing, Discipline, List, Page, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Tokens,
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Closing, Discipline, List, Page, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Tokens,
     },
 };
 
@@ -111,6 +111,21 @@ impl Subject {
     /// A page of records.
     pub async fn list(&self, admin: &dyn Admin, request: &List) -> Page {
         answer!(self, "list", admin.list(request))
+    }
+
+    /// What a revocation came to; one that was applied without an answer is repeated to the same end (B1).
+    pub async fn revoke(&self, admin: &dyn Admin, request: &Revoke) -> RevokeOutcome {
+        answer!(self, "revoke", admin.revoke(request))
+    }
+
+    /// What asking a term for its lock came to.
+    pub async fn ask(&self, admin: &dyn Admin, request: &Ask) -> AskOutcome {
+        answer!(self, "ask", admin.ask(request))
+    }
+
+    /// What ending the term that was seen came to.
+    pub async fn force(&self, admin: &dyn Admin, name: &Name, seen: &Record) -> ReleaseOutcome {
+        answer!(self, "force_release", admin.force_release(name, seen))
     }
 
     /// How many old records were deleted; more, if an attempt without an answer had deleted some.

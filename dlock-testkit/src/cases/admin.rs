@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use dlock_core::{
-    Name, Record,
-    provider::{Acquire, Admin, Ask, AskOutcome, ReleaseOutcome, Revoke, RevokeOutcome, Version},
+    Name,
+    provider::{
+        Acquire, Admin, Ask, AskOutcome, ReleaseOutcome, Renew, RenewOutcome, Revoke,
+        RevokeOutcome, Version,
+    },
 };
 use uuid::Uuid;
 
@@ -13,6 +16,8 @@ use crate::{
     subject::{began, unchanged},
 };
 
+use super::batch::answered;
+
 pub(super) async fn revoke_takes_the_term_away_and_gives_it_to_nobody(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let a = bench.term(&bench.name("")).data(Some(vec![1]));
@@ -20,7 +25,10 @@ pub(super) async fn revoke_takes_the_term_away_and_gives_it_to_nobody(bench: Ben
     subject.renews(&a, 3).await;
     let seen = subject.record(&a.name).await;
     let request = revocation(a.name.clone(), seen.version());
-    assert_eq!(revoke(&admin, &request).await, RevokeOutcome::Revoked);
+    assert_eq!(
+        subject.revoke(&*admin, &request).await,
+        RevokeOutcome::Revoked
+    );
     let revoked = subject.record(&a.name).await;
     assert_eq!(
         revoked.version(),
@@ -57,17 +65,18 @@ pub(super) async fn revoked_lease_ends_when_it_would_have_ended(bench: Bench) {
         subject.grants(&a).await;
         let granted = tokio::time::Instant::now();
         tokio::time::sleep(lease / 2).await;
-        let outcome = revoke(
-            &admin,
-            &revocation(
-                name.clone(),
-                Version {
-                    uuid: a.new,
-                    renewals: 0,
-                },
-            ),
-        )
-        .await;
+        let outcome = subject
+            .revoke(
+                &*admin,
+                &revocation(
+                    name.clone(),
+                    Version {
+                        uuid: a.new,
+                        renewals: 0,
+                    },
+                ),
+            )
+            .await;
         let refused = subject.acquire(&b).await;
         if asked.elapsed() >= lease {
             continue;
@@ -99,9 +108,15 @@ pub(super) async fn repeated_revoke_is_a_success(bench: Bench) {
             renewals: 0,
         },
     );
-    assert_eq!(revoke(&admin, &request).await, RevokeOutcome::Revoked);
+    assert_eq!(
+        subject.revoke(&*admin, &request).await,
+        RevokeOutcome::Revoked
+    );
     let before = subject.record(&a.name).await;
-    assert_eq!(revoke(&admin, &request).await, RevokeOutcome::Revoked);
+    assert_eq!(
+        subject.revoke(&*admin, &request).await,
+        RevokeOutcome::Revoked
+    );
     unchanged(&before, &subject.record(&a.name).await);
 }
 
@@ -110,17 +125,18 @@ pub(super) async fn revoke_of_another_version_changes_nothing(bench: Bench) {
     let name = bench.name("");
     let a = bench.term(&name);
     assert_eq!(
-        revoke(
-            &admin,
-            &revocation(
-                name.clone(),
-                Version {
-                    uuid: a.new,
-                    renewals: 0
-                }
+        subject
+            .revoke(
+                &*admin,
+                &revocation(
+                    name.clone(),
+                    Version {
+                        uuid: a.new,
+                        renewals: 0
+                    }
+                )
             )
-        )
-        .await,
+            .await,
         RevokeOutcome::Changed(None)
     );
     assert_eq!(subject.read(&name).await, None);
@@ -142,7 +158,10 @@ pub(super) async fn revoke_of_another_version_changes_nothing(bench: Bench) {
             renewals: 1,
         },
     ] {
-        match revoke(&admin, &revocation(name.clone(), other)).await {
+        match subject
+            .revoke(&*admin, &revocation(name.clone(), other))
+            .await
+        {
             RevokeOutcome::Changed(Some(shown)) => unchanged(&before, &shown),
             outcome => panic!("{other:?}: {outcome:?}"),
         }
@@ -152,7 +171,9 @@ pub(super) async fn revoke_of_another_version_changes_nothing(bench: Bench) {
     // Nobody holds a released one.
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&name).await;
-    let outcome = revoke(&admin, &revocation(name.clone(), before.version())).await;
+    let outcome = subject
+        .revoke(&*admin, &revocation(name.clone(), before.version()))
+        .await;
     assert_eq!(outcome, RevokeOutcome::Changed(Some(before.clone())));
     assert_eq!(subject.record(&name).await, before);
 }
@@ -163,24 +184,18 @@ pub(super) async fn ask_is_seen_at_the_next_renewal(bench: Bench) {
     subject.grants(&a).await;
     assert!(!subject.renews(&a, 1).await, "nobody asked yet");
     let mut before = subject.record(&a.name).await;
-    assert_eq!(ask(&admin, &a).await, AskOutcome::Asked);
-    assert_eq!(ask(&admin, &a).await, AskOutcome::Asked);
+    assert_eq!(subject.ask(&*admin, &ask(&a)).await, AskOutcome::Asked);
+    assert_eq!(subject.ask(&*admin, &ask(&a)).await, AskOutcome::Asked);
     let asked = subject.record(&a.name).await;
     before.asked = true;
     unchanged(&before, &asked);
     // Told at every renewal, applied or repeated, alone or in a batch.
     assert!(subject.renews(&a, 2).await);
     assert!(subject.renews(&a, 2).await);
-    let batch = [dlock_core::provider::Renew::new(a.name.clone(), a.new, 3)];
-    let answers = subject.provider().renew_many(&batch).await;
-    assert!(
-        matches!(
-            &answers[..],
-            [Ok(dlock_core::provider::RenewOutcome::Renewed {
-                asked: true
-            })]
-        ),
-        "{answers:?}"
+    let batch = [Renew::new(a.name.clone(), a.new, 3)];
+    assert_eq!(
+        answered(&**subject.provider(), &batch).await,
+        [RenewOutcome::Renewed { asked: true }]
     );
     assert!(
         subject.record(&a.name).await.asked,
@@ -192,11 +207,14 @@ pub(super) async fn ask_of_another_term_changes_nothing(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let name = bench.name("");
     let (a, b) = (bench.term(&name), bench.term(&name));
-    assert_eq!(ask(&admin, &a).await, AskOutcome::Changed(None));
+    assert_eq!(
+        subject.ask(&*admin, &ask(&a)).await,
+        AskOutcome::Changed(None)
+    );
     assert_eq!(subject.read(&name).await, None);
     let token = subject.grants(&a).await;
     let before = subject.record(&name).await;
-    match ask(&admin, &b).await {
+    match subject.ask(&*admin, &ask(&b)).await {
         AskOutcome::Changed(Some(shown)) => unchanged(&before, &shown),
         outcome => panic!("{outcome:?}"),
     }
@@ -204,7 +222,7 @@ pub(super) async fn ask_of_another_term_changes_nothing(bench: Bench) {
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&name).await;
     assert_eq!(
-        ask(&admin, &a).await,
+        subject.ask(&*admin, &ask(&a)).await,
         AskOutcome::Changed(Some(before.clone()))
     );
     assert_eq!(subject.record(&name).await, before);
@@ -215,7 +233,7 @@ pub(super) async fn next_term_starts_unasked(bench: Bench) {
     let name = bench.name("");
     let (a, b) = (bench.term(&name), bench.term(&name));
     let token = subject.grants(&a).await;
-    assert_eq!(ask(&admin, &a).await, AskOutcome::Asked);
+    assert_eq!(subject.ask(&*admin, &ask(&a)).await, AskOutcome::Asked);
     subject.releases(&a, Some(token)).await;
     assert!(
         subject.record(&name).await.asked,
@@ -234,12 +252,15 @@ pub(super) async fn forced_release_frees_only_what_was_seen(bench: Bench) {
     let seen = subject.record(&name).await;
     subject.renews(&a, 1).await;
     // Free at once, also if it was renewed since.
-    assert_eq!(force(&admin, &a, &seen).await, ReleaseOutcome::Released);
+    assert_eq!(
+        subject.force(&*admin, &name, &seen).await,
+        ReleaseOutcome::Released
+    );
     let token = subject.grants(&b).await;
     assert!(token > seen.token);
     subject.loses(&a, 2).await;
     // The one that was seen is gone; its successor stays.
-    match force(&admin, &b, &seen).await {
+    match subject.force(&*admin, &name, &seen).await {
         ReleaseOutcome::NotHeld(Some(shown)) => began(&shown, &b, token),
         outcome => panic!("{outcome:?}"),
     }
@@ -257,24 +278,6 @@ fn revocation(name: Name, version: Version) -> Revoke {
     Revoke::new(name, version).unwrap_or_else(|error| panic!("no uuid to revoke with: {error:?}"))
 }
 
-async fn revoke(admin: &Arc<dyn Admin>, request: &Revoke) -> RevokeOutcome {
-    admin
-        .revoke(request)
-        .await
-        .unwrap_or_else(|error| panic!("revoke failed: {error:?}"))
-}
-
-async fn ask(admin: &Arc<dyn Admin>, term: &Acquire) -> AskOutcome {
-    let request = Ask::new(term.name.clone(), term.new);
-    admin
-        .ask(&request)
-        .await
-        .unwrap_or_else(|error| panic!("ask failed: {error:?}"))
-}
-
-async fn force(admin: &Arc<dyn Admin>, term: &Acquire, seen: &Record) -> ReleaseOutcome {
-    admin
-        .force_release(&term.name, seen)
-        .await
-        .unwrap_or_else(|error| panic!("force_release failed: {error:?}"))
+fn ask(term: &Acquire) -> Ask {
+    Ask::new(term.name.clone(), term.new)
 }

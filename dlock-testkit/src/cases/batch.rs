@@ -192,7 +192,7 @@ fn renewal(term: &Acquire, n: u64) -> Renew {
 }
 
 /// The answers, asking again for the items that got none.
-async fn answered(provider: &dyn Provider, requests: &[Renew]) -> Vec<RenewOutcome> {
+pub(super) async fn answered(provider: &dyn Provider, requests: &[Renew]) -> Vec<RenewOutcome> {
     let mut answers: Vec<Result<RenewOutcome, ProviderError>> = provider.renew_many(requests).await;
     for _ in 0..3 {
         let open: Vec<usize> = (0..answers.len().min(requests.len()))

@@ -14,7 +14,7 @@ use std::{
 use dlock_core::{
     Client, DLock, Error, FencingToken, Holder, Lease, Name, Provider, ReleaseEnd, Ticket,
     TryAcquire,
-    provider::{Ask, Revoke, RevokeOutcome},
+    provider::{Ask, AskOutcome, Revoke, RevokeOutcome},
 };
 use tokio::{
     task::JoinSet,
@@ -26,6 +26,8 @@ use crate::{
     faults::{Faulty, Op},
     stall::{self, Lag, Timed},
 };
+
+use super::admin::both;
 
 /// No case waits for its end.
 const LONG: Duration = Duration::from_secs(60);
@@ -355,21 +357,20 @@ pub(super) async fn ticket_gives_the_lock_to_another_process(bench: Bench) {
 
 pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     rounds(bench, |round| async move {
-        let admin = round.bench.admin().await;
+        let (admin, subject) = both(&round.bench).await;
         let guard = ok(lock!(round, round.lease).hold().await);
         let (asked, ended) = (guard.watch().until_asked(), guard.ended());
-        ok(admin.ask(&Ask::new(round.name(), guard.uuid())).await);
+        let ask = Ask::new(round.name(), guard.uuid());
+        assert_eq!(subject.ask(&*admin, &ask).await, AskOutcome::Asked);
         let told = SOON + round.lease;
         within(told, "the request", asked).await;
         assert!(guard.is_valid() && guard.asked());
         // A renewal on its way makes another version of it.
         let mut revoked = false;
         for _ in 0..10 {
-            let Some(record) = ok(admin.read(&round.name()).await) else {
-                panic!("the lock has no record")
-            };
-            let revoke = ok(Revoke::new(round.name(), record.version()));
-            revoked |= ok(admin.revoke(&revoke).await) == RevokeOutcome::Revoked;
+            let seen = subject.record(&round.name()).await.version();
+            let revoke = ok(Revoke::new(round.name(), seen));
+            revoked |= subject.revoke(&*admin, &revoke).await == RevokeOutcome::Revoked;
             if revoked {
                 break;
             }

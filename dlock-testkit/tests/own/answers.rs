@@ -1,16 +1,19 @@
 //! A provider that often leaves calls unanswered does not pass, unless its fixture asks for that.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
-        Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
-        RenewOutcome,
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, List, Page,
+        Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
     },
 };
 use dlock_testkit::{
@@ -47,6 +50,14 @@ impl<const UNANSWERED: u32> Fixture for Busy<UNANSWERED> {
             calls: Arc::default(),
         }
     }
+
+    fn admin(provider: &Seldom) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        self.0.age(name, by)
+    }
 }
 
 impl Seldom {
@@ -81,6 +92,25 @@ impl Provider for Seldom {
     }
 }
 
+#[async_trait]
+impl Admin for Seldom {
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        self.answer(self.inner.list(request).await?)
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        self.answer(self.inner.revoke(request).await?)
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        self.answer(self.inner.ask(request).await?)
+    }
+
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        self.answer(self.inner.purge(limit).await?)
+    }
+}
+
 fn play<const UNANSWERED: u32>() {
     static SHARED: Shared = Shared::new();
     runner::run::<Busy<UNANSWERED>>(&SHARED, CASES, "token_grows_across_release");
@@ -95,4 +125,15 @@ fn calls_without_an_answer_fail_a_case() {
 fn fixture_gets_the_share_that_it_asks_for_and_no_more() {
     play::<100>();
     complains("of a hundred (UNANSWERED)", play::<2>);
+}
+
+#[test]
+fn admin_side_and_what_a_fixture_offers_are_asked_again_as_well() {
+    static SHARED: Shared = Shared::new();
+    runner::groups_agree::<Busy<100>>(&SHARED, &["watch", "prefix", "sharing"]);
+    let cases: Vec<_> = CASES.iter().filter(|case| case.module == "admin").collect();
+    assert!(cases.len() > 5, "{cases:?}");
+    for case in cases {
+        runner::run::<Busy<100>>(&SHARED, CASES, case.name);
+    }
 }
