@@ -14,12 +14,13 @@ use dlock_tasks::{
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{LONG, Postgres, finish, pool, server};
+use crate::{LONG, Postgres, finish, pool, server, task};
 
-const FORMS: [&str; 3] = [
+const FORMS: [&str; 4] = [
     include_str!("../schemas/tasks-1.sql"),
     include_str!("../schemas/tasks-2.sql"),
     include_str!("../schemas/tasks-3.sql"),
+    include_str!("../schemas/tasks-4.sql"),
 ];
 const ROWS: &str = include_str!("../schemas/tasks-1-rows.sql");
 
@@ -63,8 +64,8 @@ async fn complete(tasks: &PostgresTasks, key: ClaimKey) -> Ended {
     finish(tasks, key, How::Complete(json!("done"))).await
 }
 
-/// A queue of this schema with its tasks, which a process of today has set up as its own.
-async fn made_by(form: &str) -> PostgresTasks {
+/// A queue of this schema with its tasks.
+async fn former(form: &str) -> Postgres {
     let queue = Postgres {
         schema: format!("test-{}", Uuid::new_v4().simple()),
     };
@@ -73,9 +74,52 @@ async fn made_by(form: &str) -> PostgresTasks {
         let sql = sql.replace("\"dlock\"", &format!("\"{}\"", queue.schema));
         client.batch_execute(&sql).await.unwrap();
     }
-    let tasks = queue.tasks(2).await;
+    queue
+}
+
+/// One that a process of today has set up as its own.
+async fn made_by(form: &str) -> PostgresTasks {
+    let tasks = former(form).await.tasks(2).await;
     tasks.create_schema().await.unwrap();
     tasks
+}
+
+/// What the functions of the former release walk along, who are here until the last of its workers is gone.
+#[tokio::test]
+async fn index_of_the_former_release_is_replaced() {
+    let queue = former(FORMS[2]).await;
+    let tasks = queue.tasks(2).await;
+    let client = queue.client().await;
+    let index = async || {
+        let there = "SELECT to_regclass('dlock_task_next') IS NOT NULL";
+        client
+            .query_one(there, &[])
+            .await
+            .unwrap()
+            .get::<_, bool>(0)
+    };
+    assert!(index().await);
+    // Not while somebody reads the table: everybody would have to wait for that.
+    client
+        .batch_execute("BEGIN; SELECT FROM dlock_task")
+        .await
+        .unwrap();
+    tasks.create_schema().await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    assert!(index().await);
+
+    let queue = former(FORMS[2]).await;
+    let tasks = queue.tasks(2).await;
+    let client = queue.client().await;
+    tasks.create_schema().await.unwrap();
+    let there = "SELECT to_regclass('dlock_task_next') IS NOT NULL";
+    let there: bool = client.query_one(there, &[]).await.unwrap().get(0);
+    assert!(!there);
+    tasks.enqueue(&vec![task(); 3]).await.unwrap();
+    let claim = "SELECT array_agg(c.id) FILTER (WHERE c.id IS NOT NULL) FROM dlock_task_claim_8(
+        '{default}', md5(random()::text)::uuid, 9, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+    let claimed: Vec<i64> = client.query_one(claim, &[]).await.unwrap().get(0);
+    assert_eq!(claimed, [2, 10, 11, 12]);
 }
 
 #[tokio::test]

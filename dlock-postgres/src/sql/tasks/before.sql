@@ -31,13 +31,13 @@ BEGIN
         SELECT t.run_at, t.id
         FROM {task} AS t
         WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at <= w.start
-            AND (t.run_at, t.id) <= (w.start, w.number)
+            AND (t.run_at, t.id + 0) <= (w.start, w.number)
             AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
             AND (p_kinds IS NULL OR t.kind = ANY (p_kinds)
                 OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
             AND (t.lane IS NULL OR NOT {waits})
             AND {sound}(t)
-        ORDER BY t.run_at, t.id
+        ORDER BY t.run_at, t.id + 0
         LIMIT 1
     ) AS f;
     RETURN QUERY SELECT NULL::text, NULL::integer, (extract(epoch FROM clock_timestamp() - v_now) * 1000000)::bigint, NULL::bigint;

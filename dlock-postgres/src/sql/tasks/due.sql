@@ -2,7 +2,7 @@
 --
 -- Whether the task t lies after the start w of a walk and may be claimed, but for what is said of its lane.
 t.queue = w.queue AND t.priority = w.priority AND t.run_at <= v_now
-AND (t.run_at, t.id) > (w.start, w.number)
+AND (t.run_at, t.id + 0) > (w.start, w.number)
 AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
 -- A3: a uuid that is used up begins no second term.
 AND (t.uuid IS DISTINCT FROM p_uuid
