@@ -86,7 +86,7 @@ $dlock$;
 DO $dlock$
 BEGIN
     IF pg_catalog.to_regclass('"dlock".dlock_task_due') IS NULL THEN
-        CREATE INDEX dlock_task_due ON "dlock".dlock_task (queue, priority, run_at, (id + 0));
+        CREATE INDEX dlock_task_due ON "dlock".dlock_task (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0));
     END IF;
     IF pg_catalog.to_regclass('"dlock".dlock_task_key') IS NULL THEN
         CREATE UNIQUE INDEX dlock_task_key ON "dlock".dlock_task (queue, key) WHERE key IS NOT NULL;

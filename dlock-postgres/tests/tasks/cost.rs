@@ -184,8 +184,8 @@ async fn by_numbers(prepare: &str) {
         .enqueue(&vec![task(); 5000])
         .await
         .unwrap();
-    // How many rows were read, and how often an index was gone to that a claim walks along: once for each priority, twice
-    // if it looks for what comes later. Who looks for a number in it reads the whole of it.
+    // How many rows were read, and how often an index other than the primary key was searched: by a claim once for each
+    // priority, and once more for what falls due later. A search for a number there would read the whole index.
     let read = async || {
         let read = "SELECT coalesce(sum(idx_tup_fetch), 0)::bigint, (
                 SELECT sum(pg_stat_get_xact_numscans(i.indexrelid))::bigint FROM pg_index AS i
@@ -195,7 +195,7 @@ async fn by_numbers(prepare: &str) {
         [row.get::<_, i64>(0), row.get(1)]
     };
     client.batch_execute("BEGIN").await.unwrap();
-    // Of what came before, that may be there which nobody else has been told of yet.
+    // The session's counts may still contain what it did before this transaction.
     let mut before = read().await;
     let (ids, uuids, tokens) = claims().await;
     assert_eq!(ids.len(), MOST);

@@ -84,42 +84,39 @@ async fn made_by(form: &str) -> PostgresTasks {
     tasks
 }
 
-/// What the functions of the former release walk along, who are here until the last of its workers is gone.
+/// What claims of number 8 and before were made for.
+async fn has_former_index(queue: &Postgres) -> bool {
+    let there = "SELECT to_regclass('dlock_task_next') IS NOT NULL";
+    let row = queue.client().await.query_one(there, &[]).await;
+    row.unwrap().get(0)
+}
+
+/// Workers of the former release go on until the last of them is replaced: its functions work along the new index, too.
 #[tokio::test]
 async fn index_of_the_former_release_is_replaced() {
     let queue = former(FORMS[2]).await;
+    assert!(has_former_index(&queue).await);
     let tasks = queue.tasks(2).await;
+    tasks.create_schema().await.unwrap();
+    assert!(!has_former_index(&queue).await);
+    tasks.enqueue(&vec![task(); 3]).await.unwrap();
+    let claim = "SELECT array_agg(c.id) FILTER (WHERE c.id IS NOT NULL) FROM dlock_task_claim_8(
+        '{default}', md5(random()::text)::uuid, 9, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+    let claimed = queue.client().await.query_one(claim, &[]).await.unwrap();
+    assert_eq!(claimed.get::<_, Vec<i64>>(0), [2, 10, 11, 12]);
+}
+
+/// Everybody would have to wait for whoever uses it.
+#[tokio::test]
+async fn index_that_is_in_use_stays() {
+    let queue = former(FORMS[2]).await;
     let client = queue.client().await;
-    let index = async || {
-        let there = "SELECT to_regclass('dlock_task_next') IS NOT NULL";
-        client
-            .query_one(there, &[])
-            .await
-            .unwrap()
-            .get::<_, bool>(0)
-    };
-    assert!(index().await);
-    // Not while somebody reads the table: everybody would have to wait for that.
     client
         .batch_execute("BEGIN; SELECT FROM dlock_task")
         .await
         .unwrap();
-    tasks.create_schema().await.unwrap();
-    client.batch_execute("COMMIT").await.unwrap();
-    assert!(index().await);
-
-    let queue = former(FORMS[2]).await;
-    let tasks = queue.tasks(2).await;
-    let client = queue.client().await;
-    tasks.create_schema().await.unwrap();
-    let there = "SELECT to_regclass('dlock_task_next') IS NOT NULL";
-    let there: bool = client.query_one(there, &[]).await.unwrap().get(0);
-    assert!(!there);
-    tasks.enqueue(&vec![task(); 3]).await.unwrap();
-    let claim = "SELECT array_agg(c.id) FILTER (WHERE c.id IS NOT NULL) FROM dlock_task_claim_8(
-        '{default}', md5(random()::text)::uuid, 9, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
-    let claimed: Vec<i64> = client.query_one(claim, &[]).await.unwrap().get(0);
-    assert_eq!(claimed, [2, 10, 11, 12]);
+    queue.tasks(2).await.create_schema().await.unwrap();
+    assert!(has_former_index(&queue).await);
 }
 
 #[tokio::test]

@@ -110,8 +110,8 @@ DO $dlock$
 DECLARE
     v_timeout pg_catalog.text := pg_catalog.current_setting('lock_timeout');
 BEGIN
-    -- Of a former release, whose functions walk along the new index as well. This waits for everybody who has read the
-    -- table, and who comes later waits behind it.
+    -- The index of a former release, whose functions find their way along the new one as well. Dropping it waits for
+    -- every transaction that has used the table, and whoever comes later waits behind it.
     IF pg_catalog.to_regclass('{schema}.dlock_task_next') IS NOT NULL THEN
         PERFORM pg_catalog.set_config('lock_timeout', '2s', true);
         DROP INDEX {schema}.dlock_task_next;
@@ -128,10 +128,10 @@ BEGIN
     -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
     -- nothing to create.
     IF pg_catalog.to_regclass('{schema}.dlock_task_due') IS NULL THEN
-        -- What a claim walks along. By an expression, since nothing that has a number may look for it here: where the
-        -- statistics say that there are no tasks, which is what they say of most queues, all indexes cost the same for the
-        -- planner, and this one would be read from its beginning to its end for each task.
-        CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id + 0));
+        -- What a claim walks along. The number is an expression, so that no search for a task by its number can use this
+        -- index: where the statistics see hardly any tasks among many that have ended, the planner takes it for as good as
+        -- the primary key, and each search would read the whole of it.
+        CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0));
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_key') IS NULL THEN
         CREATE UNIQUE INDEX dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;

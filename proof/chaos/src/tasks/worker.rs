@@ -107,10 +107,10 @@ async fn enqueue<S: Shop>(
     }
 }
 
-/// An errand as a task: one of six is for the queue with a limit, and one of four has a lane.
+/// An errand as a task: one of four is for the queue with a limit, and one of four has a lane.
 pub(super) fn task(errand: &Errand, random: &mut fastrand::Rng) -> Option<NewTask> {
     let task = NewTask::of(errand).ok()?;
-    let queue = if random.u32(..6) == 0 { LIMITED } else { QUEUE };
+    let queue = if random.u32(..4) == 0 { LIMITED } else { QUEUE };
     let lane = (random.u32(..4) == 0).then(|| LANES[random.usize(..LANES.len())]);
     Some(
         task.queue(queue)
