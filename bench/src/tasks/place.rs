@@ -32,8 +32,6 @@ struct Server {
 pub(crate) struct Counts {
     pub(crate) wal_bytes: f64,
     pub(crate) statements: f64,
-    /// Of the log what these statements wrote, without that of the server's own processes, such as autovacuum.
-    pub(crate) written_bytes: f64,
 }
 
 impl Counts {
@@ -41,7 +39,6 @@ impl Counts {
         Self {
             wal_bytes: self.wal_bytes - before.wal_bytes,
             statements: self.statements - before.statements,
-            written_bytes: self.written_bytes - before.written_bytes,
         }
     }
 }
@@ -123,15 +120,14 @@ impl Place {
             .counters
             .query_one(
                 "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8, \
-                 coalesce(sum(s.calls), 0)::float8, coalesce(sum(s.wal_bytes), 0)::float8 \
-                 FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid WHERE d.datname = $1",
+                 coalesce((SELECT sum(calls) FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid \
+                 WHERE d.datname = $1), 0)::float8",
                 &[&server.name],
             )
             .await?;
         Ok(Counts {
             wal_bytes: row.get(0),
             statements: row.get(1),
-            written_bytes: row.get(2),
         })
     }
 
