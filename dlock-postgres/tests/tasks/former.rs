@@ -106,7 +106,7 @@ async fn index_of_the_former_release_is_replaced() {
     assert_eq!(claimed.get::<_, Vec<i64>>(0), [2, 10, 11, 12]);
 }
 
-/// Everybody would have to wait for whoever uses it.
+/// All workers would have to wait until the transaction that uses the index has ended.
 #[tokio::test]
 async fn index_that_is_in_use_stays() {
     let queue = former(FORMS[2]).await;

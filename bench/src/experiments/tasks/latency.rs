@@ -19,8 +19,8 @@ use crate::{
 /// How long a worker has to come to rest.
 const REST: Duration = Duration::from_secs(1);
 
-/// What is offered in this time is not counted: whoever enqueues it connects and prepares its statements first. Of a
-/// hundred tasks that alone would be the 99th percentile.
+/// Tasks that are offered in this time are not counted: the process that enqueues them connects and prepares its statements
+/// first. Of a hundred tasks the first alone would be the 99th percentile.
 const WARM: Duration = Duration::from_secs(1);
 
 /// The name of the case, tasks a second, and how many times as long as the usual time they are offered.
