@@ -109,7 +109,7 @@ impl Sizes {
                 tasks: 100_000,
                 latency: millis(12_000),
                 snapshot: millis(60_000),
-                idle: millis(20_000),
+                idle: millis(60_000),
                 backlog: vec![1_000, 1_000_000],
                 updates: 20_000,
                 dead: 1_000_000,

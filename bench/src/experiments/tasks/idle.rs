@@ -17,9 +17,13 @@ use crate::{
     },
 };
 
-/// How long a worker has to come to rest, and the server: 15 s after the last change it notes by itself which
-/// transactions there are.
-const REST: Duration = Duration::from_secs(17);
+/// How long a worker has for the ten tasks, in which it connects and prepares its statements.
+const FINISH: Duration = Duration::from_secs(5);
+
+/// How long the server has to come to rest after the last change. By then its background writer has noted which
+/// transactions run: it looks 15 s after its last such record, and sleeps for 10 s at most while nothing happens
+/// (`LOG_SNAPSHOT_INTERVAL_MS`, `HIBERNATE_FACTOR` in PostgreSQL's bgwriter.c).
+const REST: Duration = Duration::from_secs(30);
 
 pub(crate) async fn measure(bench: &Bench) -> Result<()> {
     for entry in bench.queues() {
@@ -43,6 +47,9 @@ pub(crate) async fn measure(bench: &Bench) -> Result<()> {
 async fn watch(entry: &'static Entry, place: &Place, span: Duration) -> Result<Figures> {
     let crew = Crew::start(entry, place, CONCURRENCY, POOL, &[]).await?;
     tell(entry, place, &words(["enqueue", "10"])).await?;
+    sleep(FINISH).await;
+    // What the load before left to autovacuum, and to readers that remove dead rows, is not the worker's.
+    place.execute("VACUUM ANALYZE").await?;
     sleep(REST).await;
     let before = place.counts().await?;
     sleep(span).await;
