@@ -100,6 +100,19 @@ impl Place {
         }
     }
 
+    /// Does what its server would do by itself, sooner or later, for what was changed so far: readers remove dead rows
+    /// of the pages that they look at, also in the server's own catalogs, and autovacuum does its work.
+    pub(crate) async fn vacuum(&self) -> Result<()> {
+        if let Kind::Postgres(server) = &self.kind {
+            for client in [&server.client, &server.counters] {
+                client.batch_execute("VACUUM ANALYZE").await?;
+                // For the statistics that the first has changed.
+                client.batch_execute("VACUUM").await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tasks that have not ended. One statement.
     pub(crate) async fn pending(&self, entry: &Entry) -> Result<i64> {
         match &self.kind {

@@ -48,8 +48,7 @@ async fn watch(entry: &'static Entry, place: &Place, span: Duration) -> Result<F
     let crew = Crew::start(entry, place, CONCURRENCY, POOL, &[]).await?;
     tell(entry, place, &words(["enqueue", "10"])).await?;
     sleep(FINISH).await;
-    // What the load before left to autovacuum, and to readers that remove dead rows, is not the worker's.
-    place.execute("VACUUM ANALYZE").await?;
+    place.vacuum().await?;
     sleep(REST).await;
     let before = place.counts().await?;
     sleep(span).await;
