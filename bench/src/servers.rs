@@ -33,14 +33,15 @@ pub(crate) struct Servers {
     _folder: Option<TempDir>,
 }
 
-/// How Postgres is started: commits wait for the disk, every statement is counted, and no
-/// checkpoint falls into a run.
+/// How Postgres is started: commits wait for the disk, every statement is counted, no checkpoint falls into a run, and
+/// shared memory is where it is by default.
 const POSTGRES: &[&str] = &[
     "fsync=on",
     "max_connections=500",
     "shared_buffers=256MB",
     "max_wal_size=8GB",
     "checkpoint_timeout=1h",
+    "dynamic_shared_memory_type=posix",
     "shared_preload_libraries=pg_stat_statements",
 ];
 

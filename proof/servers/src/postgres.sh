@@ -45,5 +45,6 @@ else
     "$programs/initdb" -D . -U postgres -A trust -E UTF8 --locale=C --no-sync >/dev/null
     sed -i '1i host all guarded all scram-sha-256' pg_hba.conf
 fi
+# Its shared memory is in files of its folder: what is elsewhere stays when it is killed.
 exec "$programs/postgres" -D . -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c fsync=off -c password_encryption=scram-sha-256 "$@"
+    -c dynamic_shared_memory_type=mmap -c fsync=off -c password_encryption=scram-sha-256 "$@"
