@@ -13,10 +13,10 @@ const TITLE: &str = "Where the time of a pair goes (µs, medians; each layer bey
 /// The columns between the driver and the whole: the layer, and what it adds.
 const ADDED: [(Layer, &str); 5] = [
     (Layer::Raw, "server"),
+    (Layer::Flushed, "flush"),
     (Layer::Provider, "provider"),
     (Layer::Calling, "calling waiters"),
     (Layer::Frontend, "frontend"),
-    (Layer::Flushed, "flush"),
 ];
 
 /// Empty if it was not measured.
@@ -69,10 +69,10 @@ mod tests {
         Some(match layer {
             Layer::EmptyCalls => 10.0,
             Layer::Raw => 30.0,
-            Layer::Provider => 35.0,
-            Layer::Calling => 47.0,
-            Layer::Frontend => 50.0,
-            Layer::Flushed => 120.0,
+            Layer::Flushed => 100.0,
+            Layer::Provider => 105.0,
+            Layer::Calling => 117.0,
+            Layer::Frontend => 120.0,
         })
     }
 
@@ -82,7 +82,7 @@ mod tests {
         let some = |values: [f64; 7]| values.map(Some).to_vec();
         assert_eq!(
             of(Store::Postgres),
-            some([10.0, 20.0, 5.0, 12.0, 3.0, 70.0, 120.0])
+            some([10.0, 20.0, 70.0, 5.0, 12.0, 3.0, 120.0])
         );
         for store in Store::ALL {
             let costs: Vec<f64> = of(store).into_iter().flatten().collect();

@@ -29,17 +29,17 @@ use super::{
 pub(crate) enum Layer {
     /// Two calls of the driver that ask for nothing.
     EmptyCalls,
-    /// The raw calls.
+    /// The raw calls, in sessions whose commits wait for no disk where the store leaves the choice.
     Raw,
+    /// The raw calls where a grant waits for the disk, as all layers above do: a provider of ours says so itself, whatever
+    /// the session's setting.
+    Flushed,
     /// Two calls of a provider that only polls.
     Provider,
     /// The same where a release calls those who wait.
     Calling,
     /// `DLock::acquire` and `Lease::release`.
     Frontend,
-    /// The same where a grant waits for the disk, for which all layers below do not wait: its time varies more than all
-    /// of theirs together.
-    Flushed,
 }
 
 impl Layer {
@@ -47,7 +47,7 @@ impl Layer {
     pub(crate) const fn of(store: Store) -> &'static [Self] {
         use Layer::{Calling, EmptyCalls, Flushed, Frontend, Provider, Raw};
         match store {
-            Store::Postgres => &[EmptyCalls, Raw, Provider, Calling, Frontend, Flushed],
+            Store::Postgres => &[EmptyCalls, Raw, Flushed, Provider, Calling, Frontend],
             Store::Redis => &[EmptyCalls, Raw, Provider, Calling, Frontend],
             Store::SQLite | Store::DynamoDb => &[EmptyCalls, Raw, Provider, Frontend],
             Store::Etcd => &[],
@@ -58,25 +58,25 @@ impl Layer {
         match self {
             Self::EmptyCalls => "empty calls",
             Self::Raw => "raw calls",
+            Self::Flushed => "raw calls, flushed",
             Self::Provider => "provider",
             Self::Calling => "provider that calls",
             Self::Frontend => "frontend",
-            Self::Flushed => "frontend, flushed",
         }
     }
 
     /// Connects it, on the runtime that this is called on.
     pub(crate) async fn open(self, store: Store, places: &Places) -> Result<Arc<dyn System>> {
         let places = Places {
-            careless: self != Self::Flushed,
+            careless: self == Self::Raw,
             ..places.clone()
         };
         match self {
             Self::EmptyCalls => empty_calls(store, &places).await,
-            Self::Raw => store.raw().context("no raw calls")?.open(&places).await,
+            Self::Raw | Self::Flushed => store.raw().context("no raw calls")?.open(&places).await,
             Self::Provider => provider(store, places, Waiting::Polled).await,
             Self::Calling => provider(store, places, Waiting::Called).await,
-            Self::Frontend | Self::Flushed => ours::open(store, places, Waiting::Called).await,
+            Self::Frontend => ours::open(store, places, Waiting::Called).await,
         }
     }
 }

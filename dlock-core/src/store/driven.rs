@@ -2,6 +2,7 @@
 //! acquire or release of a few milliseconds so costs no change of task. And yet what was sent runs to its answer
 //! when the caller goes away (C2, G1), and depends on the caller's polls for no longer than that (C3, W6).
 
+mod own_wakes;
 #[cfg(test)]
 mod tests;
 mod watchdog;
@@ -22,7 +23,10 @@ use tokio::{
 };
 
 pub(crate) use self::watchdog::Watchdogs;
-use self::watchdog::{Watched, Watching};
+use self::{
+    own_wakes::{OwnWakes, ROUNDS},
+    watchdog::{Watched, Watching},
+};
 use crate::emit::contained;
 
 /// The caller's end of such work, and the future of its result. Dropping it, with or without a poll, leaves the
@@ -80,15 +84,25 @@ impl<T: Send + 'static> Driven<T> {
     /// then goes on in a task; usually nothing is.
     pub(crate) async fn until<O>(mut self, answer: impl Future<Output = O>) -> O {
         let mut answer = pin!(answer);
+        let wakes = Arc::new(OwnWakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
         poll_fn(|context| {
-            let _result = self.drive(context);
-            let Poll::Ready(answer) = answer.as_mut().poll(context) else {
-                let _result = self.stay(context);
-                return Poll::Pending;
-            };
-            // It may have waited for no more than this.
-            let _result = self.drive(context);
-            Poll::Ready(answer)
+            let mut own = Context::from_waker(&waker);
+            for _ in 0..ROUNDS {
+                wakes.begin();
+                let _result = self.drive(&mut own);
+                if let Poll::Ready(answer) = answer.as_mut().poll(&mut own) {
+                    // It may have waited for no more than this.
+                    let _result = self.drive(&mut own);
+                    return Poll::Ready(answer);
+                }
+                let _result = self.stay(&mut own);
+                if wakes.rest(context.waker()) {
+                    return Poll::Pending;
+                }
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
         })
         .await
     }

@@ -264,6 +264,55 @@ fn what_is_left_when_the_answer_is_there_goes_on() {
     assert_eq!(bench.tasks(), 1, "what is left, and nobody waited");
 }
 
+/// Else the runtime polls it once more, and wakes another of its threads for that.
+#[test]
+fn caller_is_not_woken_for_what_it_does_itself() {
+    let bench = Bench::new();
+    let (answer, answered) = oneshot::channel();
+    let (offer, offered) = oneshot::channel();
+    let (take, taken) = oneshot::channel();
+    let driven = bench.driven(async move {
+        let answer: u32 = answered.await.unwrap();
+        offer.send(answer).unwrap();
+        taken.await.unwrap()
+    });
+    let mut call = pin!(driven.until(async move {
+        let answer: u32 = offered.await.unwrap();
+        take.send(0).unwrap();
+        answer
+    }));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut context = Context::from_waker(&waker);
+    let _here = bench.runtime.enter();
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    answer.send(7).unwrap();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1, "by another");
+    assert_eq!(call.as_mut().poll(&mut context), Poll::Ready(7));
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1, "by itself");
+}
+
+/// What is ready time and again leaves the runtime to others.
+#[test]
+fn caller_that_wakes_itself_time_and_again_gets_its_next_turn_from_the_runtime() {
+    let bench = Bench::new();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&polls);
+    let driven = bench.driven(poll_fn(move |context| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut call = pin!(driven.until(pending::<()>()));
+    let _here = bench.runtime.enter();
+    let mut context = Context::from_waker(&waker);
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    assert_eq!(polls.load(Ordering::SeqCst), own_wakes::ROUNDS);
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+}
+
 #[test]
 fn work_is_not_taken_from_a_caller_that_drives_it() {
     let bench = Bench::new();
