@@ -1,9 +1,10 @@
 //! A caller that drives work and waits for what that brings about wakes itself: the work wakes the answer, and taking
 //! the answer wakes the work, all in one poll of one task. Told of that, the runtime would poll the task once more, and
-//! on several threads wake another worker for it, which takes the task's connections along: 80 of 430 us of a lock in
-//! Postgres. So wakes that come while the caller polls only make it look again.
+//! on several threads wake another worker for it, which takes the task's connections along (BENCHMARKS.md has what that
+//! cost). So wakes that come while the caller polls only make it look again.
 
 use std::{
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Wake, Waker},
 };
@@ -29,15 +30,18 @@ enum State {
 impl OwnWakes {
     /// A round begins.
     pub(super) fn begin(&self) {
-        *self.state() = State::Polling;
+        let before = mem::replace(&mut *self.state(), State::Polling);
+        // Without the lock: a waker is anybody's code.
+        drop(before);
     }
 
     /// A round has ended, and the caller would rest. False if it was woken meanwhile.
     pub(super) fn rest(&self, caller: &Waker) -> bool {
+        let caller = caller.clone();
         let mut state = self.state();
         let rests = !matches!(*state, State::Woken);
         if rests {
-            *state = State::Resting(Some(caller.clone()));
+            *state = State::Resting(Some(caller));
         }
         rests
     }
@@ -60,7 +64,7 @@ impl Wake for OwnWakes {
                 None
             }
         };
-        // Without the lock: a waker is anybody's code.
+        // Without the lock, too.
         if let Some(caller) = caller {
             caller.wake();
         }
