@@ -3,11 +3,12 @@
 //! not depend on its observers.
 
 use std::{
-    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::pin,
+    pin::Pin,
+    task::{Context, Poll},
 };
 
+use pin_project_lite::pin_project;
 use tracing::Span;
 
 /// Calls an observer. Its panic is reported by the panic hook, and goes no further.
@@ -28,16 +29,32 @@ pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {
 
 /// Runs a future within a span: a panic of the future's own goes on, one of the span's subscriber does
 /// not.
-pub(crate) async fn within<F: Future>(span: Span, work: F) -> F::Output {
+pub(crate) const fn within<F: Future>(span: Span, work: F) -> Within<F> {
     let span = ContainedSpan(Some(span));
-    let mut work = pin!(work);
-    poll_fn(|context| {
-        let entered = contained(|| span.0.as_ref().map(Span::enter));
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+    Within { work, span }
+}
+
+pin_project! {
+    /// By hand, since an `async fn` that pins its argument has room for it twice, and an acquire and its whole
+    /// wait is in one.
+    pub(crate) struct Within<F> {
+        // Dropped before its span ends.
+        #[pin]
+        work: F,
+        span: ContainedSpan,
+    }
+}
+
+impl<F: Future> Future for Within<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let entered = contained(|| this.span.0.as_ref().map(Span::enter));
+        let polled = catch_unwind(AssertUnwindSafe(|| this.work.poll(context)));
         contained(|| drop(entered));
         polled.unwrap_or_else(|panic| resume_unwind(panic))
-    })
-    .await
+    }
 }
 
 /// Does work within a span that goes on.

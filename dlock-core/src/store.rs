@@ -8,14 +8,15 @@ mod outage;
 
 use std::{
     any::Any,
+    pin::pin,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use tokio::{sync::watch, task::unconstrained};
+use tokio::{sync::Notify, task::unconstrained};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::observations::Observations;
@@ -55,13 +56,21 @@ pub(crate) struct Store {
     /// Over the work that callers drive.
     pub(crate) watchdogs: Arc<Watchdogs>,
     closing: CancellationToken,
-    tasks: Arc<watch::Sender<usize>>,
+    tasks: Arc<Tasks>,
+}
+
+/// What runs in the background for a client.
+#[derive(Default)]
+struct Tasks {
+    running: AtomicUsize,
+    /// Rung when nothing runs for a client, or for a lock of it.
+    idle: Notify,
 }
 
 /// Something that runs in the background for a client (I14); [`Client::close`] waits for its end, and
 /// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
 pub(crate) struct TaskToken {
-    client: Arc<watch::Sender<usize>>,
+    client: Arc<Tasks>,
     plan: Arc<Plan>,
 }
 
@@ -86,7 +95,7 @@ impl Store {
             recording: OnceLock::new(),
             renewals: OnceLock::new(),
             closing,
-            tasks: Arc::new(watch::Sender::new(0)),
+            tasks: Arc::default(),
         })
     }
 
@@ -116,7 +125,7 @@ impl Store {
     /// Counts as running until the returned value is dropped.
     pub(crate) fn track(&self, plan: &Arc<Plan>) -> TaskToken {
         plan.tasks.fetch_add(1, Ordering::SeqCst);
-        self.tasks.send_modify(|running| *running += 1);
+        self.tasks.running.fetch_add(1, Ordering::SeqCst);
         TaskToken {
             client: Arc::clone(&self.tasks),
             plan: Arc::clone(plan),
@@ -125,9 +134,7 @@ impl Store {
 
     /// Resolves when nothing runs for any lock.
     pub(crate) async fn all_idle(&self) {
-        let mut tasks = self.tasks.subscribe();
-        // The sender lives in `self`, so this ends only when the count is zero.
-        let _ended = tasks.wait_for(|running| *running == 0).await;
+        self.tasks.none_of(&self.tasks.running).await;
     }
 
     /// Waiting and later acquires fail from here on.
@@ -137,10 +144,7 @@ impl Store {
 
     /// Resolves when nothing runs for locks with this plan.
     pub(crate) async fn idle(&self, plan: &Plan) {
-        let mut tasks = self.tasks.subscribe();
-        let none = |_: &usize| plan.tasks.load(Ordering::SeqCst) == 0;
-        // The sender lives in `self`, so this ends only when it is so.
-        let _ended = tasks.wait_for(none).await;
+        self.tasks.none_of(&plan.tasks).await;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -148,8 +152,8 @@ impl Store {
     }
 
     /// Cancelled when the client closes, and when it is gone.
-    pub(crate) fn closing(&self) -> CancellationToken {
-        self.closing.clone()
+    pub(crate) const fn closing(&self) -> &CancellationToken {
+        &self.closing
     }
 
     /// One call to the provider, for at most `limit`: the one place that ends a call that hangs (V6, V7, W4). What
@@ -226,6 +230,21 @@ impl Store {
     }
 }
 
+impl Tasks {
+    /// Resolves when this count of them is zero.
+    async fn none_of(&self, count: &AtomicUsize) {
+        loop {
+            let mut idle = pin!(self.idle.notified());
+            // Armed before the question.
+            idle.as_mut().enable();
+            if count.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+}
+
 impl Drop for Store {
     fn drop(&mut self) {
         self.closing.cancel();
@@ -234,8 +253,10 @@ impl Drop for Store {
 
 impl Drop for TaskToken {
     fn drop(&mut self) {
-        // First, since waiters read it when the client's count changes.
-        self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
-        self.client.send_modify(|running| *running -= 1);
+        let lock = self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
+        let client = self.client.running.fetch_sub(1, Ordering::SeqCst);
+        if lock == 1 || client == 1 {
+            self.client.idle.notify_waiters();
+        }
     }
 }

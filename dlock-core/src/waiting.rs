@@ -8,6 +8,7 @@ mod asking;
 mod attempt;
 mod call;
 mod claiming;
+mod gone;
 mod leaving;
 mod queue_entry;
 mod rendezvous;
@@ -26,12 +27,12 @@ use std::{
 };
 
 use tokio::sync::futures::Notified;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 pub(crate) use self::acquire::acquire;
 use self::{
     claiming::Taken,
+    gone::Gone,
     queue_entry::QueueEntry,
     rendezvous::Sender,
     reserving::{PassedOver, Reservation},
@@ -73,7 +74,7 @@ struct Contender {
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: ContenderInstant,
     /// Cancelled when nobody waits for the answer any more, or the queue entry was evicted.
-    gone: CancellationToken,
+    gone: Arc<Gone>,
     /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
     yielded_slots: Slots,
@@ -98,7 +99,7 @@ impl Contender {
         wait: Wait,
         ticket: Option<&Ticket>,
         started: ContenderInstant,
-        gone: CancellationToken,
+        gone: Arc<Gone>,
     ) -> Self {
         Self {
             lock: Arc::clone(lock),
@@ -119,7 +120,7 @@ impl Contender {
         }
     }
 
-    async fn run(mut self, sender: Sender<Answer>, entry: QueueEntry, queues: bool) {
+    async fn run(&mut self, sender: Sender<Answer>, entry: QueueEntry, queues: bool) {
         let lock = Arc::clone(&self.lock);
         let answer = match self.wait {
             _ if queues => self.queue(&sender, &entry).await,
@@ -163,18 +164,17 @@ impl Contender {
         if let Err(error) = admitted {
             return Some(Err(error.into()));
         }
-        let gone = self.gone.clone();
-        Some(
-            match as_long_as_wanted(sender, gone, self.try_now(None)).await {
-                Ok(Some(answer)) => Ok(answer),
-                Ok(None) => match (self.error.take(), self.seen.take()) {
-                    (Some(error), _) => Err(error.into()),
-                    (None, Some(holder)) => Ok(Acquired::Held(holder)),
-                    (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
-                },
-                Err(error) => Err(error),
+        let gone = Arc::clone(&self.gone);
+        let answer = as_long_as_wanted(sender, &gone, pin!(self.try_now(None))).await;
+        Some(match answer {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => match (self.error.take(), self.seen.take()) {
+                (Some(error), _) => Err(error.into()),
+                (None, Some(holder)) => Ok(Acquired::Held(holder)),
+                (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
             },
-        )
+            Err(error) => Err(error),
+        })
     }
 
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
@@ -202,14 +202,15 @@ impl Contender {
         let closing = lock.store.closing();
         tokio::select! {
             biased;
-            () = sender.abandoned() => return None,
-            () = closing.cancelled() => return Some(Err(Error::Closed)),
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
+            // Before the rest, which most callers need not wait for: with their turn they ask for it once more.
             () = entry.turn(&lock) => {}
+            () = sender.abandoned() => return None,
+            () = closing.cancelled() => return Some(Err(Error::Closed)),
         }
-        let gone = self.gone.clone();
-        as_long_as_wanted(sender, gone, self.contend(sender)).await
+        let gone = Arc::clone(&self.gone);
+        as_long_as_wanted(sender, &gone, pin!(self.contend(sender))).await
     }
 
     /// Tries until the lock is ours, time is up, or nothing will help.
@@ -365,10 +366,9 @@ impl Contender {
 /// repeated. A turn goes with the caller, and what is offered meanwhile is offered to others (H3).
 async fn as_long_as_wanted<T>(
     sender: &Sender<Answer>,
-    gone: CancellationToken,
-    tries: impl Future<Output = T>,
+    gone: &Gone,
+    mut tries: Pin<&mut impl Future<Output = T>>,
 ) -> T {
-    let mut tries = pin!(tries);
     tokio::select! {
         biased;
         end = &mut tries => end,

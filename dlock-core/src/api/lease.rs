@@ -77,15 +77,15 @@ impl Lease {
     pub async fn renew(&mut self) -> Result<(), Error> {
         let term = self.0.term();
         // The attempt's own limit, and as much again.
-        let bound = 2 * term.plan.attempt();
+        let bound = || 2 * term.plan.attempt();
         let renewed = Arc::clone(term);
-        let work = async move {
+        let work = Box::pin(async move {
             let answer = renewal::attempt(&renewed).await;
             // Our own word, not the store's, on whether that came in time.
             renewed
                 .over()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
-        };
+        });
         let cut_off = ProviderError::unknown("the renewal was cut off");
         match at_home(term, bound, work).await {
             Some(Ok(answer)) => answer,

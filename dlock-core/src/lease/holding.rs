@@ -11,7 +11,7 @@ use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
     lease::{PendingRelease, Term, lingering::lingers},
-    store::driven::{Driven, Unfinished},
+    store::driven::{Driven, Unfinished, Work},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -40,8 +40,7 @@ impl Holding {
         let Some(release) = begin_release(&term) else {
             return Ok(ReleaseEnd::Released);
         };
-        let bound = release.bound();
-        match at_home(&term, bound, release.begin()).await {
+        match at_home(&term, || PendingRelease::bound(&term), release.begin()).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
                 .with_source(ended)
@@ -82,8 +81,8 @@ impl Drop for Holding {
 /// nobody drives runs no task. Where the other runtime has no timers there is no bound.
 pub(crate) async fn at_home<T: Send + 'static>(
     term: &Term,
-    bound: Duration,
-    work: impl Future<Output = T> + Send + 'static,
+    bound: impl FnOnce() -> Duration,
+    work: Work<T>,
 ) -> Option<Result<T, Unfinished>> {
     let (store, home) = (&term.store, &term.home);
     let here = Handle::try_current().ok();
@@ -94,7 +93,7 @@ pub(crate) async fn at_home<T: Send + 'static>(
     if here.is_none() {
         return Some(task.await.map_err(Unfinished::from));
     }
-    let (mut bound, mut timers) = (pin!(store.clock.pause(bound)), true);
+    let (mut bound, mut timers) = (pin!(store.clock.pause(bound())), true);
     let bound = poll_fn(|context| {
         // Only a panic tells that there are none.
         let polled = timers.then(|| contained(|| bound.as_mut().poll(context)));

@@ -19,7 +19,7 @@ use crate::{
     events::{Measured, Operation},
     names::{HandOver, NameState, Offered},
     provider::{Closing, Release, ReleaseOutcome},
-    store::Store,
+    store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
 };
@@ -116,9 +116,7 @@ impl PendingRelease {
     }
 
     /// The release has begun when this returns, and runs with the future.
-    pub(crate) fn begin(
-        self,
-    ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
+    pub(crate) fn begin(self) -> Work<Result<ReleaseEnd, ProviderError>> {
         let (uuid, token) = (self.uuid, self.token);
         let began = || Event::ReleaseBegan { uuid, token };
         self.store.emit(&self.name, began);
@@ -131,10 +129,7 @@ impl PendingRelease {
         drop(home.spawn(self.go_on(None)));
     }
 
-    fn go_on(
-        self,
-        hand_over: Option<HandOver>,
-    ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
+    fn go_on(self, hand_over: Option<HandOver>) -> Work<Result<ReleaseEnd, ProviderError>> {
         let tracked = self.store.track(&self.plan);
         let (uuid, token) = (self.uuid, self.token);
         let span = emit::span(
@@ -144,7 +139,7 @@ impl PendingRelease {
         let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
         // Dropped in this order where the task never runs: the hand-over retires the identity, whose release then ends.
         let parts = (hand_over, self);
-        emit::within(span, async move {
+        Box::pin(emit::within(span, async move {
             let (hand_over, this) = parts;
             let answer = this.run(hand_over).await;
             cut_off.did_not_happen();
@@ -166,14 +161,14 @@ impl PendingRelease {
             }
             drop(tracked);
             answer
-        })
+        }))
     }
 
-    /// The longest that its task takes on a driven runtime: until the offer is withdrawn, then until the store
-    /// must have let go, and one attempt.
-    pub(crate) fn bound(&self) -> Duration {
-        let Self { store, plan, .. } = self;
-        let left = (self.sent + plan.duration).since(store.clock.now());
+    /// The longest that the release of a lease takes on a driven runtime: until the offer is withdrawn, then until the
+    /// store must have let go, and one attempt.
+    pub(crate) fn bound(term: &Term) -> Duration {
+        let Term { store, plan, .. } = term;
+        let left = (term.last_sent() + plan.duration).since(store.clock.now());
         left + plan.successor_patience() + 2 * plan.attempt()
     }
 
@@ -247,17 +242,16 @@ impl PendingRelease {
         // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
         let mut limited = self.origin == Origin::Try;
         loop {
-            let left = until.since(store.clock.now());
+            let left = || until.since(store.clock.now());
             // Not admitted in time, it is sent at the end all the same.
-            if limited && store.outage.admit(plan, left).await.is_err() && !alone {
+            if limited && store.outage.admit(plan, left()).await.is_err() && !alone {
                 return Ok(self.unconfirmed());
             }
             limited = true;
-            let left = until.since(store.clock.now());
             let limit = if alone {
                 plan.attempt()
             } else {
-                left.min(plan.attempt())
+                left().min(plan.attempt())
             };
             // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
             request.closing =
@@ -291,8 +285,7 @@ impl PendingRelease {
             // It may have been applied, even if the error says otherwise: more than wording depends on it.
             alone = false;
             let pause = store.pause_after_failure(plan);
-            let left = until.since(store.clock.now()).saturating_sub(pause);
-            if left < Duration::from_millis(1) {
+            if left().saturating_sub(pause) < Duration::from_millis(1) {
                 return Ok(self.unconfirmed());
             }
             store.clock.pause(pause).await;
@@ -336,7 +329,8 @@ impl PendingRelease {
             ReleaseOutcome::Released => {
                 // F2: other clients hear of it only now.
                 if self.closes_until.is_none() {
-                    self.state.fairness().gives_back(&self.store.clock);
+                    let now = self.store.clock.contender_now();
+                    self.state.fairness().gives_back(now);
                 }
                 ReleaseEnd::Released
             }

@@ -142,9 +142,11 @@ impl Fairness {
     /// What the first try of a newcomer leaves to others, and how much of that time is left: its client may have
     /// released a moment ago, and waiters elsewhere have to hear of that first.
     pub(crate) fn newcomer(&mut self, entered: Entered, clock: &Clock) -> (Slots, Duration) {
-        let Some(ago) = self.given_back.map(|since| clock.elapsed(since)) else {
+        let Some(given_back) = self.given_back else {
             return (0, Duration::ZERO);
         };
+        let now = clock.contender_now();
+        let ago = now.since(given_back);
         if self.contended {
             if !self.was_last(clock) {
                 return (0, Duration::ZERO);
@@ -152,9 +154,7 @@ impl Fairness {
             let slots = self.slots(entered, clock);
             return (slots, span(slots).saturating_sub(ago));
         }
-        let alone = self
-            .streak
-            .is_some_and(|since| clock.elapsed(since) >= STREAK);
+        let alone = self.streak.is_some_and(|since| now.since(since) >= STREAK);
         if !alone || ago >= RECENT {
             return (0, Duration::ZERO);
         }
@@ -217,22 +217,22 @@ impl Fairness {
         longest_idle: Duration,
         clock: &Clock,
     ) {
-        let idle = self.given_back.map(|since| clock.elapsed(since));
+        let now = clock.contender_now();
+        let idle = self.given_back.map(|since| now.since(since));
         let alone = idle.map(|idle| {
             asked.map_or(Duration::ZERO, |asked| {
-                idle.saturating_sub(clock.elapsed(asked))
+                idle.saturating_sub(now.since(asked))
             })
         });
-        self.tenure
-            .granted(alone, longest_idle, clock.contender_now());
+        self.tenure.granted(alone, longest_idle, now);
         let again = idle.is_some_and(|idle| idle < RECENT);
-        self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.contender_now()));
+        self.streak = again.then(|| self.streak.unwrap_or(now));
         self.followed = false;
     }
 
     /// A term of ours ends: its release begins, or was applied just now.
-    pub(crate) fn gives_back(&mut self, clock: &Clock) {
-        self.given_back = Some(clock.contender_now());
+    pub(crate) fn gives_back(&mut self, now: ContenderInstant) {
+        self.given_back = Some(now);
     }
 
     /// A release of ours is sent; a hint of it will come, as of any other's. From a store that tells only those who wait,
@@ -260,13 +260,14 @@ impl Fairness {
         longest_try: Duration,
         clock: &Clock,
     ) -> bool {
-        let idle = self.given_back.map(|since| clock.elapsed(since));
-        idle.is_some_and(|idle| idle <= longest_try) && self.tenure.is_due(span, clock)
+        let now = clock.contender_now();
+        let idle = self.given_back.map(|since| now.since(since));
+        idle.is_some_and(|idle| idle <= longest_try) && self.tenure.is_due(span, now)
     }
 
     /// That read got no answer: the next one comes after this pause (F11).
     pub(crate) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
-        self.tenure.look_failed(pause, clock);
+        self.tenure.look_failed(pause, clock.contender_now());
     }
 
     /// Another client has this reservation of such a duration: the name is left to others for so long (F12).
@@ -277,7 +278,8 @@ impl Fairness {
         lasts: Duration,
         clock: &Clock,
     ) {
-        self.tenure.heed(reservation, duration, lasts, clock);
+        self.tenure
+            .heed(reservation, duration, lasts, clock.contender_now());
     }
 
     /// No other client has a reservation (F12).

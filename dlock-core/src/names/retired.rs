@@ -78,7 +78,7 @@ impl NameState {
         let since = clock.contender_now();
         let releasing = known.live.contains(&uuid);
         if releasing && closed.is_zero() {
-            self.fairness().gives_back(clock);
+            self.fairness().gives_back(since);
         }
         known.live.retain(|live| *live != uuid);
         if known.retired.iter().any(|retired| retired.uuid == uuid) {

@@ -151,10 +151,14 @@ impl Succession {
                 accepted
             }
             Offered::Claim(_) => {
-                let since = budget.since.unwrap_or_else(|| clock.contender_now());
-                let long = passes >= MOST_PASSES || clock.elapsed(since) >= plan.pass_time();
-                let accepted = possible && !long;
+                let since = budget.since.take();
                 *budget = PassBudget::default();
+                if !possible || passes >= MOST_PASSES {
+                    return false;
+                }
+                let now = clock.contender_now();
+                let since = since.unwrap_or(now);
+                let accepted = now.since(since) < plan.pass_time();
                 if accepted {
                     budget.since = Some(since);
                     budget.passes = passes + 1;

@@ -58,19 +58,17 @@ enum Phase<T> {
     Over,
 }
 
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// In a box from its beginning: it is large, and moves from hand to hand.
+pub(crate) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> Driven<T> {
     /// Begins with the first poll, on the current runtime.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
-    pub(crate) fn new(
-        watchdogs: &Arc<Watchdogs>,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(watchdogs: &Arc<Watchdogs>, work: Work<T>) -> Self {
         let slot = Slot {
-            phase: Mutex::new(Phase::Here(Box::pin(work), None)),
+            phase: Mutex::new(Phase::Here(work, None)),
             home: Handle::current(),
         };
         Self {

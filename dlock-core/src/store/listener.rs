@@ -28,7 +28,7 @@ pub(crate) fn ensure(store: &Arc<Store>, plan: &Plan) {
         return;
     }
     let running = Running(Arc::downgrade(store));
-    let closing = store.closing();
+    let closing = store.closing().clone();
     tokio::spawn(async move {
         tokio::select! {
             biased;

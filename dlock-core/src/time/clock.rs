@@ -150,13 +150,9 @@ impl Clock {
         }
     }
 
-    /// What has certainly passed since an earlier instant: the lesser of the two clocks.
+    /// What has certainly passed since an earlier instant.
     pub(crate) fn elapsed(&self, since: ContenderInstant) -> Duration {
-        let ContenderInstant { boot, raw } = self.contender_now();
-        let least = boot
-            .saturating_sub(since.boot)
-            .min(raw.saturating_sub(since.raw));
-        Duration::from_nanos(u64::try_from(least).unwrap_or(0))
+        self.contender_now().since(since)
     }
 
     /// Whether a contender's clock has reached this instant. One that is still ahead was not taken on this
@@ -214,13 +210,13 @@ impl Clock {
         }
     }
 
-    /// Sleeps for a span of this clock, in one timer.
+    /// Sleeps for a span of this clock, in one timer. What only tests use is boxed: every call has room for this future.
     pub(crate) async fn pause(&self, span: Duration) {
         match &self.0 {
             Source::System => tokio::time::sleep(span).await,
             Source::Manual(_) => Box::pin(self.sleep_until(self.now() + span, span)).await,
             Source::Tokio { rate, .. } => tokio::time::sleep(span.div_f64(*rate)).await,
-            Source::Simulated(machine) => machine.sleep(span).await,
+            Source::Simulated(machine) => Box::pin(machine.sleep(span)).await,
         }
     }
 }

@@ -37,6 +37,13 @@ impl HolderInstant {
 }
 
 impl ContenderInstant {
+    /// What has certainly passed from an earlier instant to this one: the lesser of the two clocks.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        let boot = self.boot.saturating_sub(earlier.boot);
+        let raw = self.raw.saturating_sub(earlier.raw);
+        Duration::from_nanos(u64::try_from(boot.min(raw)).unwrap_or(0))
+    }
+
     /// `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`, in nanoseconds since their origin.
     pub(crate) const fn readings(self) -> (i64, i64) {
         (self.boot, self.raw)

@@ -87,10 +87,10 @@ async fn contend_for(
         let mut contender = Contender::new(lock, wait, ticket, started, entry.gone());
         contender.over = over;
         let tracked = lock.store.track(&lock.plan);
-        let work = emit::within(span, async move {
+        let work = Box::pin(emit::within(span, async move {
             contender.run(sender, entry, queues).await;
-            drop(tracked);
-        });
+            drop((contender, tracked));
+        }));
         let driven = Driven::new(&lock.store.watchdogs, work);
         match driven.until(receiver.recv()).await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it

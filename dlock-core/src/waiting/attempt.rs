@@ -4,9 +4,9 @@
 use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::gone::Gone;
 use crate::{
     ErrorKind, FencingToken, ProviderError, Record,
     emit::emit,
@@ -62,7 +62,7 @@ impl TryEnd {
 pub(crate) async fn run(
     lock: &Arc<Settings>,
     Draw { uuid, prev, tokens }: Draw,
-    gone: &CancellationToken,
+    gone: &Gone,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {
@@ -101,6 +101,7 @@ pub(crate) async fn run(
         state.claims(claimed, uuid);
     }
     let mut alone = true;
+    let mut asked = sent;
     // What the attempt before failed with.
     let mut told: Option<ProviderError> = None;
 
@@ -109,7 +110,6 @@ pub(crate) async fn run(
         // Until there is an answer, the attempt may have been applied; also if this future is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
-        let asked = store.clock.now();
         let call = store.provider.acquire(&request);
         let what = (Operation::Acquire, plan.group.as_ref());
         let error = match store.call(what, limit, call).await {
@@ -178,6 +178,7 @@ pub(crate) async fn run(
             return TryEnd::GivenUp(error);
         }
         told = Some(error);
+        asked = store.clock.now();
     }
 }
 

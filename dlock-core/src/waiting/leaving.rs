@@ -30,11 +30,17 @@ impl Contender {
             ..
         } = &*lock;
         let clock = &store.clock;
-        let (began, mut looked) = (clock.contender_now(), clock.contender_now());
+        let away = || {
+            let fairness = state.known_fairness();
+            fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock))
+        };
+        if away().is_zero() {
+            return self.still_wanted();
+        }
+        let began = clock.contender_now();
+        let mut looked = began;
         let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
         let still_away = || {
-            let fairness = state.known_fairness();
-            let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
             // A lease that was neither redeemed nor given back is free once it has run out (I15); others ask for
             // it then, and go first.
             let runs_out = state.runs_out_in(clock).map_or(Duration::MAX, |left| {
@@ -44,7 +50,8 @@ impl Contender {
                     left.saturating_add(plan.expiry_jitter())
                 }
             });
-            away.min(runs_out)
+            away()
+                .min(runs_out)
                 .min(at_most.saturating_sub(clock.elapsed(began)))
         };
         let mut absent = false;

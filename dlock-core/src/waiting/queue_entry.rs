@@ -8,7 +8,7 @@
 mod tests;
 
 use std::{
-    future::{Future, pending, poll_fn, ready},
+    future::{Future, pending, poll_fn},
     mem,
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -19,8 +19,8 @@ use tokio::{
     sync::{AcquireError, OwnedSemaphorePermit},
     task::unconstrained,
 };
-use tokio_util::sync::CancellationToken;
 
+use super::gone::Gone;
 use crate::{
     lease::Settings,
     names::{Registration, Waiter},
@@ -37,7 +37,7 @@ pub(super) struct CallerEnd(QueueEntry);
 struct SharedEntry {
     position: Mutex<Position>,
     /// Cancelled when the caller goes away while its entry is in the queue, or when the entry is evicted.
-    gone: CancellationToken,
+    gone: Arc<Gone>,
 }
 
 #[derive(Default)]
@@ -61,8 +61,8 @@ impl QueueEntry {
     }
 
     /// Cancelled when nobody waits by this entry any more.
-    pub(super) fn gone(&self) -> CancellationToken {
-        self.0.gone.clone()
+    pub(super) fn gone(&self) -> Arc<Gone> {
+        Arc::clone(&self.0.gone)
     }
 
     /// Joins the queue at once, for a newcomer in the caller's own poll: from tasks of ours two callers would be
@@ -71,20 +71,24 @@ impl QueueEntry {
         let state = &lock.state;
         // First, so that later waiters know where this one runs.
         let place = state.register(self.waiter(), lock.plan.pickup());
+        // The only permit is never free while others stand in line.
+        if let Ok(permit) = Arc::clone(&state.turn).try_acquire_owned() {
+            return self.enter(Position::Turn((Ok(permit), place)));
+        }
         let mut turn: PendingTurn = Box::pin(Arc::clone(&state.turn).acquire_owned());
         // Without a budget: a poll that is put off takes no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
-        let turn = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
-            Poll::Ready(taken) => Box::pin(ready(taken)),
-            Poll::Pending => turn,
+        let position = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
+            Poll::Ready(permit) => Position::Turn((permit, place)),
+            Poll::Pending => Position::Queued(turn, place),
         };
-        self.enter(turn, place);
+        self.enter(position);
     }
 
-    fn enter(&self, turn: PendingTurn, place: Registration) {
+    fn enter(&self, queued: Position) {
         let mut position = self.position();
         if matches!(*position, Position::NotQueued) {
-            *position = Position::Queued(turn, place);
+            *position = queued;
         }
     }
 
@@ -112,8 +116,10 @@ impl QueueEntry {
     async fn comes(&self) {
         poll_fn(|context| {
             let mut position = self.position();
-            let Position::Queued(turn, _) = &mut *position else {
-                return Poll::Pending;
+            let turn = match &mut *position {
+                Position::Queued(turn, _) => turn,
+                Position::Turn(_) => return Poll::Ready(()),
+                Position::NotQueued | Position::Left => return Poll::Pending,
             };
             let Poll::Ready(permit) = turn.as_mut().poll(context) else {
                 return Poll::Pending;

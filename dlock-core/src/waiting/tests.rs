@@ -1,7 +1,5 @@
 //! What the tests of the parts share: contenders, and leases on offer to them.
 
-use tokio_util::sync::CancellationToken;
-
 use super::*;
 use crate::{
     DLock,
@@ -20,7 +18,7 @@ pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
 
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     let started = lock.0.store.clock.contender_now();
-    Contender::new(&lock.0, wait, None, started, CancellationToken::new())
+    Contender::new(&lock.0, wait, None, started, Arc::default())
 }
 
 /// One that comes with a ticket.

@@ -53,6 +53,9 @@ impl Contender {
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.yielded_slots = slots;
+        if lasts.is_zero() {
+            return ControlFlow::Continue(());
+        }
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let since = clock.contender_now();

@@ -50,7 +50,7 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
     let term = term(Clock::tokio(1.0));
     term.begin_release();
     let release = PendingRelease::of(&term, None, None);
-    let (bound, began) = (release.bound(), Instant::now());
+    let (bound, began) = (PendingRelease::bound(&term), Instant::now());
     let ended = release.spawn(&term.home).await.unwrap().unwrap();
     assert!(matches!(ended, ReleaseEnd::Unconfirmed), "{ended:?}");
     let took = began.elapsed();

@@ -48,8 +48,8 @@ impl Term {
         let belief = self.belief();
         let ended = matches!(belief.ended, Some(EndCause::Released));
         let until = belief.closes_until;
-        let early = self.store.clock.now() < until;
-        (ended && belief.in_hand && early).then_some(until)
+        let closes = ended && belief.in_hand && until != HolderInstant::NEVER;
+        (closes && self.store.clock.now() < until).then_some(until)
     }
 
     /// H7: how much longer the redeemer of this lease is to keep everybody else out.

@@ -69,20 +69,20 @@ impl Tenure {
 
     /// Whether it is time to read the reservation: after a `span`, and then twice in each, since a read waits for
     /// a row of hand-overs to end. Counts as having read it.
-    pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
-        let long = |since: ContenderInstant, span| clock.elapsed(since) >= span;
+    pub(super) fn is_due(&mut self, span: Duration, now: ContenderInstant) -> bool {
+        let long = |since: ContenderInstant, span| now.since(since) >= span;
         let due = self.since.is_some_and(|since| long(since, span))
             && self.looked.is_none_or(|(at, will_do)| long(at, will_do));
         if due {
-            self.looked = Some((clock.contender_now(), span / 2));
+            self.looked = Some((now, span / 2));
         }
         due
     }
 
     /// A read got no answer: the next one comes no sooner than after this pause, since it may take as long.
-    pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
+    pub(super) fn look_failed(&mut self, pause: Duration, now: ContenderInstant) {
         let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
-        self.looked = Some((clock.contender_now(), will_do));
+        self.looked = Some((now, will_do));
     }
 
     /// Another client has this reservation of such a duration: the name is left to others.
@@ -91,19 +91,16 @@ impl Tenure {
         reservation: Version,
         duration: Duration,
         lasts: Duration,
-        clock: &Clock,
+        now: ContenderInstant,
     ) {
         let seen = self
             .heeded
             .filter(|(version, _)| *version == reservation)
-            .map_or_else(|| clock.contender_now(), |(_, seen)| seen);
+            .map_or(now, |(_, seen)| seen);
         self.heeded = Some((reservation, seen));
-        if clock.elapsed(seen) < duration {
-            self.found = Some((clock.contender_now(), KNOWN * lasts));
-            self.away = Some(Away {
-                since: clock.contender_now(),
-                lasts,
-            });
+        if now.since(seen) < duration {
+            self.found = Some((now, KNOWN * lasts));
+            self.away = Some(Away { since: now, lasts });
         }
     }
 

@@ -22,7 +22,7 @@ fn releaser(others: usize) -> (Fairness, Clock, crate::testing::ManualClock) {
         fairness.refused(Some(&format!("other {other}")));
     }
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     fairness.releases();
     (fairness, clock, hand)
 }
@@ -52,7 +52,7 @@ fn own_release_is_no_term_that_goes_by() {
         if hint_first {
             fairness.hinted();
         }
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         let entered = fairness.enter();
         if !hint_first {
             fairness.hinted();
@@ -73,7 +73,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     // The other's release, seen after our grant.
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     fairness.hinted();
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     fairness.releases();
     let entered = fairness.enter();
     fairness.hinted();
@@ -114,7 +114,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
         times += 1;
         fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         fairness.releases();
         fairness.hinted();
     }
@@ -225,7 +225,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         fairness.releases();
         fairness.hinted();
     }
@@ -240,13 +240,13 @@ fn client_that_comes_now_and_then_leaves_nothing() {
         let entered = fairness.enter();
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
         fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         fairness.releases();
         hand.advance(RECENT);
     }
     // Nor when it comes again at once: a streak begins there.
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     let entered = fairness.enter();
     assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
 }
@@ -263,11 +263,11 @@ fn looks(idle: Duration, handed_over: bool) -> usize {
         fairness.granted(asked, LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
         if !handed_over {
-            fairness.gives_back(&clock);
+            fairness.gives_back(clock.contender_now());
         }
         hand.advance(idle);
         if handed_over {
-            fairness.gives_back(&clock);
+            fairness.gives_back(clock.contender_now());
         }
     }
     looks
@@ -289,7 +289,7 @@ fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
     for _ in 0..3 {
         fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         hand.advance(TENURE);
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         hand.advance(LONGEST_TRY + MILLISECOND);
         assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     }
@@ -301,12 +301,12 @@ fn client_that_has_seen_another_with_the_name_looks_for_none() {
     let mut fairness = Fairness::default();
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     fairness.refused(None);
     assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     fairness.followed();
     assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
@@ -374,15 +374,15 @@ fn look_that_failed_is_not_repeated_soon() {
     let mut fairness = Fairness::default();
     fairness.granted(None, LONGEST_IDLE, &clock);
     hand.advance(TENURE);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     fairness.look_failed(5 * TENURE, &clock);
     for _ in 0..4 {
         hand.advance(TENURE);
-        fairness.gives_back(&clock);
+        fairness.gives_back(clock.contender_now());
         assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     }
     hand.advance(TENURE);
-    fairness.gives_back(&clock);
+    fairness.gives_back(clock.contender_now());
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
 }

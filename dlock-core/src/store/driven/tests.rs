@@ -57,7 +57,7 @@ impl Bench {
 
     fn driven(&self, work: impl Future<Output = u32> + Send + 'static) -> Driven<u32> {
         let _here = self.runtime.enter();
-        Driven::new(&self.watchdogs, work)
+        Driven::new(&self.watchdogs, Box::pin(work))
     }
 
     fn asked(&self) -> Asked {

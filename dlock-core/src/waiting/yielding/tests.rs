@@ -18,7 +18,7 @@ fn given_back() -> DLock {
     let mut fairness = lock.0.state.fairness();
     fairness.refused(Some("another"));
     fairness.granted(None, Duration::ZERO, clock);
-    fairness.gives_back(clock);
+    fairness.gives_back(clock.contender_now());
     drop(fairness);
     lock
 }
