@@ -12,6 +12,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use tokio::sync::{Notify, Semaphore};
@@ -144,6 +145,12 @@ impl NameState {
         Some(fairness.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// For how much longer the name is left to others (F12).
+    pub(crate) fn away_for(&self, clock: &Clock) -> Duration {
+        let fairness = self.known_fairness();
+        fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock))
+    }
+
     /// A contender begins to wait.
     pub(crate) fn enter(&self) -> Entered {
         let fairness = self.known_fairness();
@@ -180,9 +187,10 @@ impl NameState {
         self.known().live.contains(&uuid)
     }
 
-    /// A caller of this client holds a lease of the name.
-    pub(crate) fn is_held(&self) -> bool {
-        !self.known().live.is_empty()
+    /// A caller of this client holds a lease of the name, or a term of it is on offer to the first waiter in line.
+    pub(crate) fn is_taken(&self) -> bool {
+        let known = self.known();
+        !known.live.is_empty() || known.is_offered()
     }
 
     /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was

@@ -225,7 +225,8 @@ impl Store {
         }
         let version = record.version();
         let kept = observations.exchange(&self.clock, name, version, first, limit);
-        let kept = kept.await;
+        // Boxed, since every try has room for this future.
+        let kept = Box::pin(kept).await;
         kept.is_some_and(|first| state.recalled(&self.clock, version, first))
     }
 }

@@ -125,7 +125,8 @@ impl Contender {
         let answer = match self.wait {
             _ if queues => self.queue(&sender, &entry).await,
             Wait::No => self.once(&sender).await,
-            Wait::Limit(_) => self.redeem(&sender, &entry).await,
+            // Boxed, since every acquire has room for this future, and few have a ticket.
+            Wait::Limit(_) => Box::pin(self.redeem(&sender, &entry)).await,
         };
         // Together with an offer that it has not taken (H1).
         entry.leave();

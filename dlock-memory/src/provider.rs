@@ -1,7 +1,7 @@
 //! The contract in memory, in both disciplines. What it answers is decided in `rules`, a page that reads like
 //! the contract's tables; what it remembers lives in [`MemoryStore`].
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone)]
 pub struct MemoryProvider {
     store: MemoryStore,
-    prefix: String,
+    prefix: Arc<str>,
     watch: bool,
     cheap_reads: bool,
     sharing: Sharing,
@@ -41,7 +41,7 @@ impl MemoryProvider {
     pub fn new(store: &MemoryStore) -> Self {
         Self {
             store: store.clone(),
-            prefix: String::new(),
+            prefix: Arc::default(),
             watch: true,
             cheap_reads: false,
             sharing: Sharing::default(),
@@ -51,7 +51,7 @@ impl MemoryProvider {
     /// Keeps its names apart from those of every other prefix on the store.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
+        self.prefix = prefix.into().into();
         self.sharing = Sharing::default();
         self
     }
@@ -86,7 +86,7 @@ impl MemoryProvider {
                 "prefix and name exceed 1024 bytes together; use a shorter name",
             ));
         }
-        Ok((self.prefix.clone(), name.as_str().to_owned()))
+        Ok((Arc::clone(&self.prefix), name.as_str().to_owned()))
     }
 
     #[doc(hidden)]

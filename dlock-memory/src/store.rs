@@ -40,7 +40,7 @@ struct Inner {
 
 /// A name as it is stored: prefix and name, which no separator can confuse.
 #[doc(hidden)]
-pub type Key = (String, String);
+pub type Key = (Arc<str>, String);
 
 #[derive(Default)]
 struct State {
@@ -267,7 +267,7 @@ impl MemoryStore {
         let wakeup = Wakeup::Name(name.clone());
         self.lock()
             .watchers
-            .retain(|(watched, sender)| watched != prefix || sender.send(wakeup.clone()));
+            .retain(|(watched, sender)| **watched != **prefix || sender.send(wakeup.clone()));
     }
 
     fn now(&self, state: &State) -> Now {

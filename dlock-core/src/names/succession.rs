@@ -193,6 +193,11 @@ impl Succession {
 }
 
 impl Known {
+    pub(super) fn is_offered(&self) -> bool {
+        let succession = self.succession.as_ref();
+        succession.is_some_and(|succession| succession.offer.is_some())
+    }
+
     fn take_offer_if(&mut self, which: impl FnOnce(&mut Offer) -> bool) -> Option<Offer> {
         self.succession.as_mut()?.offer.take_if(which)
     }
@@ -241,9 +246,7 @@ impl NameState {
 
     /// A term is on offer to the first waiter in line.
     pub(crate) fn is_offered(&self) -> bool {
-        let known = self.known();
-        let succession = known.succession.as_ref();
-        succession.is_some_and(|succession| succession.offer.is_some())
+        self.known().is_offered()
     }
 
     /// Takes what is on offer to be claimed. Only the first waiter in line does.

@@ -107,6 +107,14 @@ impl Outage {
     /// # Cancel safety
     /// A dropped call has taken no turn, and the next in line moves up.
     pub(crate) async fn admit(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        // Boxed, since every call has room for this future.
+        Box::pin(self.admit_in_turn(plan, patience)).await
+    }
+
+    async fn admit_in_turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
         let mut ended = pin!(self.ended.notified());
         ended.as_mut().enable();

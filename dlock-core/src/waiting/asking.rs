@@ -28,10 +28,10 @@ impl Contender {
     /// Waits to be admitted to call a store that answers nothing. `Err`: not in the time of a try, or there is
     /// no use in a call any more. A redeemer waits behind nobody (H9).
     pub(super) async fn admission(&self) -> Result<(), ProviderError> {
-        let Settings { store, plan, .. } = &*self.lock;
-        if self.ticket.is_some() || !store.outage.is_on() {
+        if self.ticket.is_some() {
             return Ok(());
         }
+        let Settings { store, plan, .. } = &*self.lock;
         let patience = self
             .time_left()
             .unwrap_or(Duration::MAX)

@@ -20,7 +20,19 @@ impl Contender {
         if self.ticket.is_some() {
             return ControlFlow::Continue(());
         }
-        self.heed_reservation().await;
+        if self.looks_for_reservation() {
+            Box::pin(self.heed_reservation()).await;
+        }
+        let Settings { store, state, .. } = &*self.lock;
+        if state.away_for(&store.clock).is_zero() {
+            return self.still_wanted();
+        }
+        // Boxed, since every acquire has room for this future.
+        Box::pin(self.stay_away(sender)).await
+    }
+
+    /// Until no more of the time is left for which the lock is left to others.
+    async fn stay_away(&mut self, sender: &Sender<Answer>) -> ControlFlow<Option<Answer>> {
         let lock = Arc::clone(&self.lock);
         let Settings {
             store,
@@ -30,13 +42,6 @@ impl Contender {
             ..
         } = &*lock;
         let clock = &store.clock;
-        let away = || {
-            let fairness = state.known_fairness();
-            fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock))
-        };
-        if away().is_zero() {
-            return self.still_wanted();
-        }
         let began = clock.contender_now();
         let mut looked = began;
         let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
@@ -50,7 +55,8 @@ impl Contender {
                     left.saturating_add(plan.expiry_jitter())
                 }
             });
-            away()
+            state
+                .away_for(clock)
                 .min(runs_out)
                 .min(at_most.saturating_sub(clock.elapsed(began)))
         };
@@ -107,22 +113,25 @@ impl Contender {
         }
     }
 
-    /// Looks for a reservation of another client, if this one has had the lock to itself for long.
+    /// Whether to look for a reservation of another client: if this one has had the lock to itself for long. A lock
+    /// that our own client holds or hands on (H1) is not left to others.
+    fn looks_for_reservation(&self) -> bool {
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        if !plan.reservations || state.is_taken() {
+            return false;
+        }
+        state.known_fairness().is_some_and(|mut fairness| {
+            fairness.reservation_is_due(plan.pass_time(), plan.try_limit(), &store.clock)
+        })
+    }
+
+    /// Looks for that reservation.
     async fn heed_reservation(&mut self) {
         let Settings {
             store, state, plan, ..
         } = &*Arc::clone(&self.lock);
-        // A lock that our own client holds or hands on (H1) is not left to others.
-        let taken = || state.is_held() || state.is_offered();
-        if !plan.reservations || taken() {
-            return;
-        }
-        let due = state.known_fairness().is_some_and(|mut fairness| {
-            fairness.reservation_is_due(plan.pass_time(), plan.try_limit(), &store.clock)
-        });
-        if !due {
-            return;
-        }
         let looked = store.clock.contender_now();
         let Ok(reservation) = self.reservation_of_others().await else {
             // No more than a third of the time goes into looks.
@@ -132,7 +141,7 @@ impl Contender {
         let Some(record) = reservation else {
             return state.fairness().nobody_reserves();
         };
-        if !taken() {
+        if !state.is_taken() {
             emit(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );

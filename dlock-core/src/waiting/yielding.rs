@@ -32,7 +32,12 @@ impl Contender {
         let Some((slots, remaining)) = newcomer else {
             return ControlFlow::Continue(());
         };
-        self.yield_slots(sender, slots, remaining).await
+        if remaining.is_zero() {
+            self.yielded_slots = slots;
+            return ControlFlow::Continue(());
+        }
+        // Boxed, since every acquire has room for this future.
+        Box::pin(self.yield_slots(sender, slots, remaining)).await
     }
 
     /// After a wake-up: as long as others may have waited longer.
@@ -41,7 +46,7 @@ impl Contender {
         sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        self.yield_slots(sender, slots, span(slots)).await
+        Box::pin(self.yield_slots(sender, slots, span(slots))).await
     }
 
     /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to yield fewer slots; the
@@ -53,9 +58,6 @@ impl Contender {
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.yielded_slots = slots;
-        if lasts.is_zero() {
-            return ControlFlow::Continue(());
-        }
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let since = clock.contender_now();

@@ -67,7 +67,7 @@ impl PlantedProvider {
         let (prefix, name) = match self.inner.key(name) {
             Err(_) if self.has(Flaw::LongKeysAreCut) => {
                 let cut = text.floor_char_boundary(Name::MAX_BYTES - self.inner.own_prefix().len());
-                (self.inner.own_prefix().to_owned(), text[..cut].to_owned())
+                (self.inner.own_prefix().into(), text[..cut].to_owned())
             }
             key => key?,
         };
@@ -82,8 +82,8 @@ impl PlantedProvider {
             Some(Flaw::LongNamesAreRefused) if name.len() > 1000 => {
                 return Err(ProviderError::fatal("the name is too long for this store"));
             }
-            Some(Flaw::PrefixIsJoined) => (String::new(), prefix + &name),
-            Some(Flaw::PrefixIsIgnored) => (String::new(), name),
+            Some(Flaw::PrefixIsJoined) => ("".into(), format!("{prefix}{name}")),
+            Some(Flaw::PrefixIsIgnored) => ("".into(), name),
             _ => (prefix, name),
         };
         Ok(key)
