@@ -205,7 +205,7 @@ impl Contender {
             biased;
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            // Before the rest, which most callers need not wait for: with their turn they ask for it once more.
+            // Most callers have it at once. Before they send anything they look for the other two again.
             () = entry.turn(&lock) => {}
             () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),

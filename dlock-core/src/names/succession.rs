@@ -151,19 +151,19 @@ impl Succession {
                 accepted
             }
             Offered::Claim(_) => {
-                let since = budget.since.take();
+                let since = budget.since;
                 *budget = PassBudget::default();
-                if !possible || passes >= MOST_PASSES {
+                if !possible {
                     return false;
                 }
                 let now = clock.contender_now();
                 let since = since.unwrap_or(now);
-                let accepted = now.since(since) < plan.pass_time();
-                if accepted {
+                let long = passes >= MOST_PASSES || now.since(since) >= plan.pass_time();
+                if !long {
                     budget.since = Some(since);
                     budget.passes = passes + 1;
                 }
-                accepted
+                !long
             }
         }
     }
