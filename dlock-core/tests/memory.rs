@@ -1,5 +1,5 @@
-//! What one lease in a guard's hands costs in memory, and that what is given back leaves nothing. One
-//! test in a process of its own: every allocation counts.
+//! What a lease in a guard's hands and a waiter in line cost in memory, and that what is given back leaves nothing.
+//! One test in a process of its own: every allocation counts.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,7 +9,7 @@
 use std::{
     alloc::System,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -21,6 +21,8 @@ use dlock_core::{
     },
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tokio::task::JoinSet;
+use uuid::Uuid;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -31,7 +33,10 @@ const OVERHEAD: usize = 16;
 /// How many renewals there were.
 static RENEWED: AtomicUsize = AtomicUsize::new(0);
 
-/// Says yes and remembers nothing.
+/// A name that somebody else has.
+const TAKEN: &str = "taken";
+
+/// Says yes, but for that name, and remembers nothing.
 struct Generous;
 
 #[async_trait]
@@ -40,7 +45,12 @@ impl Provider for Generous {
         Capabilities::new("generous", Discipline::StoreClock).batch(true)
     }
 
-    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        if request.name.as_str() == TAKEN {
+            let (uuid, since) = (Uuid::from_u128(1), SystemTime::UNIX_EPOCH);
+            let held = Record::new(uuid, "another", since, FencingToken::MAX, request.duration);
+            return Ok(AcquireOutcome::Held(held));
+        }
         Ok(AcquireOutcome::Acquired(FencingToken::MAX.into()))
     }
 
@@ -147,4 +157,21 @@ async fn leases_take_little_memory_and_leave_none() {
     }
     let grown = in_use().saturating_sub(before);
     assert!(grown < CYCLES, "{grown} bytes more after {CYCLES} cycles");
+
+    // Waiters of one name, each in a task of its program's.
+    const WAITERS: usize = 2_000;
+    let lock = lock.named(TAKEN).unwrap();
+    let before = in_use();
+    let mut waiters = JoinSet::new();
+    for _ in 0..WAITERS {
+        let lock = lock.clone();
+        waiters.spawn(async move { lock.acquire().await.map(drop) });
+    }
+    // By then the first of them has asked, and all of them are in tasks of ours (C3).
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let each = (in_use() - before) / WAITERS;
+    println!("{each} bytes a waiter");
+    assert!(each < 6 * 1024, "{each} bytes a waiter");
+    assert!(waiters.try_join_next().is_none());
+    waiters.shutdown().await;
 }
