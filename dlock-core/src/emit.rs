@@ -35,8 +35,8 @@ pub(crate) const fn within<F: Future>(span: Span, work: F) -> Within<F> {
 }
 
 pin_project! {
-    /// By hand, since an `async fn` that pins its argument has room for it twice, and an acquire and its whole
-    /// wait is in one.
+    /// Work within a span. No `async fn`: that would have room for the work twice, as its argument and pinned, and an
+    /// acquire with its whole wait is large.
     pub(crate) struct Within<F> {
         // Dropped before its span ends.
         #[pin]
