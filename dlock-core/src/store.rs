@@ -225,7 +225,7 @@ impl Store {
         }
         let version = record.version();
         let kept = observations.exchange(&self.clock, name, version, first, limit);
-        // Boxed, since every try has room for this future.
+        // Boxed: unboxed, every try would be larger by it, and few need it.
         let kept = Box::pin(kept).await;
         kept.is_some_and(|first| state.recalled(&self.clock, version, first))
     }

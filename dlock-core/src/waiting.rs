@@ -125,7 +125,7 @@ impl Contender {
         let answer = match self.wait {
             _ if queues => self.queue(&sender, &entry).await,
             Wait::No => self.once(&sender).await,
-            // Boxed, since every acquire has room for this future, and few have a ticket.
+            // Boxed: unboxed, every acquire would be larger by it, and few have a ticket.
             Wait::Limit(_) => Box::pin(self.redeem(&sender, &entry)).await,
         };
         // Together with an offer that it has not taken (H1).
@@ -205,7 +205,7 @@ impl Contender {
             biased;
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            // Most callers have it at once. Before they send anything they look for the other two again.
+            // Most callers have it at once. Who has gone has none, and a client that closes sends nothing more.
             () = entry.turn(&lock) => {}
             () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),

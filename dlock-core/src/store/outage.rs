@@ -110,7 +110,7 @@ impl Outage {
         if !self.is_on() {
             return Ok(());
         }
-        // Boxed, since every call has room for this future.
+        // Boxed: unboxed, every call would be larger by it, and few need it.
         Box::pin(self.admit_in_turn(plan, patience)).await
     }
 

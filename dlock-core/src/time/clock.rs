@@ -210,7 +210,7 @@ impl Clock {
         }
     }
 
-    /// Sleeps for a span of this clock, in one timer. What only tests use is boxed: every call has room for this future.
+    /// Sleeps for a span of this clock, in one timer. What only tests use is boxed, so that no call is larger for it.
     pub(crate) async fn pause(&self, span: Duration) {
         match &self.0 {
             Source::System => tokio::time::sleep(span).await,

@@ -27,7 +27,7 @@ impl Contender {
         if state.away_for(&store.clock).is_zero() {
             return self.still_wanted();
         }
-        // Boxed, since every acquire has room for this future.
+        // Boxed: unboxed, every acquire would be larger by it, and few need it.
         Box::pin(self.stay_away(sender)).await
     }
 

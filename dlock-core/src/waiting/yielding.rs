@@ -32,12 +32,7 @@ impl Contender {
         let Some((slots, remaining)) = newcomer else {
             return ControlFlow::Continue(());
         };
-        if remaining.is_zero() {
-            self.yielded_slots = slots;
-            return ControlFlow::Continue(());
-        }
-        // Boxed, since every acquire has room for this future.
-        Box::pin(self.yield_slots(sender, slots, remaining)).await
+        self.yield_slots(sender, slots, remaining).await
     }
 
     /// After a wake-up: as long as others may have waited longer.
@@ -46,18 +41,31 @@ impl Contender {
         sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        Box::pin(self.yield_slots(sender, slots, span(slots))).await
+        self.yield_slots(sender, slots, span(slots)).await
     }
 
-    /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to yield fewer slots; the
-    /// sleep never starts anew, and the try comes in any case (F6).
+    /// Yields so many slots, of which so much time remains.
     async fn yield_slots(
         &mut self,
         sender: &Sender<Answer>,
         slots: Slots,
-        mut lasts: Duration,
+        remaining: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.yielded_slots = slots;
+        if remaining.is_zero() {
+            return ControlFlow::Continue(());
+        }
+        // Boxed: unboxed, every acquire would be larger by it, and few need it.
+        Box::pin(self.sleep_slots(sender, remaining)).await
+    }
+
+    /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to yield fewer slots; the
+    /// sleep never starts anew, and the try comes in any case (F6).
+    async fn sleep_slots(
+        &mut self,
+        sender: &Sender<Answer>,
+        mut lasts: Duration,
+    ) -> ControlFlow<Option<Answer>> {
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let since = clock.contender_now();

@@ -4,7 +4,11 @@ use super::*;
 use crate::{
     Clock, DLock,
     tests::scripted::Scripted,
-    waiting::tests::{in_line, poll_once},
+    waiting::{
+        Wait,
+        rendezvous::rendezvous,
+        tests::{in_line, poll_once, redeemer},
+    },
 };
 
 fn door() -> DLock {
@@ -14,6 +18,21 @@ fn door() -> DLock {
 /// Whether its turn comes now.
 fn comes(entry: &QueueEntry, lock: &DLock) -> bool {
     poll_once(pin!(entry.turn(&lock.0))).is_some()
+}
+
+/// G1: a redeemer whose ticket was refused joins the line when its caller may have gone.
+#[tokio::test]
+async fn turn_without_a_caller_asks_nothing() {
+    let provider = Scripted::new();
+    let lock = provider.lock(Clock::manual().0);
+    let (entry, (sender, receiver)) = (QueueEntry::default(), rendezvous());
+    drop((entry.caller(), receiver));
+    let mut contender = redeemer(&lock, Wait::Limit(None));
+    contender.ticket = None;
+    entry.enqueue(&lock.0).await;
+    let answer = contender.queue(&sender, &entry).await;
+    assert!(answer.is_none());
+    assert!(provider.acquired().is_empty());
 }
 
 /// W1.
