@@ -5,6 +5,8 @@ pub(crate) mod driven;
 pub(crate) mod listener;
 mod observations;
 mod outage;
+#[cfg(test)]
+mod tests;
 
 use std::{
     any::Any,
@@ -63,7 +65,7 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct Tasks {
     running: AtomicUsize,
-    /// Rung when nothing runs for a client, or for a lock of it.
+    /// Rung when nothing runs for a lock any more.
     idle: Notify,
 }
 
@@ -254,9 +256,9 @@ impl Drop for Store {
 
 impl Drop for TaskToken {
     fn drop(&mut self) {
-        let lock = self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
-        let client = self.client.running.fetch_sub(1, Ordering::SeqCst);
-        if lock == 1 || client == 1 {
+        // First: when the last task of a lock rings, all tasks of that lock are counted out of the client's.
+        self.client.running.fetch_sub(1, Ordering::SeqCst);
+        if self.plan.tasks.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.client.idle.notify_waiters();
         }
     }

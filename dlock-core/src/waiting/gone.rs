@@ -39,7 +39,7 @@ impl Gone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waiting::tests::poll_once;
+    use crate::tests::poll_once;
 
     #[test]
     fn who_waits_for_it_and_who_comes_later_learn_of_it() {

@@ -8,14 +8,6 @@ use crate::{
     tests::scripted::{record, silence, token, uuid},
 };
 
-/// Polls a future once.
-pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
-    match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
-        std::task::Poll::Ready(ended) => Some(ended),
-        std::task::Poll::Pending => None,
-    }
-}
-
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     let started = lock.0.store.clock.contender_now();
     Contender::new(&lock.0, wait, None, started, Arc::default())

@@ -4,11 +4,14 @@ use super::*;
 use crate::{
     Clock, DLock,
     testing::ManualClock,
-    tests::scripted::{INSTANT, LEASE, Scripted, record, token, uuid},
+    tests::{
+        poll_once,
+        scripted::{INSTANT, LEASE, Scripted, record, token, uuid},
+    },
     waiting::{
         Wait,
         rendezvous::rendezvous,
-        tests::{begin_outage, contender, poll_once},
+        tests::{begin_outage, contender},
     },
 };
 

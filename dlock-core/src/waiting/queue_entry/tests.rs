@@ -3,11 +3,11 @@
 use super::*;
 use crate::{
     Clock, DLock,
-    tests::scripted::Scripted,
+    tests::{poll_once, scripted::Scripted},
     waiting::{
         Wait,
         rendezvous::rendezvous,
-        tests::{in_line, poll_once, redeemer},
+        tests::{in_line, redeemer},
     },
 };
 

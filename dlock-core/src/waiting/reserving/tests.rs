@@ -7,9 +7,12 @@ use super::*;
 use crate::{
     DLock,
     provider::{AcquireOutcome, Capabilities, Closing, Discipline},
-    tests::scripted::{LEASE, Scripted},
+    tests::{
+        poll_once,
+        scripted::{LEASE, Scripted},
+    },
     time::{ManualClock, Plan},
-    waiting::tests::{begin_outage, contender, holder, poll_once},
+    waiting::tests::{begin_outage, contender, holder},
 };
 
 const POLL: Duration = Duration::from_millis(100);

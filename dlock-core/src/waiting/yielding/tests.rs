@@ -3,11 +3,14 @@ use std::pin::pin;
 use super::*;
 use crate::{
     Clock, DLock,
-    tests::scripted::{Scripted, token, uuid},
+    tests::{
+        poll_once,
+        scripted::{Scripted, token, uuid},
+    },
     waiting::{
         Wait,
         rendezvous::rendezvous,
-        tests::{contender, hands_over, in_line, poll_once, redeemer},
+        tests::{contender, hands_over, in_line, redeemer},
     },
 };
 
