@@ -56,11 +56,16 @@ async fn show() -> Result<(), Failure> {
         show.options.lease
     );
     let generator = show.start("generator", "generator")?;
-    let mut first = show.start("worker", "a")?;
     let second = show.start("worker", "b")?;
-
-    let (task, left, looked) = show.task_of("a").await?;
-    first.kill().await?;
+    let (task, left, looked) = loop {
+        let mut first = show.start("worker", "a")?;
+        show.is_amid_a_task("a").await?;
+        first.kill().await?;
+        // It may have ended its task just before.
+        if let Some(held) = show.task_of("a").await? {
+            break held;
+        }
+    };
     println!("== a is killed, {left:.1?} before the end of its lease on task {task}");
     let third = show.start("worker", "c")?;
     let next = show.taken(task, "a").await?;
@@ -69,8 +74,14 @@ async fn show() -> Result<(), Failure> {
         looked.elapsed()
     );
 
-    let (task, ..) = show.task_of("b").await?;
-    signal(&second, "-STOP").await?;
+    let task = loop {
+        show.is_amid_a_task("b").await?;
+        signal(&second, "-STOP").await?;
+        if let Some((task, ..)) = show.task_of("b").await? {
+            break task;
+        }
+        signal(&second, "-CONT").await?;
+    };
     println!("== b stands still");
     let next = show.taken(task, "b").await?;
     println!("== {next} has task {task}; b goes on");
@@ -98,24 +109,32 @@ struct Show {
 }
 
 impl Show {
-    /// Waits until this worker has begun with a task: which, what is left of its lease, and the instant before that was
-    /// looked up.
-    async fn task_of(&self, worker: &str) -> Result<(TaskId, Duration, Instant), Failure> {
+    /// Waits until this worker is in the middle of a task, all of which last a second or more: one that was seen to begin.
+    async fn is_amid_a_task(&self, worker: &str) -> Result<(), Failure> {
         let began = Instant::now();
-        let mut seen = None;
+        let mut known = self.task_of(worker).await?.map(|(task, ..)| task);
+        let mut since = None;
         loop {
-            let now = Instant::now();
-            for task in self.store.list(&Filter::default()).await? {
-                let holder = task.holder.filter(|holder| holder.owner == worker);
-                if let Some(holder) = holder.filter(|_| task.state == State::Running) {
-                    let since = *seen.get_or_insert_with(Instant::now);
-                    if since.elapsed() > Duration::from_millis(700) {
-                        return Ok((task.id, holder.remaining, now));
-                    }
-                }
+            let task = self.task_of(worker).await?.map(|(task, ..)| task);
+            if task != known {
+                (known, since) = (task, task.map(|_| Instant::now()));
+            }
+            if since.is_some_and(|since| since.elapsed() > Duration::from_millis(500)) {
+                return Ok(());
             }
             pause(began).await?;
         }
+    }
+
+    /// The task of this worker: which, what is left of its lease, and the instant before that was looked up.
+    async fn task_of(&self, worker: &str) -> Result<Option<(TaskId, Duration, Instant)>, Failure> {
+        let now = Instant::now();
+        let tasks = self.store.list(&Filter::default()).await?;
+        let held = tasks.into_iter().find_map(|task| {
+            let holder = task.holder.filter(|holder| holder.owner == worker)?;
+            (task.state == State::Running).then_some((task.id, holder.remaining, now))
+        });
+        Ok(held)
     }
 
     /// Waits until another worker than this has the task, or has done it: who.
