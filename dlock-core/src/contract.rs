@@ -13,6 +13,7 @@ mod request;
 mod sharing;
 mod token;
 mod tokens;
+mod waited;
 mod wakeups;
 
 pub(crate) use self::request::system_uuid;
@@ -29,5 +30,6 @@ pub use self::{
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
     tokens::Tokens,
+    waited::{WaitRound, Waited, WaitedNames},
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };

@@ -33,8 +33,8 @@ pub mod provider {
     pub use crate::contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
         Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, Wakeup,
-        WakeupSender, Wakeups,
+        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, WaitRound,
+        Waited, WaitedNames, Wakeup, WakeupSender, Wakeups,
     };
 }
 

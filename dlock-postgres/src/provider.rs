@@ -8,7 +8,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Wakeup, Wakeups,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Waited, Wakeup, Wakeups,
     },
 };
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ use crate::{
     error::{self, BuildError},
     record,
     schema::{Schema, Statements},
-    wakeups::{self, Channels, Connect, Hints, Keep, Listen},
+    wakeups::{self, Connect, Hints, Keep, Listen},
 };
 
 /// How long the channel for wake-ups may be silent before the session is asked whether it still listens.
@@ -44,7 +44,7 @@ pub struct PostgresProvider {
     pub(crate) statements: Arc<Statements>,
     pub(crate) prefix: Prefix,
     pub(crate) hints: Arc<Hints>,
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) waited: Arc<Waited>,
     /// How to open the channel for wake-ups, if there is to be one.
     pub(crate) listen: Option<Connect>,
     /// Whether releases are hinted where somebody listens.
@@ -62,7 +62,7 @@ impl PostgresProvider {
         let prefix = Prefix::new(prefix)?;
         Ok(Self {
             hints: Arc::new(Hints::new(&self.schema, &prefix)),
-            channels: Arc::default(),
+            waited: Arc::default(),
             prefix,
             sharing: Sharing::default(),
             ..self.clone()
@@ -130,7 +130,7 @@ impl Provider for PostgresProvider {
             "repeated" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
             "held" => {
                 let record = answer.record()?;
-                self.channels.refused(name, &record, asked);
+                self.waited.refused(name, &record, asked);
                 Ok(AcquireOutcome::Held(record))
             }
             "spent" => Ok(AcquireOutcome::Spent),
@@ -185,7 +185,7 @@ impl Provider for PostgresProvider {
             .transpose()
             .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))?;
         if let Some(record) = record.as_ref().filter(|record| !record.released) {
-            self.channels.refused(name, record, asked);
+            self.waited.refused(name, record, asked);
         }
         Ok(record)
     }
@@ -207,7 +207,7 @@ impl Provider for PostgresProvider {
             limit: self.connections.limit(),
             ask_every: ASK_EVERY,
             keep: Some(Keep::new(
-                self.channels.open(),
+                self.waited.open(),
                 Arc::clone(&self.hints),
                 Arc::clone(&self.statements),
             )),

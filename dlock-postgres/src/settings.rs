@@ -133,7 +133,7 @@ impl From<Settings> for Result<PostgresProvider, BuildError> {
             connections: Connections::new(pool, timeout, Prepared::new(prepared)),
             statements: Arc::new(schema.statements()),
             hints: Arc::new(Hints::new(&schema, &prefix)),
-            channels: Arc::default(),
+            waited: Arc::default(),
             notify: notify || listen.is_some(),
             listen,
             schema: Arc::new(schema),

@@ -5,7 +5,6 @@
 
 mod hints;
 mod keep;
-mod waits;
 
 use std::{
     future::{pending, poll_fn},
@@ -26,7 +25,7 @@ use dlock_core::{
 };
 use tokio::time::{Instant, sleep_until, timeout};
 
-pub(crate) use self::{hints::Hints, keep::Keep, waits::Channels};
+pub(crate) use self::{hints::Hints, keep::Keep};
 use crate::error;
 
 /// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.

@@ -68,7 +68,12 @@ impl Prefix {
         format!("{}:{{{}}}", self.0, slots::tag_in(slots))
     }
 
-    /// The channel on which a release is told to everybody.
+    /// The channel on which a release of this lock is told.
+    pub(crate) fn lock_channel(&self, name: &Name) -> String {
+        format!("{}:{{{name}}}", self.channel())
+    }
+
+    /// The channel on which releases are told to everybody.
     pub(crate) fn channel(&self) -> String {
         format!("{}:released", self.0)
     }

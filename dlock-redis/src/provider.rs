@@ -8,10 +8,11 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Sharing, Wakeups,
+        Renew, RenewOutcome, Sharing, Waited, Wakeups,
     },
 };
 use redis::Value;
+use tokio::time::Instant;
 
 use crate::{
     error::{self, BuildError},
@@ -44,6 +45,7 @@ pub struct RedisProvider {
     pub(crate) replicas: Option<Arc<Replicas>>,
     /// Wake-ups, where they are configured.
     pub(crate) hearing: Option<Arc<Hearing>>,
+    pub(crate) waited: Arc<Waited>,
     pub(crate) prefix: Prefix,
     pub(crate) allow_eviction: bool,
     pub(crate) sharing: Sharing,
@@ -58,6 +60,7 @@ impl RedisProvider {
     pub fn with_prefix(&self, prefix: &str) -> Result<Self, BuildError> {
         Ok(Self {
             prefix: Prefix::new(prefix)?,
+            waited: Arc::default(),
             sharing: Sharing::default(),
             ..self.clone()
         })
@@ -110,10 +113,15 @@ impl Provider for RedisProvider {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let run = requests::acquire(&self.prefix, request, self.allow_eviction)?;
         let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
-        only(
+        let asked = Instant::now();
+        let outcome = only(
             self.write(Replicas::acquires, &[run], answers::acquire, granted)
                 .await,
-        )
+        )?;
+        if let AcquireOutcome::Held(record) = &outcome {
+            self.waited.refused(&request.name, record, asked);
+        }
+        Ok(outcome)
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
@@ -137,7 +145,12 @@ impl Provider for RedisProvider {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let run = requests::read(&self.prefix, name)?;
-        self.link.run(&run, answers::read).await
+        let asked = Instant::now();
+        let record = self.link.run(&run, answers::read).await?;
+        if let Some(record) = record.as_ref().filter(|record| !record.released) {
+            self.waited.refused(name, record, asked);
+        }
+        Ok(record)
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
@@ -173,7 +186,10 @@ impl Provider for RedisProvider {
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         match &self.hearing {
-            Some(hearing) => hearing.begin(&self.link, &self.prefix).await.map(Some),
+            Some(hearing) => {
+                let begun = hearing.begin(&self.link, &self.prefix, &self.waited);
+                begun.await.map(Some)
+            }
             None => Ok(None),
         }
     }

@@ -72,9 +72,13 @@ pub(crate) fn release(
 ) -> Result<Run, ProviderError> {
     let key = prefix.key(&request.name)?;
     let mut arguments = vec![uuid(request.uuid)];
-    if let Some(channels) = channels {
-        arguments.push(prefix.channel().into_bytes());
-        if channels == Channels::Sharded {
+    match channels {
+        None => {}
+        Some(Channels::Plain) => {
+            arguments.push(prefix.lock_channel(&request.name).into_bytes());
+        }
+        Some(Channels::Sharded) => {
+            arguments.push(prefix.channel().into_bytes());
             let shard = slots::shard(key.as_bytes());
             arguments.push(prefix.shard_channel(shard).into_bytes());
         }

@@ -161,6 +161,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
             spread,
             replicas,
             hearing,
+            waited: Arc::default(),
             prefix,
             allow_eviction,
             sharing: Sharing::default(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dlock_core::{
     ProviderError,
-    provider::{Wakeup, WakeupSender, Wakeups},
+    provider::{Waited, Wakeup, WakeupSender, Wakeups},
 };
 use futures_util::stream::{Stream, StreamExt};
 use redis::{RedisResult, Value};
@@ -27,11 +27,11 @@ const ROOM: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Channels {
-    /// One channel for all locks of a prefix: for a single server, or a primary with replicas. In a
-    /// cluster it works too, but there every message goes to every node.
+    /// A channel for each lock, to which a process listens while it waits for that lock: for a single server, or a
+    /// primary with replicas. In a cluster it works too, but there every message goes to every node.
     Plain,
-    /// Sharded channels, which stay on the node of the lock that was released: for a cluster of
-    /// Redis 7 or later, or Valkey.
+    /// Sharded channels, one for each 64 slots, which stay on the node of the lock that was released: for a cluster of
+    /// Redis 7 or later, or Valkey. A process that has waited hears of all locks.
     Sharded,
 }
 
@@ -48,6 +48,7 @@ impl Hearing {
         &self,
         link: &Link,
         prefix: &Prefix,
+        waited: &Waited,
     ) -> Result<Wakeups, ProviderError> {
         let Self {
             servers,
@@ -55,7 +56,7 @@ impl Hearing {
             timeout,
         } = self;
         match channels {
-            Channels::Plain => plain::listen(servers, prefix, *timeout).await,
+            Channels::Plain => plain::listen(servers, prefix, waited.open(), *timeout).await,
             Channels::Sharded => sharded::listen(servers, link, prefix, *timeout).await,
         }
     }
@@ -66,9 +67,9 @@ impl Hearing {
 fn relay(
     prefix: Prefix,
     released: impl Stream<Item = Vec<u8>> + Send + 'static,
+    sender: WakeupSender,
     silent: impl Future<Output = ()> + Send + 'static,
-) -> Wakeups {
-    let (sender, wakeups) = Wakeups::channel(ROOM);
+) {
     tokio::spawn(async move {
         tokio::select! {
             biased;
@@ -81,7 +82,6 @@ fn relay(
             }
         }
     });
-    wakeups
 }
 
 /// Returns when the stream ends, or nobody takes the hints.

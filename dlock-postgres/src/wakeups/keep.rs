@@ -4,43 +4,34 @@
 //! The lock is never waited for: a release in a long transaction has it, and would keep all hints from this session. It is
 //! tried again and again, and the waiter asks each time, as it would without wake-ups.
 
-use std::{future::pending, sync::Arc};
+use std::sync::Arc;
 
 use deadpool_postgres::tokio_postgres::{
     Client, Row,
     types::{ToSql, Type},
 };
-use dlock_core::{Name, ProviderError, provider::Wakeup};
-use tokio::time::{Instant, sleep_until};
+use dlock_core::{Name, ProviderError, provider::WaitedNames};
 
-use super::{
-    Hints, Inbox,
-    waits::{Round, Waits},
-};
+use super::{Hints, Inbox};
 use crate::{error, schema::Statements};
-
-/// More waiters than that are woken by one hint for everyone, for which there is room.
-const MANY: usize = 256;
 
 /// What one session listens for.
 pub(crate) struct Keep {
-    waits: Arc<Waits>,
+    waited: Arc<WaitedNames>,
     hints: Arc<Hints>,
     statements: Arc<Statements>,
-    next: Option<Instant>,
 }
 
 impl Keep {
     pub(crate) const fn new(
-        waits: Arc<Waits>,
+        waited: Arc<WaitedNames>,
         hints: Arc<Hints>,
         statements: Arc<Statements>,
     ) -> Self {
         Self {
-            waits,
+            waited,
             hints,
             statements,
-            next: None,
         }
     }
 
@@ -49,16 +40,7 @@ impl Keep {
     /// # Cancel safety
     /// Cancel safe.
     pub(super) async fn due(&self) {
-        let next = async {
-            match self.next {
-                Some(instant) => sleep_until(instant).await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            () = self.waits.fresh() => {}
-            () = next => {}
-        }
+        self.waited.due().await;
     }
 
     /// Says it, and wakes those who were waiting for it.
@@ -67,7 +49,8 @@ impl Keep {
         client: &Client,
         inbox: &mut Inbox,
     ) -> Result<(), ProviderError> {
-        let Round { over, unsaid } = self.waits.round();
+        let round = self.waited.round();
+        let (over, unsaid) = (round.over, round.unsaid);
         let Statements { wait, unwait, .. } = &*self.statements;
         if !over.is_empty() {
             self.run(client, inbox, unwait, &over).await?;
@@ -86,15 +69,9 @@ impl Keep {
                 heard.extend(unsaid.get(place).cloned());
             }
         }
-        let woken = self.waits.said(&heard);
-        if woken.len() > MANY {
-            inbox.hint(Wakeup::Everyone)?;
-        } else {
-            for name in woken {
-                inbox.hint(Wakeup::Name(name))?;
-            }
+        for hint in self.waited.said(&heard) {
+            inbox.hint(hint)?;
         }
-        self.next = self.waits.next();
         Ok(())
     }
 

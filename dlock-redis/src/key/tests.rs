@@ -37,3 +37,15 @@ fn channels_of_shards_live_in_their_slots_and_are_no_others() {
         assert_ne!(*channel, prefix("p").channel());
     }
 }
+
+#[test]
+fn channels_of_locks_are_no_others() {
+    let neighbours = ["p", "p:released", "p:released:released"].map(prefix);
+    let names = ["a", "released", "{", "}:{a"].map(|name| Name::new(name).unwrap());
+    let mut channels: Vec<String> = neighbours.iter().map(Prefix::channel).collect();
+    for prefix in &neighbours {
+        channels.extend(names.iter().map(|name| prefix.lock_channel(name)));
+    }
+    let different: std::collections::BTreeSet<&String> = channels.iter().collect();
+    assert_eq!(different.len(), channels.len(), "{channels:?}");
+}

@@ -1,6 +1,6 @@
 -- Gives a term back (L1 to L3), and tells the listeners (W3). Runs after record.lua.
--- KEYS[1] the lock. ARGV[1] the term's uuid, [2] the channel for everybody and [3] the one of the lock's
--- shard, each left out where nobody is to be told on it. A message is the lock's key.
+-- KEYS[1] the lock. ARGV[1] the term's uuid, [2] a channel and [3] the one of the lock's shard, which goes first;
+-- each is left out where nobody is to be told on it. A message is the lock's key.
 -- Result: 1, {'not held', now, text or nil}, {'spoilt', flaw}.
 
 if uuid == ARGV[1] then

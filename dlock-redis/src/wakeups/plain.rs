@@ -1,16 +1,30 @@
-//! One channel for all locks of a prefix.
+//! For a single server, or a primary with replicas: a channel for each lock that is waited for, and one for all of them.
 
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-use dlock_core::{ProviderError, provider::Wakeups};
+use dlock_core::{
+    Name, ProviderError,
+    provider::{WaitedNames, WakeupSender, Wakeups},
+};
 use futures_util::stream::StreamExt;
+use redis::{RedisResult, aio::PubSubSink};
+use tokio::time;
 
-use super::{relay, watch_over};
-use crate::{error, key::Prefix, link, servers::Servers};
+use super::{ROOM, relay, watch_over};
+use crate::{
+    error::{self, is_reply},
+    key::Prefix,
+    link::{self, FLIGHT},
+    servers::Servers,
+};
 
 pub(super) async fn listen(
     servers: &Servers,
     prefix: &Prefix,
+    waited: Arc<WaitedNames>,
     timeout: Duration,
 ) -> Result<Wakeups, ProviderError> {
     let subscribe = async {
@@ -23,9 +37,82 @@ pub(super) async fn listen(
         .await
         .map_err(error::provider_error)?;
     let released = messages.map(|message| message.get_payload_bytes().to_vec());
+    let (sender, wakeups) = Wakeups::channel(ROOM);
+    let subscriber = Subscriber {
+        sink: sink.clone(),
+        prefix: prefix.clone(),
+        limit: timeout,
+    };
+    let follow = subscriber.follow(waited, sender.clone());
     let ping = move || {
         let mut sink = sink.clone();
         async move { sink.ping().await }
     };
-    Ok(relay(prefix.clone(), released, watch_over(ping, timeout)))
+    let silent = async move {
+        tokio::select! {
+            () = follow => {}
+            () = watch_over(ping, timeout) => {}
+        }
+    };
+    relay(prefix.clone(), released, sender, silent);
+    Ok(wakeups)
+}
+
+/// Has the connection listen for the locks that are waited for, and for no others.
+struct Subscriber {
+    sink: PubSubSink,
+    prefix: Prefix,
+    limit: Duration,
+}
+
+impl Subscriber {
+    /// Returns when the server does not answer in time, or nobody takes the hints.
+    async fn follow(self, waited: Arc<WaitedNames>, sender: WakeupSender) {
+        loop {
+            waited.due().await;
+            let round = waited.round();
+            for names in round.over.chunks(FLIGHT) {
+                let channels = self.channels(names);
+                if self
+                    .answer(self.sink.clone().unsubscribe(channels))
+                    .await
+                    .is_none()
+                {
+                    return;
+                }
+            }
+            let mut heard = Vec::new();
+            for names in round.unsaid.chunks(FLIGHT) {
+                let channels = self.channels(names);
+                match self.answer(self.sink.clone().subscribe(channels)).await {
+                    Some(true) => heard.extend_from_slice(names),
+                    Some(false) => {}
+                    None => return,
+                }
+            }
+            if !waited
+                .said(&heard)
+                .into_iter()
+                .all(|hint| sender.send(hint))
+            {
+                return;
+            }
+        }
+    }
+
+    fn channels(&self, names: &[Name]) -> Vec<String> {
+        names
+            .iter()
+            .map(|name| self.prefix.lock_channel(name))
+            .collect()
+    }
+
+    /// Whether the server has done it; not where the user lacks the right. `None` without an answer in time.
+    async fn answer(&self, asked: impl Future<Output = RedisResult<()>>) -> Option<bool> {
+        match time::timeout(self.limit, asked).await {
+            Ok(Ok(())) => Some(true),
+            Ok(Err(error)) if is_reply(&error) => Some(false),
+            _ => None,
+        }
+    }
 }

@@ -15,7 +15,7 @@ use redis::{
 };
 use tokio::sync::mpsc;
 
-use super::{relay, watch_over};
+use super::{ROOM, relay, watch_over};
 use crate::{
     cluster::{self, Node},
     error,
@@ -53,7 +53,9 @@ pub(super) async fn listen(
     let silent = select_all(pings).map(|_| ());
     // `heard` ends with the first connection that does: what the others hear is not all.
     let released = stream::poll_fn(move |context| heard.poll_recv(context).map(Option::flatten));
-    Ok(relay(prefix.clone(), released, silent))
+    let (sender, wakeups) = Wakeups::channel(ROOM);
+    relay(prefix.clone(), released, sender, silent);
+    Ok(wakeups)
 }
 
 /// Which node is asked for which channels; without a node it is the client's own.

@@ -152,7 +152,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Releases a lock, and listens: to its own channels, and, as an administrator, to the plain one.
+    /// Releases a lock, and listens for it: on its own channels, and, as an administrator, on the plain ones.
     async fn hears(&self, channels: Channels) -> Result<(), String> {
         let listening = |client, channels| {
             let provider = RedisProvider::builder()
@@ -167,13 +167,19 @@ impl Scene<'_> {
         let mut plain = everybody.watch().await.unwrap().unwrap();
         let term = try_for(&fresh_name("heard"), LONG);
         granted(&provider, &term).await;
+        let first = async |wakeups: &mut Wakeups| soon("a hint", wakeups.next()).await;
+        if channels == Channels::Plain {
+            provider.read(&term.name).await.unwrap();
+            first(&mut own).await;
+        }
+        everybody.read(&term.name).await.unwrap();
+        first(&mut plain).await;
         let release = Release::new(term.name.clone(), term.new, None);
         provider.release(&release).await.unwrap();
         // Comes after the release on every connection, whatever became of that.
         let after = fresh_name("after");
         self.admin(&format!("PUBLISH dlock:released {}", key(&after)))
             .await;
-        let first = async |wakeups: &mut Wakeups| soon("a hint", wakeups.next()).await;
         let (released, after) = (Wakeup::Name(term.name), Wakeup::Name(after));
         if first(&mut own).await != Some(released.clone()) {
             return Err("the release was not heard".to_owned());

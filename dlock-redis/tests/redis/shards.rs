@@ -73,7 +73,14 @@ async fn releases_on_every_node_are_heard_on_both_kinds_of_channels() {
         for number in 0..60 {
             let odd = ["{a}b", "}", "{}", "a}b{c", "x"][number % 5];
             let term = try_for(&name(&format!("{odd}{}", fresh_name(""))), LONG);
-            releases(&here, &term).await;
+            granted(&here, &term).await;
+            there.read(&term.name).await.unwrap();
+            if channels == Channels::Plain {
+                // It listens for the lock now.
+                hears(&mut wakeups, &term).await;
+            }
+            let release = Release::new(term.name.clone(), term.new, None);
+            here.release(&release).await.unwrap();
             hears(&mut wakeups, &term).await;
         }
     }

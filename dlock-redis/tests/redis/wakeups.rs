@@ -45,6 +45,23 @@ async fn passes(provider: &RedisProvider, name: &Name) {
     );
 }
 
+/// A waiter of this provider finds the lock held, and its channel listens for it from now on.
+async fn waits(provider: &RedisProvider, wakeups: &mut Wakeups, name: &Name) {
+    assert!(!provider.read(name).await.unwrap().unwrap().released);
+    // What it asked before may have missed a release.
+    hears(wakeups, name).await;
+}
+
+/// A waiter of one provider hears that another one has released the lock.
+async fn is_heard(here: &RedisProvider, there: &RedisProvider, wakeups: &mut Wakeups, name: &Name) {
+    let term = try_for(name, LONG);
+    granted(here, &term).await;
+    waits(there, wakeups, name).await;
+    let release = Release::new(term.name, term.new, None);
+    here.release(&release).await.unwrap();
+    hears(wakeups, name).await;
+}
+
 /// The next hint names this lock.
 async fn hears(wakeups: &mut Wakeups, name: &Name) {
     let hint = soon("the hint", wakeups.next()).await;
@@ -109,10 +126,10 @@ async fn only_a_release_that_released_is_told() {
     let provider = heard(server.client());
     let mut wakeups = listen(&provider).await;
     let term = try_for(&fresh_name("told"), LONG);
-    let (first, last) = (fresh_name("first"), fresh_name("last"));
-    passes(&provider, &first).await;
+    let last = fresh_name("last");
 
     let token = granted(&provider, &term).await;
+    waits(&provider, &mut wakeups, &term.name).await;
     granted(&provider, &term).await;
     provider.acquire(&try_for(&term.name, LONG)).await.unwrap();
     let renew = Renew::new(term.name.clone(), term.new, 1);
@@ -137,21 +154,62 @@ async fn only_a_release_that_released_is_told() {
     let seen = provider.read(&term.name).await.unwrap().unwrap();
     provider.force_release(&term.name, &seen).await.unwrap();
 
-    passes(&provider, &last).await;
-    for name in [&first, &term.name, &term.name, &last] {
+    for name in [&term.name, &term.name] {
         hears(&mut wakeups, name).await;
     }
+    is_heard(&provider, &provider, &mut wakeups, &last).await;
+}
+
+/// A release costs those nothing who wait for other locks, or for none.
+#[tokio::test]
+async fn only_those_who_wait_for_the_lock_are_told() {
+    let server = Server::start(&[]).await;
+    let (here, there) = (heard(server.client()), heard(server.client()));
+    let (mut mine, mut theirs) = (listen(&here).await, listen(&there).await);
+    let (awaited, other) = (fresh_name("awaited"), fresh_name("other"));
+    for _ in 0..10 {
+        passes(&here, &other).await;
+    }
+    is_heard(&here, &there, &mut theirs, &awaited).await;
+    is_heard(&there, &here, &mut mine, &other).await;
+    assert!(timeout(AT_ONCE, mine.next()).await.is_err());
+    assert!(timeout(AT_ONCE, theirs.next()).await.is_err());
+}
+
+/// What nobody waits for any more is not listened for: the server forgets it a few seconds after the lease that the
+/// waiter saw.
+#[tokio::test]
+async fn channel_of_a_lock_is_left_when_nobody_waits_for_it_any_more() {
+    let server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let mut wakeups = listen(&provider).await;
+    let name = fresh_name("left");
+    let short = Duration::from_millis(100);
+    granted(&provider, &try_for(&name, short)).await;
+    waits(&provider, &mut wakeups, &name).await;
+    let channel = format!("PUBSUB NUMSUB dlock:released:{{{name}}}");
+    let listening = async || {
+        let (_, count): (String, u64) = server.ask(&channel).await;
+        count
+    };
+    assert_eq!(listening().await, 1);
+    eventually("it is left", || async { listening().await == 0 }).await;
+    is_heard(&provider, &provider, &mut wakeups, &name).await;
 }
 
 #[tokio::test]
 async fn nothing_is_told_where_nothing_is_configured() {
     let server = Server::start(&[]).await;
-    let mut wakeups = listen(&heard(server.client())).await;
-    assert!(server.provider().watch().await.unwrap().is_none());
-    passes(&server.provider(), &fresh_name("untold")).await;
+    let (silent, listener) = (server.provider(), heard(server.client()));
+    let mut wakeups = listen(&listener).await;
+    assert!(silent.watch().await.unwrap().is_none());
+    let term = try_for(&fresh_name("untold"), LONG);
+    granted(&silent, &term).await;
+    waits(&listener, &mut wakeups, &term.name).await;
+    let release = Release::new(term.name, term.new, None);
+    silent.release(&release).await.unwrap();
     let told = fresh_name("told");
-    passes(&heard(server.client()), &told).await;
-    hears(&mut wakeups, &told).await;
+    is_heard(&heard(server.client()), &listener, &mut wakeups, &told).await;
 }
 
 #[tokio::test]
@@ -177,8 +235,7 @@ async fn both_protocols_hear_odd_names_of_their_own_prefix_only() {
             for neighbour in &neighbours {
                 passes(neighbour, &odd).await;
             }
-            passes(&provider, &odd).await;
-            hears(&mut wakeups, &odd).await;
+            is_heard(&provider, &provider, &mut wakeups, &odd).await;
         }
     }
 }
@@ -203,8 +260,7 @@ async fn messages_of_others_harm_nobody() {
         assert_eq!(ask::<u64>(&mut raw, &publish).await, 1);
     }
     let name = fresh_name("after");
-    passes(&provider, &name).await;
-    hears(&mut wakeups, &name).await;
+    is_heard(&provider, &provider, &mut wakeups, &name).await;
 }
 
 /// More hints than anybody takes: the stream ends, which wakes everyone, and memory stays bounded.
@@ -329,8 +385,7 @@ async fn a_silent_channel_ends_by_itself() {
         // And a new one hears.
         let mut stream = listen(&provider).await;
         let name = fresh_name("healed");
-        passes(&provider, &name).await;
-        hears(&mut stream, &name).await;
+        is_heard(&provider, &provider, &mut stream, &name).await;
     }
 }
 
@@ -344,16 +399,16 @@ async fn a_quiet_channel_stays_open() {
     let mute = Client::open(format!("redis://mute:mute@{}", server.address())).unwrap();
     let mut streams = Vec::new();
     for client in [server.client(), mute] {
-        streams.push(listen(&heard(client)).await);
+        let provider = heard(client);
+        streams.push((listen(&provider).await, provider));
     }
-    for stream in &mut streams {
+    for (stream, _) in &mut streams {
         let quiet = timeout(SILENT, stream.next()).await;
         assert!(quiet.is_err(), "{quiet:?}");
     }
-    let name = fresh_name("loud");
-    passes(&heard(server.client()), &name).await;
-    for stream in &mut streams {
-        hears(stream, &name).await;
+    for (stream, provider) in &mut streams {
+        let name = fresh_name("loud");
+        is_heard(&heard(server.client()), provider, stream, &name).await;
     }
 }
 
@@ -394,16 +449,31 @@ async fn a_user_without_channels_can_release_and_polls() {
         let lease = soon("the lock", waiting).await.unwrap().unwrap();
         lease.release().await.unwrap();
     }
-    let user = format!(
-        "ACL SETUSER few reset on >few ~dlock:{{*}} resetchannels &dlock:released {rights} +publish +subscribe +ping"
-    );
-    ask::<()>(&mut raw, &words(&user)).await;
+    let user = |channels: &str| {
+        format!(
+            "ACL SETUSER few reset on >few ~dlock:{{*}} resetchannels {channels} {rights} +publish +subscribe +ping"
+        )
+    };
     let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();
+    // Of one channel only, a waiter asks again and again, as one without wake-ups.
+    ask::<()>(&mut raw, &words(&user("&dlock:released"))).await;
+    let mut stream = listen(&heard(few.clone())).await;
+    assert!(timeout(AT_ONCE, stream.next()).await.is_err());
+    let name = fresh_name("few");
+    let lease = lock(&server.provider(), &name).acquire().await.unwrap();
+    let waiting = lock(&heard(few.clone()), &name);
+    let waiting = tokio::spawn(async move { waiting.acquire().await });
+    sleep(Duration::from_millis(50)).await;
+    lease.release().await.unwrap();
+    let lease = timeout(Duration::from_secs(3), waiting)
+        .await
+        .expect("it asks each second");
+    lease.unwrap().unwrap().release().await.unwrap();
+
+    ask::<()>(&mut raw, &words(&user("&dlock:released*"))).await;
     let few = heard(few);
     let mut stream = listen(&few).await;
-    let name = fresh_name("enough");
-    passes(&few, &name).await;
-    hears(&mut stream, &name).await;
+    is_heard(&few, &few, &mut stream, &fresh_name("enough")).await;
 }
 
 /// The connection for requests works, the client's credentials do not: nobody hangs.
@@ -432,10 +502,9 @@ async fn wrong_credentials_leave_polling() {
     let lease = soon("the lock", waiting).await.unwrap().unwrap();
     lease.release().await.unwrap();
     // It tells others all the same.
-    let mut stream = listen(&heard(server.client())).await;
-    let name = fresh_name("told");
-    passes(&deaf, &name).await;
-    hears(&mut stream, &name).await;
+    let listener = heard(server.client());
+    let mut stream = listen(&listener).await;
+    is_heard(&deaf, &listener, &mut stream, &fresh_name("told")).await;
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Who is woken when, and what is forgotten.
 
-use dlock_core::FencingToken;
-use tokio::time::{advance, sleep_until, timeout};
+use tokio::time::{advance, timeout};
 use uuid::Uuid;
 
 use super::*;
+use crate::FencingToken;
 
 const LEASE: Duration = Duration::from_secs(15);
 const MOMENT: Duration = Duration::from_millis(1);
@@ -18,14 +18,19 @@ fn held() -> Record {
     Record::new(Uuid::nil(), "holder", std::time::UNIX_EPOCH, token, LEASE)
 }
 
+/// The hint for this lock.
+fn hint(text: &str) -> Wakeup {
+    Wakeup::Name(name(text))
+}
+
 /// A channel, and somebody who is refused this lock now.
-struct Channel(Channels, Arc<Waits>);
+struct Channel(Waited, Arc<WaitedNames>);
 
 impl Channel {
     fn new() -> Self {
-        let channels = Channels::default();
-        let waits = channels.open();
-        Self(channels, waits)
+        let waited = Waited::default();
+        let names = waited.open();
+        Self(waited, names)
     }
 
     fn refused(&self, lock: &str, asked: Instant) {
@@ -33,15 +38,16 @@ impl Channel {
     }
 
     async fn is_due(&self) -> bool {
-        timeout(MOMENT, self.1.fresh()).await.is_ok()
+        timeout(MOMENT, self.1.fresh.notified()).await.is_ok()
     }
 
     async fn until_next(&self) {
-        sleep_until(self.1.next().expect("nothing is due")).await;
+        let next = self.1.waits().next;
+        sleep_until(next.expect("nothing is due")).await;
     }
 
     /// A round in which the session can say that it listens for these. Who is woken.
-    fn says(&self, locks: &[&str]) -> Vec<Name> {
+    fn says(&self, locks: &[&str]) -> Vec<Wakeup> {
         let heard: Vec<Name> = locks.iter().map(|lock| name(lock)).collect();
         let unsaid = self.1.round().unsaid;
         assert!(heard.iter().all(|lock| unsaid.contains(lock)), "{unsaid:?}");
@@ -55,11 +61,11 @@ async fn waiter_is_woken_once_the_session_listens_for_it_and_no_more() {
     assert!(!channel.is_due().await);
     channel.refused("a", Instant::now());
     assert!(channel.is_due().await);
-    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.says(&["a"]), [hint("a")]);
     advance(MOMENT).await;
     channel.refused("a", Instant::now());
     assert!(!channel.is_due().await, "it misses nothing");
-    assert_eq!(channel.1.round(), Round::default());
+    assert_eq!(channel.1.round(), WaitRound::default());
     assert_eq!(channel.1.said(&[]), []);
 }
 
@@ -70,12 +76,12 @@ async fn waiter_that_asked_before_the_session_listened_is_woken_too() {
     channel.refused("a", before);
     advance(MOMENT).await;
     assert!(channel.is_due().await);
-    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.says(&["a"]), [hint("a")]);
     channel.refused("a", before);
     assert!(channel.is_due().await);
     let round = channel.1.round();
-    assert_eq!(round, Round::default(), "it listens already");
-    assert_eq!(channel.1.said(&[]), [name("a")]);
+    assert_eq!(round, WaitRound::default(), "it listens already");
+    assert_eq!(channel.1.said(&[]), [hint("a")]);
 }
 
 /// Else each of those who ask all the time, one on the heels of the other, would have the next one woken.
@@ -92,7 +98,7 @@ async fn those_who_ask_side_by_side_after_the_session_listens_are_not_woken() {
     channel.refused("a", before);
     assert!(channel.is_due().await);
     advance(MOMENT).await;
-    assert_eq!(channel.1.said(&[]), [name("a")]);
+    assert_eq!(channel.1.said(&[]), [hint("a")]);
     channel.refused("a", beside);
     assert!(
         !channel.is_due().await,
@@ -107,12 +113,12 @@ async fn waiters_are_woken_in_each_round_until_the_session_listens() {
     channel.refused("a", Instant::now());
     channel.refused("b", Instant::now());
     for _ in 0..3 {
-        assert_eq!(channel.says(&[]), [name("a"), name("b")]);
+        assert_eq!(channel.says(&[]), [hint("a"), hint("b")]);
         channel.until_next().await;
     }
-    assert_eq!(channel.says(&["b"]), [name("a"), name("b")]);
+    assert_eq!(channel.says(&["b"]), [hint("a"), hint("b")]);
     channel.until_next().await;
-    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.says(&["a"]), [hint("a")]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +127,7 @@ async fn lock_that_somebody_has_for_long_is_tried_less_and_less() {
     channel.refused("a", Instant::now());
     for pause in [50, 100, 200, 400, 800, 1000, 1000] {
         let began = Instant::now();
-        assert_eq!(channel.says(&[]), [name("a")]);
+        assert_eq!(channel.says(&[]), [hint("a")]);
         channel.until_next().await;
         assert_eq!(began.elapsed(), Duration::from_millis(pause));
     }
@@ -132,12 +138,12 @@ async fn lock_that_somebody_has_for_long_is_tried_less_and_less() {
 async fn rounds_for_others_neither_try_nor_wake_what_is_to_pause() {
     let channel = Channel::new();
     channel.refused("a", Instant::now());
-    assert_eq!(channel.says(&[]), [name("a")]);
+    assert_eq!(channel.says(&[]), [hint("a")]);
     channel.refused("b", Instant::now());
     assert_eq!(channel.1.round().unsaid, [name("b")]);
-    assert_eq!(channel.1.said(&[name("b")]), [name("b")]);
+    assert_eq!(channel.1.said(&[name("b")]), [hint("b")]);
     channel.until_next().await;
-    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.says(&["a"]), [hint("a")]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,9 +153,9 @@ async fn who_comes_during_a_round_is_woken_after_the_next() {
     assert!(channel.is_due().await);
     assert_eq!(channel.1.round().unsaid, [name("a")]);
     channel.refused("b", Instant::now());
-    assert_eq!(channel.1.said(&[name("a")]), [name("a")]);
+    assert_eq!(channel.1.said(&[name("a")]), [hint("a")]);
     assert!(channel.is_due().await);
-    assert_eq!(channel.says(&["b"]), [name("b")]);
+    assert_eq!(channel.says(&["b"]), [hint("b")]);
 }
 
 /// Else a lock that somebody has for long would be asked for without a pause.
@@ -158,7 +164,7 @@ async fn refusal_does_not_hasten_what_is_tried_again() {
     let channel = Channel::new();
     channel.refused("a", Instant::now());
     assert!(channel.is_due().await);
-    assert_eq!(channel.says(&[]), [name("a")]);
+    assert_eq!(channel.says(&[]), [hint("a")]);
     channel.refused("a", Instant::now());
     assert!(!channel.is_due().await);
 }
@@ -174,27 +180,29 @@ async fn what_nobody_asks_for_after_the_lease_is_over() {
     channel.refused("b", Instant::now());
     assert_eq!(channel.1.round().over, []);
     advance(2 * LATEST_QUESTION).await;
-    let over = Round {
+    let over = WaitRound {
         over: vec![name("a")],
         unsaid: vec![],
     };
     assert_eq!(channel.1.round(), over, "the session never listened for c");
-    assert!(channel.1.next().is_some());
+    assert_eq!(channel.1.said(&[]), []);
+    assert!(channel.1.waits().next.is_some());
     advance(LEASE).await;
     assert_eq!(channel.1.round().over, [name("b")]);
-    assert_eq!(channel.1.next(), None);
+    assert_eq!(channel.1.said(&[]), []);
+    assert_eq!(channel.1.waits().next, None);
     channel.refused("a", Instant::now());
-    assert_eq!(channel.says(&["a"]), [name("a")]);
+    assert_eq!(channel.says(&["a"]), [hint("a")]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_channel_of_a_provider_hears_of_a_waiter() {
-    let Channel(channels, first) = Channel::new();
-    drop(channels.open());
-    let second = channels.open();
-    channels.refused(&name("a"), &held(), Instant::now());
+    let Channel(waited, first) = Channel::new();
+    drop(waited.open());
+    let second = waited.open();
+    waited.refused(&name("a"), &held(), Instant::now());
     for channel in [&first, &second] {
         assert_eq!(channel.round().unsaid, [name("a")]);
     }
-    assert_eq!(channels.channels().len(), 2);
+    assert_eq!(waited.channels().len(), 2);
 }
