@@ -167,6 +167,8 @@ pub(in crate::cases) async fn term_lingers_for_no_lock_that_does_not_fit(bench: 
     rounds(bench, |round| async move {
         for (label, waits) in [("tries", false), ("waits", true)] {
             let (harness, hand) = round.by_hand().await;
+            // A channel that opens late wakes everyone, also who leaves the term to its release.
+            harness.deafen();
             let lock = lingering!(harness, label);
             let other = ok(lock.owned_by("they"));
             let term = lingers(&lock).await;
@@ -178,6 +180,7 @@ pub(in crate::cases) async fn term_lingers_for_no_lock_that_does_not_fit(bench: 
         }
 
         let (harness, hand) = round.by_hand().await;
+        harness.deafen();
         let lock = lingering!(harness, "below");
         let term = lingers(&lock).await;
         let highest = ok(FencingToken::new(1 << 52).ok_or("too large"));
@@ -187,6 +190,7 @@ pub(in crate::cases) async fn term_lingers_for_no_lock_that_does_not_fit(bench: 
 
         // A ticket is for another term, and waits for nothing.
         let (harness, hand) = round.by_hand().await;
+        harness.deafen();
         let lock = lingering!(harness, "ticket");
         let ticket: Ticket = ok(ok(lock.acquire().await).hand_over());
         drop(acquired(lock.try_redeem(&ticket).await));
