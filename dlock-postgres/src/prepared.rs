@@ -1,5 +1,7 @@
-//! Which statements are prepared: those that are sent again, over connections that have a session to themselves. No
-//! call waits for it: what a call needs first is sent in the same flight.
+//! Which statements are prepared: those that are sent again, over connections that have a session to themselves. There no
+//! call waits for it: what a call needs first is sent in the same flight. Over any other connection one question is under
+//! way at a time, since a pooler may hand the session on after the first answer where the call is dropped: PgBouncer
+//! 1.18 does, and then the second answer is another client's.
 
 use std::{
     collections::HashMap,
@@ -46,7 +48,7 @@ impl Prepared {
         }
     }
 
-    /// Sends one statement in one flight and waits for its rows.
+    /// Sends one statement and waits for its rows: in one flight, but for the first one over a connection.
     pub(crate) async fn query(
         &self,
         connection: &Object,
@@ -58,11 +60,10 @@ impl Prepared {
             Some(false) => unnamed.await,
             Some(true) => self.query_prepared(connection, statement, parameters).await,
             None => {
-                let (own, rows) = tokio::join!(session::is_own(connection), unnamed);
-                if let Ok(own) = own {
+                if let Ok(own) = session::is_own(connection).await {
                     self.learn(connection, own);
                 }
-                rows
+                unnamed.await
             }
         }
     }

@@ -5,14 +5,15 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Name,
-    provider::{Admin, Capabilities, Discipline},
+    Name, Provider,
+    provider::{AcquireOutcome, Admin, Capabilities, Discipline, Release},
 };
 use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
 use dlock_test_servers::{Service, postgres::pgbouncer};
 use dlock_testkit::Fixture;
+use tokio::time::{sleep, timeout};
 
-use crate::support::{Server, Table, local, pool};
+use crate::support::{Server, Table, local, name, on, pool, term};
 
 struct Pooled {
     table: Table,
@@ -66,3 +67,32 @@ impl Fixture for Pooled {
 }
 
 dlock_testkit::conformance!(Pooled);
+
+/// PgBouncer 1.18 hands a session on when its client goes away after an answer, also if another one is to come, which the
+/// next client gets then. So a new connection has one question under way, and no other.
+#[tokio::test]
+async fn answer_that_nobody_waits_for_any_more_goes_to_nobody_else() {
+    let server = Server::start(&[]).await;
+    let pooler = pgbouncer(server.port(), 1).await.unwrap();
+    let through = || pool(local(pooler.place().port()), 1);
+    let table = Table::create_over(server.pool(1)).await;
+    let held = term("held");
+    let granted = table.provider(server.pool(1)).acquire(&held).await;
+    assert!(matches!(granted, Ok(AcquireOutcome::Acquired(_))));
+    let locker = server.client().await;
+    locker.batch_execute("BEGIN").await.unwrap();
+    let lock = format!("SELECT FROM \"{}\".lock FOR UPDATE", table.schema());
+    locker.batch_execute(&lock).await.unwrap();
+
+    // The first call over its connection, which is closed with it.
+    let gone = on(through(), table.schema());
+    let release = Release::new(held.name.clone(), held.new, None);
+    let waits = timeout(Duration::from_millis(500), gone.release(&release)).await;
+    assert!(waits.is_err(), "the row is locked: {waits:?}");
+
+    let next = on(through(), table.schema());
+    let asks = tokio::spawn(async move { next.read(&name("other")).await });
+    sleep(Duration::from_millis(200)).await;
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(asks.await.unwrap().unwrap(), None);
+}

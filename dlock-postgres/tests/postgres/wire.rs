@@ -119,7 +119,7 @@ async fn hints_and_prepared_statements_cost_no_round_trip() {
 }
 
 #[tokio::test]
-async fn first_call_over_a_connection_asks_for_its_session_in_the_same_round_trip() {
+async fn first_call_over_a_connection_asks_for_its_session_before() {
     let mut trips = Vec::new();
     for prepared in [Some(false), None] {
         let proxy = server().await.proxy().await;
@@ -132,8 +132,8 @@ async fn first_call_over_a_connection_asks_for_its_session_in_the_same_round_tri
         provider.read(&name("lock")).await.unwrap();
         trips.push(proxy.round_trips());
     }
-    // Those that open the connection, and one.
-    assert_eq!(trips[0], trips[1], "{trips:?}");
+    // Those that open the connection, and one; or one more.
+    assert_eq!(trips[0] + 1, trips[1], "{trips:?}");
 }
 
 #[tokio::test]
