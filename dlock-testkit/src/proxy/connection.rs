@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::{
@@ -36,6 +39,8 @@ pub(super) struct Line {
     exchanges: Mutex<Exchanges>,
     /// The way to the client shall end.
     closing: Notify,
+    /// What the client sends is lost.
+    loses: AtomicBool,
 }
 
 #[derive(Default)]
@@ -87,6 +92,7 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
         shared,
         exchanges: Mutex::default(),
         closing: Notify::new(),
+        loses: AtomicBool::new(false),
     };
     let mut requests = Pieces::new(protocol, Direction::ToServer);
     let mut answers = Pieces::new(protocol, Direction::ToClient);
@@ -186,6 +192,16 @@ impl Line {
     /// Ends the way to the client.
     pub(super) fn close(&self) {
         self.closing.notify_one();
+    }
+
+    /// What the client sends is lost from here on, its acknowledgements included.
+    pub(super) fn lose(&self) {
+        self.loses.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether what the server says arrives no more: it sends nothing new to a client that acknowledges nothing.
+    pub(super) fn is_unheard(&self, direction: Direction) -> bool {
+        direction == Direction::ToClient && self.loses.load(Ordering::SeqCst)
     }
 
     /// Resolves when the way in this direction shall end.

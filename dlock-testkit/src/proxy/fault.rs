@@ -24,7 +24,8 @@ impl Direction {
 #[non_exhaustive]
 pub enum Fault {
     /// The server never sees the request. The connection stays open; what the client sends on it
-    /// from now on vanishes too.
+    /// from now on vanishes too, and so does what the server says: a client whose acknowledgements are lost is
+    /// sent nothing new.
     LoseRequest,
     /// The server executes the request, and the answer vanishes. The connection stays open; what the
     /// server says on it from now on vanishes too.

@@ -85,7 +85,7 @@ impl<'l> Pump<'l> {
             else {
                 return Ok(()); // The proxy is gone.
             };
-            silent |= way == Way::Swallowed;
+            silent |= way == Way::Swallowed || self.line.is_unheard(self.direction);
             match length {
                 Ok(0) | Err(_) if silent => return Err(self.ended_in_silence().await),
                 Ok(0) => {
@@ -172,6 +172,7 @@ impl<'l> Pump<'l> {
         let strike = || met.into_iter().for_each(|met| self.line.struck(met));
         match met.map(|met| met.fault) {
             Some(Fault::LoseRequest) => {
+                self.line.lose();
                 strike();
                 return Ok(Then::Silence);
             }

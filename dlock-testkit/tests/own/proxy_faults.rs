@@ -43,6 +43,23 @@ async fn request_is_lost_before_the_server_and_reply_after_it() -> io::Result<()
     Ok(())
 }
 
+/// Else a client that takes whatever arrives for a sign of life would keep a connection that no network keeps.
+#[tokio::test]
+async fn client_whose_words_are_lost_hears_nothing_new() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let proxy = Proxy::start(listener.local_addr()?).await?;
+    let mut client = TcpStream::connect(proxy.address()).await?;
+    let (mut server, _) = timeout(SOON, listener.accept()).await??;
+    server.write_all(b"before").await?;
+    timeout(SOON, client.read_exact(&mut [0; 6])).await??;
+    proxy.next(Fault::LoseRequest);
+    client.write_all(b"lost").await?;
+    struck(&proxy, 1).await?;
+    server.write_all(b"after").await?;
+    assert!(timeout(WHILE, client.read(&mut [0; 1])).await.is_err());
+    Ok(())
+}
+
 #[tokio::test]
 async fn connection_breaks_at_every_moment() -> io::Result<()> {
     for moment in Moment::ALL {
