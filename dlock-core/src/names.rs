@@ -22,8 +22,7 @@ pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
     runtimes::Waiter,
     succession::{
-        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Lingers, Offer, Offered,
-        Registration,
+        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Lingers, Offer, Registration,
     },
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};

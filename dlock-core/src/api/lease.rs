@@ -97,13 +97,13 @@ impl Lease {
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
     ///
     /// If somebody waits for it in this process, it goes to the first waiter in line there, without a call to the
-    /// store (S1) or in one write (H1); for a while, or some sixteen times in a row, 128 where that
-    /// takes but an instant (S1, S3, H5). Then it goes back to the store.
+    /// store (S1), and then this returns at once; or in one write (H1). So it goes for a while, or some sixteen times in a
+    /// row, 128 where that takes but an instant (S1, S3, H5). Then it goes back to the store.
     /// With `linger` and nobody in line it may stay with this process for a while (S7), and this returns at once.
     ///
     /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
     ///
-    /// Waits until the store has answered, or must have let go by itself: at most one duration. The
+    /// Where the store is asked, this waits until it has answered, or must have let go by itself: at most one duration. The
     /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
     /// [`ReleaseEnd::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
     /// then. That takes a timer of the runtime that awaits it.

@@ -108,16 +108,17 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
 }
 
-/// The release begins here: from now on the lease is invalid (V7). `None` if its term lingers, for the next caller (S7):
-/// to the holder that is released, as a lease is that goes to a waiter.
+/// The release begins here: from now on the lease is invalid (V7). `None` if its term lingers, for the next waiter or
+/// caller (S1, S7): to the holder that is released.
 fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
     term.begin_release();
     let closes_until = term.closes_until();
     if closes_until.is_none() && lingers(term) {
         return None;
     }
-    // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
-    // that is closed goes to no waiter.
-    let offered = (!term.was_refused() && closes_until.is_none()).then(|| term.offers());
-    Some(PendingRelease::of(term, offered, closes_until))
+    // Where the store itself has answered that the term has ended there is nothing to claim; and a name that is closed
+    // goes to no waiter. Nor does the end of a block, which is the end of its term: others have their turn.
+    let claimable = !term.was_refused() && closes_until.is_none() && !term.has_block();
+    let claim = claimable.then(|| term.version());
+    Some(PendingRelease::of(term, claim, closes_until))
 }

@@ -1,5 +1,6 @@
-//! S7: after a release with nobody in line a term may linger with its client, and its keeper gives it back in time. The
-//! keeper is a task on the runtime where the release is to run: with that runtime it ends, and the term runs out.
+//! After a release a term may linger with its client, for the first waiter in line (S1) or for the next caller (S7), and
+//! its keeper gives it back in time (S4). The keeper is a task on the runtime where the release is to run: with that
+//! runtime it ends, and the term runs out.
 
 #[cfg(test)]
 mod tests;
@@ -11,23 +12,21 @@ use crate::{
     ReleaseEnd,
     events::Measured,
     names::{Duty, KeeperIdentity, Lingers, NameState},
-    store::Store,
+    store::{Store, TaskToken},
     testing::Event,
 };
 
 /// The lease has just been given back, and frees its name. Whether its term lingers.
 pub(super) fn lingers(term: &Arc<Term>) -> bool {
-    let Some(until) = term.lingers_until() else {
+    if !term.has_block() {
         return false;
-    };
+    }
     let Term {
         store, state, plan, ..
     } = &**term;
-    let track = || -> Box<dyn Send> { Box::new(store.track(plan)) };
-    // What counts as running by now, a client waits for that closes after this.
-    let begin = || (!store.is_closed()).then(|| GivesBack::begin(term));
-    let offered = Arc::<Term>::clone(term);
-    match state.linger(offered, until, (term.home.id(), plan), track, begin) {
+    let (giver, home) = (Arc::<Term>::clone(term), term.home.id());
+    let until = |in_line| term.lingers_until(in_line);
+    match state.linger(giver, until, home, || GivesBack::begin(term)) {
         Lingers::No => false,
         Lingers::Kept => true,
         Lingers::Unkept(identity) => {
@@ -44,23 +43,35 @@ pub(super) fn lingers(term: &Arc<Term>) -> bool {
 }
 
 /// The duty to give a term back whose last lease was this one. Dropping it sends the release.
-struct GivesBack(Option<Arc<Term>>);
+struct GivesBack {
+    term: Option<Arc<Term>>,
+    /// Dropped when the release is under way, which then counts as running itself.
+    _tracked: TaskToken,
+}
 
 impl GivesBack {
-    fn begin(term: &Arc<Term>) -> Box<dyn Duty> {
+    /// None if the client is closed: one that closes after this waits for it.
+    fn begin(term: &Arc<Term>) -> Option<Box<dyn Duty>> {
+        let tracked = term.store.track(&term.plan);
+        if term.store.is_closed() {
+            return None;
+        }
         let began = |uuid, token| Event::ReleaseBegan {
             uuid,
             token: Some(token),
         };
         term.emit(began);
-        Box::new(Self(Some(Arc::clone(term))))
+        Some(Box::new(Self {
+            term: Some(Arc::clone(term)),
+            _tracked: tracked,
+        }))
     }
 }
 
 impl Duty for GivesBack {
     /// To its holder the lease is released, as after any hand-over.
     fn was_taken(mut self: Box<Self>) {
-        let Some(term) = self.0.take() else { return };
+        let Some(term) = self.term.take() else { return };
         term.store.source(&term.plan).measure(|| Measured::HandedOn);
         term.emit(|uuid, token| Event::ReleaseEnded {
             uuid,
@@ -72,7 +83,7 @@ impl Duty for GivesBack {
 
 impl Drop for GivesBack {
     fn drop(&mut self) {
-        if let Some(term) = self.0.take() {
+        if let Some(term) = self.term.take() {
             PendingRelease::of(&term, None, None).spawn_lingered(&term.home);
         }
     }

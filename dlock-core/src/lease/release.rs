@@ -1,4 +1,4 @@
-//! Giving a term back, to the client's own next waiter (H1, H3) or to the store, whatever it answers
+//! Giving a term back, for the client's own next waiter to claim (H1, H3) or to the store, whatever it answers
 //! (V7, G3, I9).
 
 #[cfg(test)]
@@ -17,8 +17,8 @@ use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
     events::{Measured, Operation},
-    names::{HandOver, NameState, Offered},
-    provider::{Closing, Release, ReleaseOutcome},
+    names::{HandOver, NameState},
+    provider::{Closing, Release, ReleaseOutcome, Version},
     store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
@@ -34,8 +34,8 @@ pub(crate) struct PendingRelease {
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
     pub(crate) sent: HolderInstant,
-    /// What is offered to the first waiter in line, if the term was a lease that may still be ours.
-    pub(crate) offered: Option<Offered>,
+    /// What the first waiter in line may claim, if the term was a lease that may still be ours.
+    pub(crate) claim: Option<Version>,
     /// Until when the name is closed instead of given back (B4).
     pub(crate) closes_until: Option<HolderInstant>,
     pub(crate) origin: Origin,
@@ -78,10 +78,7 @@ impl Drop for CutOff {
 
 impl Drop for PendingRelease {
     fn drop(&mut self) {
-        // A term that has gone on is not over: it is retired, and its release ends, with a later lease of it.
-        if !self.has_gone_on() {
-            self.state.release_ended(self.uuid);
-        }
+        self.state.release_ended(self.uuid);
     }
 }
 
@@ -89,7 +86,7 @@ impl PendingRelease {
     /// That of a lease that was given back.
     pub(crate) fn of(
         term: &Term,
-        offered: Option<Offered>,
+        claim: Option<Version>,
         closes_until: Option<HolderInstant>,
     ) -> Self {
         Self {
@@ -103,7 +100,7 @@ impl PendingRelease {
             origin: Origin::Lease {
                 protected: term.was_valid_to_its_release(),
             },
-            offered,
+            claim,
             closes_until,
             answered: term.answered,
         }
@@ -124,7 +121,7 @@ impl PendingRelease {
         self.go_on(hand_over)
     }
 
-    /// A release that has begun, and that has nothing on offer any more (S7), ends in a task of ours.
+    /// A release that has begun, and whose term lingers no more (S4, S7), ends in a task of ours.
     pub(crate) fn spawn_lingered(self, home: &Handle) {
         drop(home.spawn(self.go_on(None)));
     }
@@ -137,13 +134,10 @@ impl PendingRelease {
         );
         let plan = Arc::clone(&self.plan);
         let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
-        // Dropped in this order where the task never runs: the hand-over retires the identity, whose release then ends.
-        let parts = (hand_over, self);
         Box::pin(emit::within(span, async move {
-            let (hand_over, this) = parts;
-            let answer = this.run(hand_over).await;
+            let answer = self.run(hand_over).await;
             cut_off.did_not_happen();
-            this.store.emit(&this.name, || Event::ReleaseEnded {
+            self.store.emit(&self.name, || Event::ReleaseEnded {
                 uuid,
                 token,
                 ended: answer.clone(),
@@ -178,9 +172,9 @@ impl PendingRelease {
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is retired here, unless its term may go on (S1). In the same instant the term is offered to the
-    /// first waiter in line in this client, before the release's task runs, so that the waiter hears of it at once, also
-    /// from a runtime that has ended.
+    /// G4: our identity is retired here. In the same instant the term is offered to the first waiter in line in this
+    /// client, before the release's task runs, so that the waiter hears of it at once, also from a runtime that has
+    /// ended.
     fn offer(&self) -> Option<HandOver> {
         let Self { store, state, .. } = self;
         if let Some(until) = self.closes_until {
@@ -188,17 +182,16 @@ impl PendingRelease {
             state.closes(&store.clock, self.uuid, self.plan.duration, lasts);
             return None;
         }
-        let offered = self.offered.clone().filter(|_| !store.is_closed());
-        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, offered)
+        let claim = self.claim.filter(|_| !store.is_closed());
+        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, claim)
     }
 
-    /// The waiter has gone on with the term, or its try ends the term in the write that begins its own. Whatever
-    /// else becomes of it, the release is sent.
+    /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it, the release is sent.
     async fn run(&self, hand_over: Option<HandOver>) -> Result<ReleaseEnd, ProviderError> {
         if let Some(hand_over) = hand_over
             && hand_over.granted(&self.store.clock, &self.plan).await
         {
-            if self.answered && !self.has_gone_on() {
+            if self.answered {
                 self.state.all_answered(self.uuid);
             }
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
@@ -214,11 +207,6 @@ impl PendingRelease {
             .source(&self.plan)
             .measure(|| Measured::Released(&answer));
         answer
-    }
-
-    /// Its term has gone on with another lease (S1).
-    fn has_gone_on(&self) -> bool {
-        matches!(&self.offered, Some(Offered::Term(term)) if term.has_successor())
     }
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is

@@ -1,8 +1,8 @@
-//! Handing a name to the client's own next waiter: the waiters in line, and the offer that a releasing task makes
-//! to the first of them. Either the term goes on with a lease of the waiter's (S1), or the waiter's try may claim
-//! it (H1, H3), within the pass budget that ends a row of such hand-overs (H5). Sends nothing: the releasing task
-//! keeps the duty to release until the waiter has a lease, so nothing is lost with a waiter (S4): how it waits for that
-//! is `hand_over`'s. A term on offer with nobody in line lingers (S7), which is `lingering`'s.
+//! Handing a name to the client's own next waiter: the waiters in line, and what is on offer to the first of them. Either
+//! a term goes on with a lease of the waiter's (S1), or the waiter's try may claim it (H1, H3), within the pass budget
+//! that ends a row of such hand-overs (H5). Sends nothing. The duty to release stays behind until the waiter has a
+//! lease, so nothing is lost with a waiter (S4): with the releasing task, which waits for the verdict on a claim
+//! (`hand_over`), or with the keeper of a term that may go on (`lingering`).
 
 mod blocks;
 mod hand_over;
@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use self::{
     blocks::BlockSize,
-    lingering::{Keeper, Lingering},
+    lingering::{Keeper, OfferedTerm},
 };
 pub(crate) use self::{
     hand_over::HandOver,
@@ -50,7 +50,7 @@ const MOST_PASSES: usize = 16;
 pub(super) struct Succession {
     /// Waiters in line, with the one that contends.
     pub(super) runtimes: Runtimes,
-    /// The term whose release has begun, until a waiter takes it or the releasing task takes it back.
+    /// The term whose release has begun, until a waiter takes it or it is taken back.
     offer: Option<Offer>,
     pass_budget: PassBudget,
     /// When the newest term was granted, if it has tokens for more leases than one.
@@ -59,7 +59,7 @@ pub(super) struct Succession {
     block_size: BlockSize,
     /// When a term last did not go on because the waiter's lock is unlike its holder's.
     unlike_since: Option<ContenderInstant>,
-    /// What looks after terms that linger (S7).
+    /// What looks after terms on offer (S4, S7).
     keeper: Option<Keeper>,
 }
 
@@ -86,8 +86,6 @@ pub(crate) trait GoesOn: Any + Send + Sync {
     fn may_go_on(&self) -> bool;
     /// S3: no token is left for another.
     fn is_used_up(&self) -> bool;
-    /// One has.
-    fn has_successor(&self) -> bool;
 }
 
 /// What became of a try to begin the next lease on a term.
@@ -99,15 +97,6 @@ pub(crate) enum Begun<L> {
     Over,
 }
 
-/// What a releasing task offers.
-#[derive(Clone)]
-pub(crate) enum Offered {
-    /// The waiter may claim this version, ground (b) of `prev`.
-    Claim(Version),
-    /// The term of this lease may go on with a lease of the waiter's.
-    Term(Arc<dyn GoesOn>),
-}
-
 /// What became of a term that was on offer.
 pub(crate) enum Following<L> {
     /// It goes on with this lease.
@@ -116,18 +105,12 @@ pub(crate) enum Following<L> {
     Over(Uuid),
 }
 
-/// The waiter's end of a hand-over. Dropping it has the release sent.
-pub(crate) struct Offer {
-    offered: Offered,
-    releaser: Releaser,
-}
-
-/// Who sends the release of what is on offer, if nobody takes it.
-enum Releaser {
-    /// The releasing task, which waits for the verdict.
-    Task(oneshot::Sender<()>),
-    /// Nobody waits for it: the term lingers (S7).
-    Lingering(Lingering),
+/// What is on offer to the first waiter in line. Dropping it has the release sent.
+pub(crate) enum Offer {
+    /// The waiter may claim this version, ground (b) of `prev`. The releasing task waits for the verdict.
+    Claim(Version, oneshot::Sender<()>),
+    /// The term may go on with a lease of the waiter's (S1).
+    Term(OfferedTerm),
 }
 
 impl Succession {
@@ -136,36 +119,22 @@ impl Succession {
         self.block_since = None;
     }
 
-    /// Whether the newest term may go to the first waiter in line. A claim counts against the pass budget.
-    fn accepts(&mut self, offered: &Offered, clock: &Clock, plan: &Plan) -> bool {
-        let possible = !self.runtimes.is_empty() && self.offer.is_none();
-        let budget = &mut self.pass_budget;
-        let passes = budget.passes;
-        match offered {
-            Offered::Term(term) => {
-                *budget = PassBudget::default();
-                let accepted = possible && term.may_go_on();
-                if !accepted {
-                    self.ends_block(term.is_used_up(), clock);
-                }
-                accepted
-            }
-            Offered::Claim(_) => {
-                let since = budget.since;
-                *budget = PassBudget::default();
-                if !possible {
-                    return false;
-                }
-                let now = clock.contender_now();
-                let since = since.unwrap_or(now);
-                let long = passes >= MOST_PASSES || now.since(since) >= plan.pass_time();
-                if !long {
-                    budget.since = Some(since);
-                    budget.passes = passes + 1;
-                }
-                !long
-            }
+    /// Whether the first waiter in line may claim the newest term, which counts against the pass budget.
+    fn accepts_claim(&mut self, clock: &Clock, plan: &Plan) -> bool {
+        let PassBudget { since, passes } = std::mem::take(&mut self.pass_budget);
+        if self.runtimes.is_empty() || self.offer.is_some() {
+            return false;
         }
+        let now = clock.contender_now();
+        let since = since.unwrap_or(now);
+        let long = passes >= MOST_PASSES || now.since(since) >= plan.pass_time();
+        if !long {
+            self.pass_budget = PassBudget {
+                since: Some(since),
+                passes: passes + 1,
+            };
+        }
+        !long
     }
 
     /// A term with a block of tokens goes back to the store.
@@ -200,6 +169,15 @@ impl Known {
 
     fn take_offer_if(&mut self, which: impl FnOnce(&mut Offer) -> bool) -> Option<Offer> {
         self.succession.as_mut()?.offer.take_if(which)
+    }
+
+    fn take_term_if(&mut self, which: impl FnOnce(&OfferedTerm) -> bool) -> Option<OfferedTerm> {
+        let taken =
+            self.take_offer_if(|offer| matches!(offer, Offer::Term(offered) if which(offered)));
+        match taken? {
+            Offer::Term(offered) => Some(offered),
+            Offer::Claim(..) => None,
+        }
     }
 }
 
@@ -262,60 +240,51 @@ impl NameState {
     }
 
     /// S1: goes on with the term on offer, by what `begin` does with it and with the highest token that was seen beside
-    /// those of its block (T6). Only the first waiter in line does. If that cannot be, the term is over, and the releasing
-    /// task sends the release.
+    /// those of its block (T6). Only the first waiter in line does. If that cannot be, the term is over, and its release is
+    /// sent.
     ///
-    /// One step: the releasing task finds either the offer or the lease that has come of it.
+    /// One step: its keeper finds either the offer or nothing to give back.
     pub(crate) fn succeed<L>(
         &self,
         clock: &Clock,
         begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
     ) -> Option<Following<L>> {
         let mut known = self.known();
-        let offer = known.take_offer_if(|offer| offer.version().is_none())?;
-        self.follow(known, offer, clock, begin)
+        let offered = known.take_term_if(|_| true)?;
+        Some(self.follow(known, offered, clock, begin))
     }
 
     fn follow<L>(
         &self,
         mut known: MutexGuard<'_, Known>,
-        offer: Offer,
+        offered: OfferedTerm,
         clock: &Clock,
         begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
-    ) -> Option<Following<L>> {
-        let begun = match &offer.offered {
-            // A later term of ours has larger tokens; and a keeper may be late.
-            Offered::Term(giver)
-                if known.newest == Some(giver.uuid()) && !offer.has_lingered(clock) =>
-            {
-                begin(&**giver, known.highest_elsewhere)
-            }
-            Offered::Term(_) | Offered::Claim(_) => Begun::Over,
+    ) -> Following<L> {
+        let giver = &*offered.giver;
+        // A later term of ours has larger tokens; and a keeper may be late.
+        let begun = if known.newest == Some(giver.uuid()) && clock.now() < offered.until {
+            begin(giver, known.highest_elsewhere)
+        } else {
+            Begun::Over
         };
         if matches!(begun, Begun::Unlike) {
             let succession = known.succession.get_or_insert_default();
             succession.unlike_since = Some(clock.contender_now());
         }
         let Begun::Lease(lease) = begun else {
-            let over = self.is_over(&mut known, &offer);
+            let uuid = giver.uuid();
+            self.is_over(&mut known, giver);
             drop(known);
-            return over.map(Following::Over);
+            return Following::Over(uuid);
         };
         drop(known);
-        offer.granted();
-        Some(Following::Lease(lease))
+        offered.duty.was_taken();
+        Following::Lease(lease)
     }
 
-    /// A term that is on offer no more, and has not gone on, is retired (G4), also before its releasing task runs.
-    fn is_over(&self, known: &mut Known, offer: &Offer) -> Option<Uuid> {
-        let Offered::Term(giver) = &offer.offered else {
-            return None;
-        };
-        self.ends_with(known, &**giver);
-        Some(giver.uuid())
-    }
-
-    fn ends_with(&self, known: &mut Known, giver: &dyn GoesOn) {
+    /// A term that is on offer no more, and has not gone on, is retired (G4), before its release runs.
+    fn is_over(&self, known: &mut Known, giver: &dyn GoesOn) {
         let (clock, uuid) = (giver.clock(), giver.uuid());
         self.mark_retired(known, clock, uuid, giver.duration(), Duration::ZERO);
     }
@@ -361,20 +330,28 @@ impl NameState {
 impl Offer {
     /// The version that the waiter may claim.
     pub(crate) fn version(&self) -> Option<Version> {
-        match &self.offered {
-            Offered::Claim(version) => Some(*version),
-            Offered::Term(_) => None,
+        match self {
+            Self::Claim(version, _) => Some(*version),
+            Self::Term(_) => None,
         }
     }
 
     /// The waiter has a lease: there is nothing to release any more.
     pub(crate) fn granted(self) {
-        match self.releaser {
-            Releaser::Task(granted) => {
+        match self {
+            Self::Claim(_, granted) => {
                 // The releasing task is gone only if its runtime has ended.
                 let _gone = granted.send(());
             }
-            Releaser::Lingering(lingering) => lingering.duty.was_taken(),
+            Self::Term(offered) => offered.duty.was_taken(),
+        }
+    }
+
+    /// It is for those in line, and ends with the last of them.
+    fn is_for_the_line(&self) -> bool {
+        match self {
+            Self::Claim(..) => true,
+            Self::Term(offered) => offered.in_line,
         }
     }
 }
@@ -389,13 +366,13 @@ impl Drop for Registration {
             runtimes, offer, ..
         } = &mut **succession;
         runtimes.leave(self.runtime, &self.waiter);
-        let unclaimed = offer.take_if(|offer| runtimes.is_empty() && !offer.lingers());
+        let unclaimed = offer.take_if(|offer| runtimes.is_empty() && offer.is_for_the_line());
         if succession.is_idle() {
             // Most names are held for longer than they are waited for.
             known.succession = None;
         }
-        if let Some(offer) = &unclaimed {
-            let _over = self.state.is_over(&mut known, offer);
+        if let Some(Offer::Term(offered)) = &unclaimed {
+            self.state.is_over(&mut known, &*offered.giver);
         }
         drop(known);
         drop(unclaimed);

@@ -234,7 +234,7 @@ impl Drop for OpenTry {
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,
-            offered: None,
+            claim: None,
             closes_until: None,
             origin: match self.token {
                 Some(_) => Origin::Grant,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     DLock,
-    names::{HandOver, Offered},
+    names::HandOver,
     provider::Version,
     tests::scripted::{record, silence, token, uuid},
 };
@@ -41,7 +41,7 @@ pub(super) fn hands_over(lock: &DLock, number: u128) -> HandOver {
     state.granted(uuid, token(1));
     let version = Version { uuid, renewals: 0 };
     state
-        .hand_over_to_waiter(&store.clock, plan, uuid, Some(Offered::Claim(version)))
+        .hand_over_to_waiter(&store.clock, plan, uuid, Some(version))
         .unwrap()
 }
 

@@ -170,9 +170,9 @@ macro_rules! __for_each_frontend_case {
             required following next_lease_hears_what_an_earlier_ones_renewal_is_told ["S2", "V5", "B3"];
             required following term_that_was_refused_while_on_offer_does_not_go_on ["S1"];
             required following term_goes_on_with_no_lease_that_does_not_fit ["S3", "T6"];
-            required following late_releasing_task_leaves_the_next_offer_alone ["S1"];
             required lingering next_caller_takes_a_term_that_lingers ["S7", "I3", "W1"];
             required lingering term_that_lingers_goes_back_in_time ["S7", "S3", "V7"];
+            required lingering end_of_one_offer_leaves_the_next_alone ["S4", "S7"];
             required lingering term_lingers_as_long_as_it_has_tokens ["S7", "S3", "T1"];
             required lingering term_that_somebody_asks_for_lingers_no_longer ["S7", "S3", "B3"];
             required lingering term_lingers_for_no_lock_that_does_not_fit ["S7", "S3", "T6"];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Clock, lease::term::tests::term, names::Offered};
+use crate::{Clock, lease::term::tests::term};
 
 /// H1.
 #[tokio::test]
@@ -7,8 +7,8 @@ async fn term_that_the_store_has_ended_is_offered_to_no_waiter() {
     let held = term(Clock::manual().0);
     let version = held.version();
     let release = begin_release(&held).unwrap();
-    assert!(matches!(release.offered, Some(Offered::Claim(claim)) if claim == version));
+    assert_eq!(release.claim, Some(version));
     let refused = term(Clock::manual().0);
     refused.refused(None);
-    assert!(begin_release(&refused).unwrap().offered.is_none());
+    assert!(begin_release(&refused).unwrap().claim.is_none());
 }

@@ -69,7 +69,9 @@ async fn one_keeper_looks_after_term_after_term_and_ends() {
     let lock = lock_on(&provider, Clock::tokio(1.0));
     for round in 1..=40 {
         lease(&lock).await.release().await.unwrap();
-        assert_eq!(tasks(&lock), 1, "round {round}");
+        // The last of sixteen gives the term back.
+        let lingers = round % 16 != 0;
+        assert_eq!(tasks(&lock), usize::from(lingers), "round {round}");
     }
     assert_eq!(
         (provider.acquired().len(), provider.released().len()),

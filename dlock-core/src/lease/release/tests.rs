@@ -37,7 +37,7 @@ fn release(lock: &DLock) -> PendingRelease {
         uuid: uuid(1),
         token: Some(token(1)),
         sent: store.clock.now(),
-        offered: None,
+        claim: None,
         closes_until: None,
         origin: Origin::Lease { protected: true },
         answered: true,

@@ -18,7 +18,7 @@ use crate::{
     Clock, EndCause, FencingToken, Record,
     events::Measured,
     lease::Settings,
-    names::{Begun, GoesOn, Offered},
+    names::{Begun, GoesOn},
     provider::Tokens,
     testing::Event,
     time::HolderInstant,
@@ -44,14 +44,9 @@ impl Block {
 }
 
 impl Term {
-    /// What the release of this lease offers to the first waiter in line. The end of a block is the end of its
-    /// term, which is claimed by no waiter of this client: others have their turn.
-    pub(crate) fn offers(self: &Arc<Self>) -> Offered {
-        if self.block.is_some() {
-            Offered::Term(Arc::<Self>::clone(self))
-        } else {
-            Offered::Claim(self.version())
-        }
+    /// Its grant brought tokens for more leases than one.
+    pub(crate) fn has_block(&self) -> bool {
+        self.block.is_some()
     }
 
     /// S1: begins the next lease on a term that is on offer.
@@ -163,12 +158,16 @@ impl Term {
         }
     }
 
-    /// S7: until when the term may stay with its client, if this lease is given back now and nobody is in line. It is renewed
-    /// by nobody until then: S3 leaves it most of its validity, and an answer would come too late to matter.
-    pub(crate) fn lingers_until(&self) -> Option<HolderInstant> {
-        let (linger, block) = (self.plan.linger?, self.block.as_ref()?);
+    /// Until when the term may stay with its client, if this lease is given back now: for those in line as long as it may
+    /// go on (S3, S4), with nobody in line for its lock's `linger` at most (S7). It is renewed by nobody until then: S3
+    /// leaves it most of its validity, and an answer would come too late to matter.
+    pub(crate) fn lingers_until(&self, in_line: bool) -> Option<HolderInstant> {
+        let block = self.block.as_ref()?;
         let longest = block.began + self.plan.succession_time();
-        Some(longest.min(self.store.clock.now() + linger))
+        if in_line {
+            return Some(longest);
+        }
+        Some(longest.min(self.store.clock.now() + self.plan.linger?))
     }
 
     /// The last of the tokens that came with the term, which the record shows.
@@ -218,9 +217,5 @@ impl GoesOn for Term {
 
     fn is_used_up(&self) -> bool {
         self.next_token().is_none()
-    }
-
-    fn has_successor(&self) -> bool {
-        self.belief().successor.is_some()
     }
 }

@@ -1,17 +1,15 @@
-//! S7: a term that lingers: it is on offer with nobody in line, and no task waits for what becomes of it. The next caller
-//! takes it, or ends it where it is not for that caller's lock. A keeper, a task of a layer above, ends it in time; one
-//! task for many terms, since to start one for each release would cost more than the release saves.
+//! A term that lingers with its client: it is on offer to the first waiter in line (S1), or to the next caller with
+//! nobody in line (S7), and its release has returned. Who is not fit for it ends it. A keeper, a task of a layer above,
+//! ends it in time (S4); one task for many terms, since to start one for each release would cost more than the release
+//! saves.
 
 use std::sync::{Arc, Weak};
 
 use tokio::{runtime::Id, sync::Notify};
 use uuid::Uuid;
 
-use super::{Begun, Following, GoesOn, Known, NameState, Offer, Offered, Releaser, Succession};
-use crate::{
-    Clock,
-    time::{HolderInstant, Plan},
-};
+use super::{Begun, Following, GoesOn, Known, NameState, Offer, PassBudget, Succession};
+use crate::{Clock, time::HolderInstant};
 
 /// The duty to give a term back that lingers. Dropping it sends the release, which takes the lock of the name.
 pub(crate) trait Duty: Send {
@@ -19,18 +17,20 @@ pub(crate) trait Duty: Send {
     fn was_taken(self: Box<Self>);
 }
 
-pub(super) struct Lingering {
-    until: HolderInstant,
+/// A term whose lease has ended, and on which the next one may follow. Dropping it sends the release.
+pub(crate) struct OfferedTerm {
+    pub(super) giver: Arc<dyn GoesOn>,
+    pub(super) until: HolderInstant,
+    /// It is for those who were in line when it was offered.
+    pub(super) in_line: bool,
     pub(super) duty: Box<dyn Duty>,
 }
 
-/// What looks after the terms of a name that linger: a task on the runtime where their releases run. It counts as
-/// running for the locks with this plan, as long as it is needed. Dropping this wakes the task, which ends.
+/// What looks after the terms of a name that linger: a task on the runtime where their releases run. Dropping this wakes
+/// the task, which ends.
 pub(super) struct Keeper {
     runtime: Id,
-    plan: Arc<Plan>,
     identity: Weak<Notify>,
-    _tracked: Box<dyn Send>,
 }
 
 /// A keeper exists as long as its identity does, which rings when the keeper is needed no longer.
@@ -38,7 +38,7 @@ pub(crate) type KeeperIdentity = Arc<Notify>;
 
 /// Whether a term lingers.
 pub(crate) enum Lingers {
-    /// Somebody is in line, or the term does not go on.
+    /// The term does not go on.
     No,
     /// It does, and there is a keeper.
     Kept,
@@ -47,9 +47,8 @@ pub(crate) enum Lingers {
 }
 
 impl Keeper {
-    fn is_for(&self, runtime: Id, plan: &Arc<Plan>) -> bool {
-        let alive = self.identity.strong_count() > 0;
-        alive && self.runtime == runtime && Arc::ptr_eq(&self.plan, plan)
+    fn is_for(&self, runtime: Id) -> bool {
+        self.runtime == runtime && self.identity.strong_count() > 0
     }
 
     fn is(&self, identity: &KeeperIdentity) -> bool {
@@ -65,25 +64,6 @@ impl Drop for Keeper {
     }
 }
 
-impl Offer {
-    pub(super) fn lingers(&self) -> bool {
-        self.lingers_until().is_some()
-    }
-
-    /// Its time is over.
-    pub(super) fn has_lingered(&self, clock: &Clock) -> bool {
-        self.lingers_until()
-            .is_some_and(|until| clock.now() >= until)
-    }
-
-    fn lingers_until(&self) -> Option<HolderInstant> {
-        match &self.releaser {
-            Releaser::Lingering(Lingering { until, .. }) => Some(*until),
-            Releaser::Task(_) => None,
-        }
-    }
-}
-
 impl Succession {
     fn is_kept_by(&self, identity: &KeeperIdentity) -> bool {
         self.keeper
@@ -92,66 +72,64 @@ impl Succession {
     }
 
     /// With the keeper that it replaces, which is to be dropped without the lock of the name: that wakes others.
-    fn keeper_for(
-        &mut self,
-        runtime: Id,
-        plan: &Arc<Plan>,
-        track: impl FnOnce() -> Box<dyn Send>,
-    ) -> (Lingers, Option<Keeper>) {
-        let keeper = self.keeper.as_ref();
-        if keeper.is_some_and(|keeper| keeper.is_for(runtime, plan)) {
+    fn keeper_for(&mut self, runtime: Id) -> (Lingers, Option<Keeper>) {
+        if self
+            .keeper
+            .as_ref()
+            .is_some_and(|keeper| keeper.is_for(runtime))
+        {
             return (Lingers::Kept, None);
         }
         let identity = KeeperIdentity::default();
         let before = self.keeper.replace(Keeper {
             runtime,
-            plan: Arc::clone(plan),
             identity: Arc::downgrade(&identity),
-            _tracked: track(),
         });
         (Lingers::Unkept(identity), before)
     }
 }
 
 impl NameState {
-    /// The release of a lease begins, whose term lingers until then if it may go on and nobody is in line. If so, the
-    /// duty to give it back begins, before anybody can take the term; `begin` is asked for it once the keeper counts as
-    /// running, by `track`, and has none where the client is closed. `runtime`: where its release will run.
+    /// The release of a lease begins, whose term lingers if it may go on: until the instant that `until` says, given
+    /// whether anybody is in line. If so, the duty to give it back begins, before anybody can take the term: `begin` is
+    /// asked for it, and has none where the client is closed. `runtime`: where its release will run.
     pub(crate) fn linger(
         &self,
-        term: Arc<dyn GoesOn>,
-        until: HolderInstant,
-        (runtime, plan): (Id, &Arc<Plan>),
-        track: impl FnOnce() -> Box<dyn Send>,
+        giver: Arc<dyn GoesOn>,
+        until: impl FnOnce(bool) -> Option<HolderInstant>,
+        runtime: Id,
         begin: impl FnOnce() -> Option<Box<dyn Duty>>,
     ) -> Lingers {
         let mut known = self.known();
-        if known.newest != Some(term.uuid()) {
+        // A later term of ours has the line.
+        if known.newest != Some(giver.uuid()) {
             return Lingers::No;
         }
         let succession = known.succession.get_or_insert_default();
-        let nobody = succession.runtimes.is_empty() && succession.offer.is_none();
-        if !nobody || !term.may_go_on() {
-            return Lingers::No;
-        }
-        let (lingers, before) = succession.keeper_for(runtime, plan, track);
-        let Some(duty) = begin() else {
-            let keeper = succession.keeper.take();
-            drop(known);
-            drop((keeper, before));
+        succession.pass_budget = PassBudget::default();
+        let in_line = !succession.runtimes.is_empty();
+        let until = until(in_line).filter(|_| succession.offer.is_none() && giver.may_go_on());
+        let Some((until, duty)) = until.and_then(|until| Some((until, begin()?))) else {
+            succession.ends_block(giver.is_used_up(), giver.clock());
             return Lingers::No;
         };
-        succession.offer = Some(Offer {
-            offered: Offered::Term(term),
-            releaser: Releaser::Lingering(Lingering { until, duty }),
-        });
+        succession.offer = Some(Offer::Term(OfferedTerm {
+            giver,
+            until,
+            in_line,
+            duty,
+        }));
+        let (lingers, before) = succession.keeper_for(runtime);
         drop(known);
         drop(before);
+        if in_line {
+            self.freed.notify_waiters();
+        }
         lingers
     }
 
-    /// The same as [`NameState::succeed`] for a caller outside of the line, with a term that lingers. While anybody is
-    /// in line it is the first waiter's.
+    /// The same as [`NameState::succeed`] for a caller outside of the line. While anybody is in line the term is the
+    /// first waiter's.
     pub(crate) fn take_lingering<L>(
         &self,
         clock: &Clock,
@@ -162,8 +140,8 @@ impl NameState {
         if !succession.runtimes.is_empty() {
             return None;
         }
-        let offer = known.take_offer_if(|offer| offer.lingers())?;
-        self.follow(known, offer, clock, begin)
+        let offered = known.take_term_if(|_| true)?;
+        Some(self.follow(known, offered, clock, begin))
     }
 
     /// Somebody else wants this term: it lingers no longer.
@@ -186,16 +164,17 @@ impl NameState {
             .succession
             .as_mut()
             .filter(|succession| succession.is_kept_by(identity))?;
-        let until = succession.offer.as_ref().and_then(Offer::lingers_until);
+        let until = match &succession.offer {
+            Some(Offer::Term(offered)) => Some(offered.until),
+            Some(Offer::Claim(..)) | None => None,
+        };
         if until.is_some_and(|until| now < until) && !at_once {
             return until;
         }
-        // Until the release runs, it counts as running.
-        let keeper = succession.keeper.take();
+        succession.keeper = None;
         let over = self.stop_lingering(&mut known, |_| true);
         drop(known);
         drop(over);
-        drop(keeper);
         None
     }
 
@@ -204,12 +183,9 @@ impl NameState {
         &self,
         known: &mut Known,
         which: impl FnOnce(&dyn GoesOn) -> bool,
-    ) -> Option<Offer> {
-        let offer = known.take_offer_if(|offer| match &offer.offered {
-            Offered::Term(term) => offer.lingers() && which(&**term),
-            Offered::Claim(_) => false,
-        })?;
-        let _over = self.is_over(known, &offer);
-        Some(offer)
+    ) -> Option<OfferedTerm> {
+        let offered = known.take_term_if(|offered| which(&*offered.giver))?;
+        self.is_over(known, &*offered.giver);
+        Some(offered)
     }
 }

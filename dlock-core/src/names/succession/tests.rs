@@ -1,6 +1,6 @@
 //! A hand-over from its offer to its verdict, in paused time.
 
-use std::time::Duration;
+use std::{sync::Mutex, time::Duration};
 
 use tokio::time::sleep;
 
@@ -64,12 +64,7 @@ impl Scene {
         self.granted(number);
         let version = Version { uuid, renewals: 0 };
         self.state()
-            .hand_over_to_waiter(
-                self.clock(),
-                self.plan(),
-                uuid,
-                Some(Offered::Claim(version)),
-            )
+            .hand_over_to_waiter(self.clock(), self.plan(), uuid, Some(version))
             .unwrap()
     }
 }
@@ -132,13 +127,50 @@ fn block(scene: &Scene, number: u128) -> Arc<Term> {
     Term::new(&scene.lock.0, uuid(number), tokens, sent, true)
 }
 
+/// The duty to give a term back, and what became of it.
+struct Gives(Arc<Mutex<Option<&'static str>>>);
+
+impl Duty for Gives {
+    fn was_taken(self: Box<Self>) {
+        *self.0.lock().unwrap() = Some("taken");
+    }
+}
+
+impl Drop for Gives {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().get_or_insert("given back");
+    }
+}
+
+/// A term that is on offer.
+struct OnOffer {
+    keeper: Option<KeeperIdentity>,
+    became: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl OnOffer {
+    fn became(&self) -> Option<&'static str> {
+        *self.became.lock().unwrap()
+    }
+}
+
 impl Scene {
     /// The release of this lease begins.
-    fn goes_on(&self, lease: &Arc<Term>) -> Option<HandOver> {
+    fn goes_on(&self, lease: &Arc<Term>) -> Option<OnOffer> {
         lease.begin_release();
-        let offered = Some(Offered::Term(Arc::<Term>::clone(lease)));
-        self.state()
-            .hand_over_to_waiter(self.clock(), self.plan(), lease.uuid, offered)
+        let became = Arc::default();
+        let duty: Box<dyn Duty> = Box::new(Gives(Arc::clone(&became)));
+        let giver = Arc::<Term>::clone(lease);
+        let until = |in_line| lease.lingers_until(in_line);
+        let lingers = self
+            .state()
+            .linger(giver, until, lease.home.id(), || Some(duty));
+        let keeper = match lingers {
+            Lingers::No => return None,
+            Lingers::Kept => None,
+            Lingers::Unkept(keeper) => Some(keeper),
+        };
+        Some(OnOffer { keeper, became })
     }
 
     /// What the first waiter in line has, with this lock.
@@ -161,51 +193,66 @@ async fn term_that_goes_on_is_not_over() {
     let scene = Scene::new();
     let mut lease = block(&scene, 1);
     for _ in 1..16 {
-        let hand_over = scene.goes_on(&lease).unwrap();
+        let on_offer = scene.goes_on(&lease).unwrap();
         assert!(scene.state().take_offer().is_none(), "it is not claimed");
         lease = scene.follows(&scene.lock.0).unwrap();
-        assert!(hand_over.granted(scene.clock(), scene.plan()).await);
+        assert_eq!(on_offer.became(), Some("taken"));
         assert!(!scene.is_retired(&lease) && scene.state().is_live(lease.uuid));
     }
     assert!(scene.goes_on(&lease).is_none(), "its block is used up");
-    assert!(scene.is_retired(&lease) && !scene.state().is_live(lease.uuid));
+    assert!(!scene.state().is_offered());
 }
 
-/// S1: the duty to release stays with the releasing task until a waiter has a lease, and ends there.
+/// S4: the duty to release stays with the keeper until a waiter has a lease, and ends there.
 #[tokio::test(start_paused = true)]
 async fn term_goes_on_or_is_given_back() {
     let scene = Scene::new();
     let lease = block(&scene, 1);
-    let hand_over = scene.goes_on(&lease).unwrap();
-    assert!(!scene.is_retired(&lease));
-    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
+    let on_offer = scene.goes_on(&lease).unwrap();
+    let keeper = on_offer.keeper.as_ref().unwrap();
+    let keep = |at_once| scene.state().keep(keeper, scene.clock().now(), at_once);
+    let until = keep(false).unwrap();
+    assert_eq!(
+        until.since(scene.clock().now()),
+        scene.plan().succession_time()
+    );
+    assert!(!scene.is_retired(&lease) && on_offer.became().is_none());
+    sleep(scene.plan().succession_time()).await;
+    assert_eq!(keep(false), None);
     assert!(scene.is_retired(&lease), "nobody came");
+    assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.follows(&scene.lock.0).is_none());
 
     let lease = block(&scene, 2);
-    drop(scene.goes_on(&lease).unwrap());
-    assert!(scene.is_retired(&lease), "the releasing task is gone");
+    let on_offer = scene.goes_on(&lease).unwrap();
+    let keeper = on_offer.keeper.as_ref().unwrap();
+    assert_eq!(scene.state().keep(keeper, scene.clock().now(), true), None);
+    assert!(scene.is_retired(&lease), "its keeper is gone");
+    assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.follows(&scene.lock.0).is_none());
+}
 
-    let lease = block(&scene, 3);
-    let hand_over = scene.goes_on(&lease).unwrap();
-    let _next = scene.follows(&scene.lock.0).unwrap();
-    drop(hand_over);
-    assert!(!scene.is_retired(&lease), "it has gone on");
+/// S4: a waiter that comes for it after that gets none, however late the keeper is.
+#[tokio::test(start_paused = true)]
+async fn term_is_over_before_a_late_keeper_comes() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let on_offer = scene.goes_on(&lease).unwrap();
+    sleep(scene.plan().succession_time()).await;
+    assert!(scene.follows(&scene.lock.0).is_none());
+    assert_eq!(on_offer.became(), Some("given back"));
+    assert!(scene.is_retired(&lease));
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiter_with_other_settings_ends_the_term() {
     let scene = Scene::new();
     let lease = block(&scene, 1);
-    let hand_over = scene.goes_on(&lease).unwrap();
+    let on_offer = scene.goes_on(&lease).unwrap();
     let other = scene.lock.owned_by("they").unwrap();
     assert!(scene.follows(&other.0).is_none());
     assert!(!scene.state().is_offered());
-    assert!(scene.is_retired(&lease), "before its releasing task runs");
-    let began = tokio::time::Instant::now();
-    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
-    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+    assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));
 }
 
@@ -219,11 +266,10 @@ async fn token_that_was_seen_elsewhere_ends_the_term() {
             token: token(16),
             ..seen
         };
-        let hand_over = scene.goes_on(&lease).unwrap();
+        let _on_offer = scene.goes_on(&lease).unwrap();
         scene.state().saw(scene.clock(), &shown);
         let next = scene.follows(&scene.lock.0);
         assert_eq!(next.is_some(), goes_on, "{}", shown.owner);
-        drop(hand_over);
     }
 }
 
@@ -240,26 +286,14 @@ async fn term_with_a_block_is_passed_on_while_it_is_young() {
     assert!(!passed_on(), "one token");
 }
 
-/// The releasing task of one lease ends late, when the next lease of the term is on offer already.
-#[tokio::test(start_paused = true)]
-async fn releasing_task_withdraws_its_own_offer_alone() {
-    let scene = Scene::new();
-    let lease = block(&scene, 1);
-    let hand_over = scene.goes_on(&lease).unwrap();
-    let next = scene.follows(&scene.lock.0).unwrap();
-    let _next_hand_over = scene.goes_on(&next).unwrap();
-    assert!(hand_over.granted(scene.clock(), scene.plan()).await);
-    assert!(scene.state().is_offered());
-    assert!(scene.follows(&scene.lock.0).is_some());
-}
-
 #[tokio::test(start_paused = true)]
 async fn term_that_its_last_waiter_leaves_is_over() {
     let mut scene = Scene::new();
     let lease = block(&scene, 1);
-    let _hand_over = scene.goes_on(&lease).unwrap();
+    let on_offer = scene.goes_on(&lease).unwrap();
     scene.leave();
-    assert!(scene.is_retired(&lease), "before its releasing task runs");
+    assert_eq!(on_offer.became(), Some("given back"));
+    assert!(scene.is_retired(&lease));
 }
 
 /// T6.
@@ -267,8 +301,9 @@ async fn term_that_its_last_waiter_leaves_is_over() {
 async fn term_does_not_go_on_after_a_later_one_of_ours() {
     let scene = Scene::new();
     let lease = block(&scene, 1);
-    let _hand_over = scene.goes_on(&lease).unwrap();
+    let on_offer = scene.goes_on(&lease).unwrap();
     scene.granted(2);
     assert!(scene.follows(&scene.lock.0).is_none());
+    assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));
 }

@@ -295,30 +295,6 @@ fn in_line_for(lock: &DLock, limit: Option<Duration>) -> JoinHandle<Result<Lease
     tokio::spawn(acquire)
 }
 
-pub(in crate::cases) async fn late_releasing_task_leaves_the_next_offer_alone(bench: Bench) {
-    rounds(bench, |round| async move {
-        let (harness, hand) = round.by_hand().await;
-        let lock = lock!(harness, "", poll_every = SECOND);
-        let (first, second) = pair(&harness, &hand, "", &lock).await;
-        let third = queued(&lock);
-        settle().await;
-        let term = first.uuid();
-        let mut release = Box::pin(first.release());
-        if poll_once(release.as_mut()).is_ready() {
-            // Where there are threads, the waiter may have been faster. It is not in virtual time.
-            return;
-        }
-        let second = ok(joined(second).await);
-        drop(second);
-        // It learns only now that its term has gone on, and another lease is on offer.
-        let _not_ready = poll_once(release.as_mut());
-        let third = ok(joined(third).await);
-        assert_eq!(third.uuid(), term);
-        assert_eq!(harness.releases().len(), 0);
-    })
-    .await;
-}
-
 /// A renewal by hand of this lease has been sent, and waits for [`Faulty::deliver`](dlock_testkit::faults::Faulty::deliver).
 async fn renewal_is_under_way(harness: &Harness, lease: &mut Lease) {
     harness.store.next(Op::Renew, Fault::HoldRequest);

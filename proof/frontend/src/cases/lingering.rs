@@ -105,6 +105,21 @@ pub(in crate::cases) async fn term_that_lingers_goes_back_in_time(bench: Bench) 
     .await;
 }
 
+/// A term has one keeper, which began with an offer whose time comes first.
+pub(in crate::cases) async fn end_of_one_offer_leaves_the_next_alone(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        let lock = lingering!(harness, "");
+        let term = lingers(&lock).await;
+        for _ in 0..2 {
+            hand.advance(LINGER * 3 / 5).await;
+            assert_eq!(harness.releases().len(), 0, "it is on offer again");
+            assert_eq!(lingers(&lock).await, term);
+        }
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn term_lingers_as_long_as_it_has_tokens(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, _hand) = round.by_hand().await;

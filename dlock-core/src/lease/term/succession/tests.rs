@@ -55,7 +55,7 @@ async fn leases_of_a_term_have_its_tokens_in_turn() {
         assert!(succeeds(&lease).is_none(), "it has not ended");
         lease.begin_release();
         let Some(next) = succeeds(&lease) else { break };
-        assert!(lease.has_successor() && !lease.is_valid() && next.is_valid());
+        assert!(lease.belief().successor.is_some() && !lease.is_valid() && next.is_valid());
         assert_eq!((next.uuid, &next.name), (lease.uuid, &lease.name));
         assert!(succeeds(&lease).is_none(), "it has a successor");
         tokens.push(next.token.get());

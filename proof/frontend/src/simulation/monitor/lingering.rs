@@ -1,4 +1,5 @@
-//! S7: after a release with nobody in line a term may linger with its client, for the next caller whose lock is alike.
+//! After a release a term may linger with its client: for those in line (S1), and with nobody in line for the next caller
+//! whose lock is alike (S7).
 
 use std::time::Duration;
 
@@ -12,7 +13,11 @@ impl State {
     /// up only when it polls.
     pub(super) fn may_linger(&self, lease: LeaseId) -> Option<Duration> {
         let term = self.terms.get(&lease)?;
-        let linger = term.settings.linger?;
+        let linger = if term.awaited {
+            Duration::MAX
+        } else {
+            term.settings.linger?
+        };
         if self.must_end(lease).is_some() {
             return None;
         }

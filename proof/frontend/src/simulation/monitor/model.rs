@@ -330,7 +330,7 @@ pub(super) struct Term {
     pub(super) gone: bool,
     /// A lease followed it on its term (S1).
     pub(super) followed: bool,
-    /// For how long its term may linger since its release began (S7).
+    /// For how long its term may linger since its release began, for those in line (S1) or for the next caller (S7).
     pub(super) lingers: Option<Duration>,
     /// H5: the hand-overs in a row that led to it, and since when on its client's contender's clock.
     pub(super) passes: (usize, Duration),
@@ -393,10 +393,6 @@ impl Term {
         let patience = self.successor_patience();
         let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;
-        if self.awaited && self.tokens.count().get() > 1 {
-            // A waiter may have had it, and not have picked it up.
-            return began.contender + patience + 2 * attempt;
-        }
         match (self.awaited, self.successor_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,

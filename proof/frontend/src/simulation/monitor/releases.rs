@@ -20,7 +20,6 @@ impl State {
             return;
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
-        let block = term.tokens.count().get() > 1;
         let now = self.stamp(client);
         // A closing is offered to nobody, and its client remembers it until the name opens.
         let closes = self.closing_begins(lease);
@@ -37,7 +36,7 @@ impl State {
             term.lingers = lingers;
         }
         // A term that may go on is not over (S1, S7): its release says so.
-        if !((awaited || lingers.is_some()) && block && self.must_end(lease).is_none()) {
+        if lingers.is_none() {
             let until = now.contender + closes.unwrap_or_default() + 2 * duration;
             self.retire_until(client, &name, lease.uuid, until);
         }
