@@ -7,6 +7,7 @@ mod dynamodb_peers;
 pub(crate) mod layers;
 pub(crate) mod ours;
 mod postgres;
+mod postgres_notify;
 #[cfg(feature = "peers")]
 mod postgres_peers;
 mod redis;
@@ -194,6 +195,12 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::Postgres, Kind::Hand, "advisory lock, by hand", |p| {
         Box::pin(postgres::advisory(p))
     }),
+    entry(
+        Store::Postgres,
+        Kind::Hand,
+        "compare-and-set + NOTIFY, by hand",
+        |p| Box::pin(postgres_notify::open(p)),
+    ),
     #[cfg(feature = "peers")]
     entry(Store::Postgres, Kind::Peer, "sqlx advisory lock", |p| {
         Box::pin(postgres_peers::sqlx(p))

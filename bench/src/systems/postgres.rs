@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS row_lock (name text PRIMARY KEY);";
 
 /// Takes a row that is free or expired, with the next token. $1 name, $2 uuid, $3 lease in
 /// milliseconds. Result: the token, or no row.
-const TAKE: &str = "
+pub(super) const TAKE: &str = "
 INSERT INTO raw_lock AS l (name, uuid, token, expiry, released)
 VALUES ($1, $2, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
     clock_timestamp() + $3::bigint * interval '1 millisecond', false)
