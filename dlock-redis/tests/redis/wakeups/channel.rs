@@ -1,0 +1,176 @@
+//! What becomes of the channel of wake-ups: a flood, a cut, silence, and the end of those who listen (W3).
+
+use std::time::Duration;
+
+use dlock_core::{Provider, provider::Release};
+use dlock_testkit::proxy::{Direction, Proxy};
+use redis::Client;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{heard, is_heard, listen, listeners, lock};
+use crate::support::{
+    LONG, SOON, Server, ask, client, eventually, fresh_name, granted, soon, try_for, words,
+};
+
+/// The longest that a silent channel looks alive: it is asked every 3 s, and has 1 s here to answer.
+const SILENT: Duration = Duration::from_secs(4);
+
+/// More hints than anybody takes: the stream ends, which wakes everyone, and memory stays bounded.
+#[tokio::test]
+async fn a_flood_ends_the_channel() {
+    let server = Server::start(&[]).await;
+    let mut wakeups = listen(&heard(server.client())).await;
+    let flood =
+        "for i = 1, 10000 do redis.call('PUBLISH', 'dlock:released', 'dlock:{' .. i .. '}') end";
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(flood).arg(0);
+    ask::<()>(&mut server.raw().await, &eval).await;
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+    let mut hints = 0;
+    while soon("the end", wakeups.next()).await.is_some() {
+        hints += 1;
+    }
+    assert!((1000..10_000).contains(&hints), "{hints}");
+}
+
+#[tokio::test]
+async fn a_dropped_stream_closes_its_connection_and_no_other() {
+    let server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let (kept, dropped) = (listen(&provider).await, listen(&provider).await);
+    assert_eq!(listeners(&server).await, 2);
+    drop(dropped);
+    eventually("one listens", || async { listeners(&server).await == 1 }).await;
+    drop(kept);
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+    // Dropped at every moment of its opening.
+    for micros in (0..3000).step_by(100) {
+        let opening = timeout(Duration::from_micros(micros), provider.watch()).await;
+        drop(opening);
+    }
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
+
+/// The client of all waiters listens once, and not after it is gone.
+#[tokio::test]
+async fn a_client_listens_once_and_leaves_nothing_behind() {
+    let server = Server::start(&[]).await;
+    let name = fresh_name("shared");
+    let held = try_for(&name, LONG);
+    granted(&server.provider(), &held).await;
+    let provider = heard(server.client());
+    let waiting: Vec<_> = (0..5)
+        .map(|_| {
+            let lock = lock(&provider, &name);
+            tokio::spawn(async move { lock.acquire_timeout(SOON).await })
+        })
+        .collect();
+    drop(provider);
+    eventually("one listens", || async { listeners(&server).await == 1 }).await;
+    // Every one of them has had the time to listen.
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(listeners(&server).await, 1);
+    for task in &waiting {
+        task.abort();
+    }
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
+
+/// A channel that is cut, by the server or by its end, wakes everyone and is opened again.
+#[tokio::test]
+async fn a_cut_channel_comes_back_and_a_waiter_does_not_hang() {
+    let mut server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let name = fresh_name("cut");
+    let mut stream = listen(&provider).await;
+    let held = try_for(&name, LONG);
+    granted(&provider, &held).await;
+    let waiting = lock(&heard(server.client()), &name);
+    let waiting =
+        tokio::spawn(async move { waiting.acquire().await.map(|lease| (lease, Instant::now())) });
+    eventually("both listen", || async { listeners(&server).await == 2 }).await;
+    let killed: u64 = server.ask("CLIENT KILL TYPE pubsub").await;
+    assert_eq!(killed, 2);
+    assert_eq!(soon("the end", stream.next()).await, None);
+    // Nobody hears this release; the end of the channel, its return and the poll each are enough.
+    let released = Instant::now();
+    let release = Release::new(name.clone(), held.new, None);
+    provider.release(&release).await.unwrap();
+    let (lease, acquired) = soon("the lock", waiting).await.unwrap().unwrap();
+    assert!(
+        acquired - released < Duration::from_secs(7),
+        "{:?}",
+        acquired - released
+    );
+    eventually("it listens again", || async {
+        listeners(&server).await == 1
+    })
+    .await;
+
+    let mut stream = listen(&provider).await;
+    server.restart().await;
+    assert_eq!(soon("the end", stream.next()).await, None);
+    eventually("it listens again", || async {
+        listeners(&server).await == 1
+    })
+    .await;
+    drop(lease);
+}
+
+/// A silent partition, and a server that hangs: nothing is closed, and nothing comes.
+#[tokio::test]
+async fn a_silent_channel_ends_by_itself() {
+    let server = Server::start(&[]).await;
+    for way in [Direction::ToServer, Direction::ToClient] {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = heard(client(proxy.address()));
+        let mut stream = listen(&provider).await;
+        proxy.swallow(way);
+        let began = Instant::now();
+        assert_eq!(soon("the end", stream.next()).await, None);
+        assert!(
+            began.elapsed() < SILENT + Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+        proxy.heal();
+        // And a new one hears.
+        let mut stream = listen(&provider).await;
+        let name = fresh_name("healed");
+        is_heard(&provider, &provider, &mut stream, &name).await;
+    }
+}
+
+/// A channel that has nothing to say is not dead, also where asking is forbidden.
+#[tokio::test]
+async fn a_quiet_channel_stays_open() {
+    let server = Server::start(&[]).await;
+    let mut raw = server.raw().await;
+    let rights = "ACL SETUSER mute on >mute ~* &* +@all -ping";
+    ask::<()>(&mut raw, &words(rights)).await;
+    let mute = Client::open(format!("redis://mute:mute@{}", server.address())).unwrap();
+    let mut streams = Vec::new();
+    for client in [server.client(), mute] {
+        let provider = heard(client);
+        streams.push((listen(&provider).await, provider));
+    }
+    for (stream, _) in &mut streams {
+        let quiet = timeout(SILENT, stream.next()).await;
+        assert!(quiet.is_err(), "{quiet:?}");
+    }
+    for (stream, provider) in &mut streams {
+        let name = fresh_name("loud");
+        is_heard(&heard(server.client()), provider, stream, &name).await;
+    }
+}
+
+/// A server that does not answer: opening ends by its own limit, and closes what it opened.
+#[tokio::test]
+async fn opening_into_silence_ends_by_itself() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    proxy.hold(Direction::ToClient);
+    let error = soon("the end", heard(client(proxy.address())).watch()).await;
+    assert!(error.is_err(), "{error:?}");
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
