@@ -31,6 +31,8 @@ pub(crate) struct OfferedTerm {
 pub(super) struct Keeper {
     runtime: Id,
     identity: Weak<Notify>,
+    /// Until when it sleeps.
+    wakes: HolderInstant,
 }
 
 /// A keeper exists as long as its identity does, which rings when the keeper is needed no longer.
@@ -56,6 +58,18 @@ impl Keeper {
     }
 }
 
+impl Keeper {
+    /// An offer may end sooner than the one that it sleeps for: a term that was on offer to the line lingers next (S7).
+    fn wakes_by(&mut self, until: HolderInstant) {
+        if until < self.wakes
+            && let Some(identity) = self.identity.upgrade()
+        {
+            self.wakes = until;
+            identity.notify_one();
+        }
+    }
+}
+
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Some(identity) = self.identity.upgrade() {
@@ -72,18 +86,16 @@ impl Succession {
     }
 
     /// With the keeper that it replaces, which is to be dropped without the lock of the name: that wakes others.
-    fn keeper_for(&mut self, runtime: Id) -> (Lingers, Option<Keeper>) {
-        if self
-            .keeper
-            .as_ref()
-            .is_some_and(|keeper| keeper.is_for(runtime))
-        {
+    fn keeper_for(&mut self, runtime: Id, until: HolderInstant) -> (Lingers, Option<Keeper>) {
+        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.is_for(runtime)) {
+            keeper.wakes_by(until);
             return (Lingers::Kept, None);
         }
         let identity = KeeperIdentity::default();
         let before = self.keeper.replace(Keeper {
             runtime,
             identity: Arc::downgrade(&identity),
+            wakes: until,
         });
         (Lingers::Unkept(identity), before)
     }
@@ -119,7 +131,7 @@ impl NameState {
             in_line,
             duty,
         }));
-        let (lingers, before) = succession.keeper_for(runtime);
+        let (lingers, before) = succession.keeper_for(runtime, until);
         drop(known);
         drop(before);
         if in_line {
@@ -168,8 +180,11 @@ impl NameState {
             Some(Offer::Term(offered)) => Some(offered.until),
             Some(Offer::Claim(..)) | None => None,
         };
-        if until.is_some_and(|until| now < until) && !at_once {
-            return until;
+        if let Some(until) = until.filter(|until| now < *until && !at_once) {
+            if let Some(keeper) = &mut succession.keeper {
+                keeper.wakes = until;
+            }
+            return Some(until);
         }
         succession.keeper = None;
         let over = self.stop_lingering(&mut known, |_| true);

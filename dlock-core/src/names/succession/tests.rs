@@ -232,6 +232,30 @@ async fn term_goes_on_or_is_given_back() {
     assert!(scene.follows(&scene.lock.0).is_none());
 }
 
+/// S7: a keeper that sleeps for an offer to those in line wakes for one that ends sooner.
+#[tokio::test(start_paused = true)]
+async fn keeper_wakes_for_an_offer_that_ends_sooner() {
+    let scene = Scene::new();
+    let lease = block(&scene, 1);
+    let keeper = scene.goes_on(&lease).unwrap().keeper.unwrap();
+    let now = scene.clock().now();
+    let first = scene.state().keep(&keeper, now, false).unwrap();
+    let next = scene.follows(&scene.lock.0).unwrap();
+    next.begin_release();
+    let sooner = now + Duration::from_millis(1);
+    assert!(sooner < first);
+    let duty: Box<dyn Duty> = Box::new(Gives(Arc::default()));
+    let (giver, home) = (Arc::<Term>::clone(&next), next.home.id());
+    let lingers = scene
+        .state()
+        .linger(giver, |_| Some(sooner), home, || Some(duty));
+    assert!(matches!(lingers, Lingers::Kept), "a name has one keeper");
+    tokio::time::timeout(Duration::ZERO, keeper.notified())
+        .await
+        .unwrap();
+    assert_eq!(scene.state().keep(&keeper, now, false), Some(sooner));
+}
+
 /// S4: a waiter that comes for it after that gets none, however late the keeper is.
 #[tokio::test(start_paused = true)]
 async fn term_is_over_before_a_late_keeper_comes() {
