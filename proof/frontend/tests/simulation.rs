@@ -172,6 +172,10 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         465,
         "a deadline was judged by the axis although its machine's clock had stood still (I7)",
     ),
+    (
+        5172,
+        "a term lingered past its time, whose keeper slept for an offer before (S7)",
+    ),
 ];
 
 #[test]
