@@ -1,5 +1,5 @@
-//! Giving a term back, for the client's own next waiter to claim (H1, H3) or to the store, whatever it answers
-//! (V7, G3, I9).
+//! The release of a term: the client's own next waiter may claim it (H1, H3), or a call gives it back to the store,
+//! whatever the store answers (V7, G3, I9).
 
 #[cfg(test)]
 mod tests;

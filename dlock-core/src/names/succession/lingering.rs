@@ -56,9 +56,7 @@ impl Keeper {
     fn is(&self, identity: &KeeperIdentity) -> bool {
         self.identity.as_ptr() == Arc::as_ptr(identity)
     }
-}
 
-impl Keeper {
     /// An offer may end sooner than the one that it sleeps for: a term that was on offer to the line lingers next (S7).
     fn wakes_by(&mut self, until: HolderInstant) {
         if until < self.wakes
