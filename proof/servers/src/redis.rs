@@ -21,20 +21,13 @@ use super::{Place, Service};
 /// # Errors
 /// If Redis is not installed or does not start.
 pub async fn redis(arguments: &[&str]) -> io::Result<Service> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let command = |place: &Place| {
-            let mut command = command(place, "--port");
-            command.args(arguments);
-            command
-        };
-        match Service::builder(command).spawn(is_ready).await {
-            // The cluster's own port is 10000 above.
-            Err(error) if tries < 20 && error.to_string().contains("port number too high") => {}
-            result => return result.map_err(named),
-        }
-    }
+    let command = |place: &Place| {
+        let mut command = command(place, "--port");
+        command.args(arguments);
+        command
+    };
+    let service = Service::builder(command).spawn(is_ready).await;
+    service.map_err(named)
 }
 
 /// Starts a server that speaks TLS only, with its clients and with the other nodes of a cluster.

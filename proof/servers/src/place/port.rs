@@ -1,14 +1,26 @@
-//! A port for one server. The system gives a free port to each process that asks, and gives it again until a
-//! server listens on it: two tests that start at the same time could get the same one, and the test whose server
-//! came too late would find the other's. So a port is claimed by a lock on a file, also beside tests of other
+//! A port for one server, from a range that the system gives to nobody by itself.
+//!
+//! A port that the system gave (port 0) it gives again until a server listens on it: to a second server, to a
+//! listener or to a connection of another test. Then our server cannot start, and the test finds the other one.
+//! So the numbers come from below that range, and each is claimed by a lock on a file, also beside tests of other
 //! processes.
 
 use std::{
     fs::{self, File, TryLockError},
-    io,
+    io::{self, Error, ErrorKind},
     net::{Ipv4Addr, TcpListener},
-    path::PathBuf,
+    ops::Range,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
 };
+
+use uuid::Uuid;
+
+/// A node of a Redis cluster listens on the port 10000 above as well.
+const NUMBERS: Range<u16> = 12_000..22_000;
+
+// Linux gives ports from here on, macOS from 49152.
+const _: () = assert!(NUMBERS.end + 10_000 <= 32_768);
 
 /// Claimed until this value is dropped.
 #[derive(Debug)]
@@ -21,34 +33,50 @@ pub(super) struct Port {
 impl Port {
     /// A free port that nobody has claimed.
     pub(super) fn claim() -> io::Result<Self> {
-        loop {
-            let number = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-                .local_addr()?
-                .port();
+        for _ in NUMBERS {
+            let [low, high, ..] = Uuid::new_v4().into_bytes();
+            let drawn = u16::from_le_bytes([low, high]);
+            let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
             let path = std::env::temp_dir().join(format!("dlock-port-{number}"));
-            let claim = match File::create(&path) {
-                Ok(file) => file,
-                // Another user has claimed it.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
-                Err(error) => return Err(error),
+            let Some(claim) = lock(&path)? else { continue };
+            let port = Self {
+                number,
+                path,
+                _claim: claim,
             };
-            match claim.try_lock() {
-                Ok(()) => {
-                    return Ok(Self {
-                        number,
-                        path,
-                        _claim: claim,
-                    });
-                }
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error),
+            match TcpListener::bind((Ipv4Addr::LOCALHOST, number)) {
+                Ok(_free) => return Ok(port),
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
             }
         }
+        Err(Error::new(ErrorKind::AddrInUse, "no port is free"))
     }
 
     pub(super) const fn number(&self) -> u16 {
         self.number
     }
+}
+
+/// The lock on this file, unless somebody else has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = match File::create(path) {
+        Ok(file) => file,
+        // Another user's.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    // Whoever had it before may have removed the file since it was opened here.
+    let still = fs::metadata(path).is_ok_and(|there| {
+        file.metadata()
+            .is_ok_and(|here| (here.dev(), here.ino()) == (there.dev(), there.ino()))
+    });
+    Ok(still.then_some(file))
 }
 
 impl Drop for Port {
@@ -64,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// The system alone repeats itself: nothing listens on any of them.
+    /// Nothing listens on any of them.
     #[test]
     fn claimed_ports_differ() -> io::Result<()> {
         let ports: Vec<Port> = (0..500).map(|_| Port::claim()).collect::<io::Result<_>>()?;
