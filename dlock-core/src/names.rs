@@ -201,9 +201,12 @@ impl NameState {
         }
     }
 
-    /// This client was granted this token and all up to it, and nobody gets the lease.
-    pub(crate) fn raise(&self, token: FencingToken) {
-        self.known().saw_elsewhere(token.get());
+    /// This client was granted this token and all up to it, and nobody gets the lease. It replaces what was
+    /// observed (O2).
+    pub(crate) fn granted_to_nobody(&self, token: FencingToken) {
+        let mut known = self.known();
+        known.observation = None;
+        known.saw_elsewhere(token.get());
     }
 
     /// A resource has seen this token (T6). It may be the first of its block: as many as a grant may bring besides

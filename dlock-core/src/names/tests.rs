@@ -86,7 +86,7 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     live.granted(uuid(1), token(7));
     retired.retire(&clock, uuid(2), LEASE);
     seen.saw(&clock, &record(3));
-    raised.raise(token(9));
+    raised.granted_to_nobody(token(9));
     let kept = |state: &NameState| !state.forgettable(&clock);
     let all = || [&live, &retired, &seen, &raised].map(|state| kept(state));
     assert_eq!(all(), [true, true, true, false]);
@@ -151,15 +151,27 @@ fn version_is_claimed_when_it_was_seen_for_its_whole_lease() {
     assert_eq!(state.claim(&clock), None);
 }
 
+/// The store has moved on from that version, whoever has the lease.
+#[test]
+fn grant_that_came_too_late_replaces_what_was_observed() {
+    let (clock, hand, state) = one();
+    state.saw(&clock, &record(1));
+    hand.advance(LEASE);
+    assert_eq!(state.claim(&clock), Some(record(1).version()));
+    state.granted_to_nobody(token(8));
+    assert_eq!(state.claim(&clock), None);
+    assert_eq!(state.floor(), 9);
+}
+
 #[test]
 fn floor_is_above_everything_seen() {
     let (clock, _hand, state) = one();
     assert_eq!(state.floor(), 0, "T6: none");
     state.saw(&clock, &record(1));
     assert_eq!(state.floor(), 8);
-    state.raise(token(5));
+    state.granted_to_nobody(token(5));
     assert_eq!(state.floor(), 8);
-    state.raise(token(9));
+    state.granted_to_nobody(token(9));
     assert_eq!(state.floor(), 10);
     state.granted(uuid(1), token(12));
     assert_eq!(state.floor(), 13);
@@ -173,7 +185,7 @@ fn floor_is_above_every_block_that_a_reported_token_may_be_of() {
     assert_eq!(state.floor(), 137);
     state.told(token(8));
     assert_eq!(state.floor(), 137);
-    state.raise(token(137));
+    state.granted_to_nobody(token(137));
     assert_eq!(state.floor(), 138);
 }
 

@@ -116,7 +116,7 @@ pub(crate) async fn run(
             Ok(AcquireOutcome::Acquired(tokens)) => {
                 if store.clock.now() >= sent + plan.validity() {
                     // T6: the highest token this client has *seen*.
-                    state.raise(tokens.last());
+                    state.granted_to_nobody(tokens.last());
                     open.token = Some(tokens.last());
                     return TryEnd::Late;
                 }

@@ -47,12 +47,12 @@ impl State {
                 self.successor_answered(id, request, !late);
                 let known = self.known(client, &name);
                 known.highest = known.highest.max(token.get());
+                known.observation = None;
                 if late {
                     self.figures.late_grants += 1;
                     self.retire(client, &name, request.new, duration);
                     self.next_at_once(id, "V9");
                 } else {
-                    known.observation = None;
                     self.granted(id, request, *tokens, sent);
                 }
             }

@@ -318,8 +318,8 @@ pub(super) struct Term {
     pub(super) release_calls: usize,
     /// Somebody of its own client waited when its release began (H1).
     pub(super) awaited: bool,
-    /// The newest try that claims it since then, and when one was refused.
-    pub(super) successor: Option<Uuid>,
+    /// The tries that claim it since then: the caller of one may go while it runs. And when the newest was refused.
+    pub(super) successors: Vec<Uuid>,
     pub(super) successor_failed: Option<Stamp>,
     /// Until when its release closes the name, on the holder's clock, and by which identity (B4).
     pub(super) closes_until: Option<Duration>,
@@ -396,7 +396,7 @@ impl Term {
         match (self.awaited, self.successor_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,
-            (true, None) if self.successor.is_some() => began.contender + patience + attempt,
+            (true, None) if !self.successors.is_empty() => began.contender + patience + attempt,
             (true, None) => deserted.min(began.contender + patience),
         }
     }

@@ -101,7 +101,7 @@ impl State {
             && term.refused.is_none()
             && !once
         {
-            term.successor = Some(request.new);
+            term.successors.push(request.new);
         }
     }
 
@@ -190,11 +190,13 @@ impl State {
         let Some(term) = self.newest_mut(uuid) else {
             return;
         };
-        if term.successor != Some(request.new) {
+        if !term.successors.contains(&request.new) {
             return;
         }
         if !granted {
-            term.successor_failed = Some(now);
+            if term.successors.last() == Some(&request.new) {
+                term.successor_failed = Some(now);
+            }
         } else if !term.release_called {
             term.release_called = true;
             term.release_answer = Some(Given::Back);
@@ -261,7 +263,7 @@ impl State {
             });
             let unreleased =
                 term.awaited && !term.release_called && !term.by_ticket && !term.followed;
-            open && unreleased && term.successor.is_none() && term.refused.is_none()
+            open && unreleased && term.successors.is_empty() && term.refused.is_none()
         });
         let offered = offered.map(|(lease, term)| (*lease, term.tokens.count().get() > 1));
         if let Some((uuid, block)) = offered
@@ -322,7 +324,7 @@ impl State {
         });
         let block = term.tokens.count().get() > 1;
         let exempt = term.release_called
-            || term.successor.is_some()
+            || !term.successors.is_empty()
             || term.passes.0 > 0
             || term.refused.is_some()
             || term.by_ticket

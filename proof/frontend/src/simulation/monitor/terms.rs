@@ -131,7 +131,7 @@ impl State {
             release_began: None,
             release_called: false,
             awaited: false,
-            successor: None,
+            successors: Vec::new(),
             successor_failed: None,
             by_ticket: false,
             gone: false,
