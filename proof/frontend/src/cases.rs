@@ -173,6 +173,7 @@ macro_rules! __for_each_frontend_case {
             required lingering next_caller_takes_a_term_that_lingers ["S7", "I3", "W1"];
             required lingering term_that_lingers_goes_back_in_time ["S7", "S3", "V7"];
             required lingering end_of_one_offer_leaves_the_next_alone ["S4", "S7"];
+            required lingering term_that_waiters_have_passed_on_lingers_no_longer_than_another ["S4", "S7"];
             required lingering term_lingers_as_long_as_it_has_tokens ["S7", "S3", "T1"];
             required lingering term_that_somebody_asks_for_lingers_no_longer ["S7", "S3", "B3"];
             required lingering term_lingers_for_no_lock_that_does_not_fit ["S7", "S3", "T6"];

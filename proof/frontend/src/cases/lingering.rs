@@ -120,6 +120,32 @@ pub(in crate::cases) async fn end_of_one_offer_leaves_the_next_alone(bench: Benc
     .await;
 }
 
+/// The offer to those in line would have ended later.
+pub(in crate::cases) async fn term_that_waiters_have_passed_on_lingers_no_longer_than_another(
+    bench: Bench,
+) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        let lock = lingering!(harness, "");
+        // It waits for an answer when it is offered a term.
+        harness.store.next(Op::Acquire, Fault::HoldRequest);
+        let waiter = waiting(&lock);
+        eventually("the question", || harness.store.held() == 1).await;
+        let lease = acquired(lock.try_acquire().await);
+        ok(soon("the release", lease.release()).await);
+        settle().await;
+        harness.store.deliver().await;
+        let lease = ok(joined(waiter).await);
+        let term = lease.uuid();
+        ok(soon("the release", lease.release()).await);
+        hand.advance(LINGER - SECOND / 20).await;
+        assert_eq!(harness.releases().len(), 0, "too early");
+        hand.advance(SECOND / 10).await;
+        released_is(&harness, term).await;
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn term_lingers_as_long_as_it_has_tokens(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, _hand) = round.by_hand().await;

@@ -152,6 +152,14 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         5172,
         "a term lingered past its time, whose keeper slept for an offer before (S7)",
     ),
+    (
+        7364,
+        "a caller whose grant had come back stood in line again, with another lock's settings (S3, W6)",
+    ),
+    (
+        3738,
+        "a caller to whom a term had gone on was taken for one in line: no try of its said so (H1, S1)",
+    ),
 ];
 
 #[test]

@@ -124,27 +124,33 @@ impl State {
         }
     }
 
-    /// Whether a lease that has ended could have gone on in the hands of the first waiter in line.
+    /// Whether a lease that has ended could have gone on in the hands of the first waiter in line, whoever that is.
     pub(super) fn may_follow(&mut self, lease: LeaseId) -> bool {
         let term = &self.terms[&lease];
         let (client, name) = (term.client, term.name.clone());
         let next = FencingToken::new(lease.token.get() + 1);
         let next = next.map(|token| LeaseId { token, ..lease });
+        let first = self.may_be_first(client, &name);
         self.must_end(lease).is_none()
             && next.is_some_and(|next| self.is_above_all_seen(client, &name, next))
-            && self
-                .first_in_line(client, &name)
-                .is_some_and(|caller| self.is_alike(lease, caller))
+            && !first.is_empty()
+            && first.iter().all(|caller| self.is_alike(lease, *caller))
     }
 
-    /// Whose turn it is, for certain: a caller whose grant was given back lines up again only when it polls.
-    fn first_in_line(&mut self, client: usize, name: &str) -> Option<CallerId> {
-        let queue = self.known(client, name).queue.clone();
-        let waits = |id: &CallerId| {
-            let caller = &self.callers[*id];
-            self.is_ungranted(*id) && !caller.fatal && !caller.requeued && !self.time_is_up(caller)
-        };
-        queue.into_iter().find(waits)
+    /// Whose turn it may be: the first who stands in line for certain, and all whose grants were given back: they line up
+    /// again when they poll, which does not show, and may stand before it by now. Nobody if nobody is there for certain.
+    fn may_be_first(&mut self, client: usize, name: &str) -> Vec<CallerId> {
+        let mut queue = self.known(client, name).queue.clone();
+        queue.retain(|id| self.may_be_in_line(*id));
+        let certain = queue.iter().copied().find(|id| !self.callers[*id].requeued);
+        queue.retain(|id| Some(*id) == certain || certain.is_some() && self.callers[*id].requeued);
+        queue
+    }
+
+    /// It waits in line, or lines up again as soon as it polls.
+    pub(super) fn may_be_in_line(&self, id: CallerId) -> bool {
+        let caller = &self.callers[id];
+        self.is_ungranted(id) && !caller.fatal && !self.time_is_up(caller)
     }
 
     /// The client has seen no token of another term that is as large (T6).

@@ -332,17 +332,8 @@ impl State {
         let queue = self.known(client, &name).queue.clone();
         let waits = queue.iter().any(|id| {
             let caller = &self.callers[*id];
-            let granted = caller
-                .open_try
-                .as_ref()
-                .is_some_and(|open| self.newest.contains_key(&open.uuid));
-            caller.status == Status::Waiting
-                && caller.began.at < now.at
-                // Where its grant was given back it lines up again only when it polls.
-                && !caller.requeued
-                && !granted
-                && !caller.fatal
-                && !self.time_is_up(caller)
+            // Where its grant was given back it lines up again only when it polls.
+            self.may_be_in_line(*id) && !caller.requeued && caller.began.at < now.at
         });
         let lease = self.newest.get(&request.uuid).copied();
         let could = !block || lease.is_some_and(|lease| self.may_follow(lease));
