@@ -47,8 +47,8 @@ struct Contents {
     rate_limit: RateLimit,
     /// When due terms were last collected.
     looked: Option<HolderInstant>,
-    /// When the scheduler wakes up by itself.
-    wakes: Option<HolderInstant>,
+    /// When the scheduler wakes up by itself, and the longest sleep before it asks the clock again.
+    sleeps: Option<(HolderInstant, Duration)>,
     /// No task runs it any more.
     ended: bool,
 }
@@ -107,14 +107,14 @@ impl Schedule {
 
     /// Takes a term on; gives it back if the schedule has ended.
     pub(super) fn join(&self, entry: Entry) -> Option<Entry> {
-        let at = next_check(&entry.term);
+        let (at, step) = (next_check(&entry.term), entry.term.plan.step());
         let mut contents = self.contents();
         if contents.ended {
             return Some(entry);
         }
         contents.load.add(&entry.term.plan);
         contents.waiting.insert(at, entry);
-        self.ring_for(&contents, at);
+        self.ring_for(&contents, at, step);
         None
     }
 
@@ -146,9 +146,10 @@ impl Schedule {
         } else if again {
             Next::Again
         } else {
-            contents.wakes = contents.wakes_at(now);
-            match contents.wakes {
-                Some(until) => Next::Sleep(until, contents.load.longest_sleep()),
+            let step = contents.load.longest_sleep();
+            contents.sleeps = contents.wakes_at(now).map(|until| (until, step));
+            match contents.sleeps {
+                Some((until, step)) => Next::Sleep(until, step),
                 None => Next::Ring,
             }
         };
@@ -181,8 +182,9 @@ impl Schedule {
             match outcome {
                 // The term may have ended while the answer was on its way.
                 Outcome::Again(at, entry) if !contents.ended && entry.term.deadline() > now => {
+                    let step = entry.term.plan.step();
                     contents.waiting.insert(at, entry);
-                    self.ring_for(&contents, at);
+                    self.ring_for(&contents, at, step);
                 }
                 Outcome::Again(_, entry) | Outcome::Ended(entry) => {
                     contents.load.remove(&entry.term.plan);
@@ -208,13 +210,13 @@ impl Schedule {
         )
     }
 
-    /// Wakes the scheduler if it would sleep past this instant: until a later one, or on after a suspend,
-    /// which its timer has not counted.
-    fn ring_for(&self, contents: &Contents, at: HolderInstant) {
+    /// Wakes the scheduler if it would sleep past this instant, at which a term is due: until a later one, in longer
+    /// steps than that term allows, or on after a suspend, which its timer has not counted.
+    fn ring_for(&self, contents: &Contents, at: HolderInstant, term_step: Duration) {
         let overslept = |wakes| wakes <= self.clock.now();
         if contents
-            .wakes
-            .is_none_or(|wakes| at < wakes || overslept(wakes))
+            .sleeps
+            .is_none_or(|(wakes, step)| at < wakes || term_step < step || overslept(wakes))
         {
             self.ring.notify_one();
         }

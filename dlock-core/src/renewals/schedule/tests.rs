@@ -74,6 +74,24 @@ async fn scheduler_is_woken_for_what_it_would_oversleep_and_for_nothing_else() {
     assert!(joins("due much later", plan_of(LEASE)));
 }
 
+/// V2: a suspend makes its timer late by up to a step, and no step may be longer than the shortest lease allows.
+#[tokio::test]
+async fn scheduler_is_woken_for_a_lease_that_needs_shorter_steps() {
+    let scene = Scene::new(true);
+    let schedule = schedule(&scene, &[scene.term("long")]);
+    assert!(schedule.rings() && schedule.step().sleeps_until().is_some());
+    scene.hand.advance(DUE * 3 / 4);
+    // Due at 25 s, after the wake-up at 20 s.
+    let joins = |name| {
+        let term = scene.term_with(name, plan_of(LEASE / 2));
+        assert!(schedule.join(entry(&term)).is_none());
+        schedule.rings()
+    };
+    assert!(joins("short"));
+    assert!(matches!(schedule.step().next, Next::Sleep(_, step) if step == LEASE / 20));
+    assert!(!joins("another"));
+}
+
 /// One request may be granted several names, as a claim of tasks is: they have its identity, and are due together.
 #[tokio::test]
 async fn leases_of_one_request_are_all_renewed_and_leave_one_by_one() {

@@ -107,6 +107,8 @@ pub(super) struct State {
     given_back: BTreeSet<Uuid>,
     /// H5: terms that were handed over: how many in a row, and since when.
     passed_on: BTreeMap<Uuid, (usize, Duration)>,
+    /// H1: the tries that were granted what they claimed, which the store held until then.
+    inherited: BTreeSet<Uuid>,
     /// Names that are closed, and the identities of all closings that were sent (B4).
     closed: BTreeMap<String, Closed>,
     closings: BTreeSet<Uuid>,
@@ -139,6 +141,7 @@ impl Monitor {
             in_doubt: BTreeSet::new(),
             given_back: BTreeSet::new(),
             passed_on: BTreeMap::new(),
+            inherited: BTreeSet::new(),
             closed: BTreeMap::new(),
             closings: BTreeSet::new(),
             claims: Vec::new(),

@@ -7,7 +7,7 @@ use std::{
 
 use dlock_core::{Fence, FencingToken, Stale};
 
-use super::monitor::Monitor;
+use super::{monitor::Monitor, plan::Broken};
 use crate::history::{Log, What};
 
 /// The resources of one run.
@@ -15,6 +15,8 @@ use crate::history::{Log, What};
 pub(super) struct Resources {
     monitor: Monitor,
     log: Log,
+    /// Two holders may have one token: of a store that forgot writes, and whose time cannot tell (T1).
+    tokens_repeat: bool,
     guarded: Arc<Mutex<BTreeMap<String, Guarded>>>,
 }
 
@@ -35,10 +37,11 @@ pub(super) struct View {
 }
 
 impl Resources {
-    pub(super) fn new(monitor: Monitor, log: Log) -> Self {
+    pub(super) fn new(monitor: Monitor, log: Log, broken: Broken) -> Self {
         Self {
             monitor,
             log,
+            tokens_repeat: broken.tokens,
             guarded: Arc::default(),
         }
     }
@@ -93,7 +96,7 @@ impl Resources {
             return Err(stale);
         }
         if let Some(fenced) = seen.fenced {
-            if fenced != guarded.fenced {
+            if fenced != guarded.fenced && !self.tokens_repeat {
                 self.monitor.complain("I5", || {
                     format!("{name}: a write with {token} was accepted and loses another's")
                 });

@@ -192,7 +192,7 @@ impl<'a> World<'a> {
     /// Everybody does what is planned; then every client closes, and a newcomer finds every lock
     /// free in the end.
     async fn live(&self) {
-        let resources = Resources::new(self.monitor.clone(), self.log.clone());
+        let resources = Resources::new(self.monitor.clone(), self.log.clone(), self.plan.broken());
         let counter = Counter::default();
         let mut workers = Vec::new();
         for (index, client) in self.plan.clients.iter().enumerate() {

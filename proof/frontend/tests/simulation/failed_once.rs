@@ -79,6 +79,10 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         6881,
         "a grant that came too late left in place what its client had observed before it (O2, A6)",
     ),
+    (
+        3750,
+        "a scheduler slept on in a long lease's steps, though a shorter lease had come after a suspend (V2, I17)",
+    ),
     // What follows was no fault of the frontend's.
     (
         4810,
@@ -159,6 +163,66 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (
         3738,
         "a caller to whom a term had gone on was taken for one in line: no try of its said so (H1, S1)",
+    ),
+    (
+        674,
+        "the monitor missed a grant that its client offers since nobody came for it, and that is in the way of a later one (H1)",
+    ),
+    (
+        9323,
+        "the monitor missed a grant that had run out before its caller came for it (V9, W1)",
+    ),
+    (
+        2124,
+        "the monitor missed a term that lingered after its caller had gone (S7, W1)",
+    ),
+    (
+        3522,
+        "a last look was taken for that of a caller whose grant had come back (W1)",
+    ),
+    (
+        2751,
+        "a look was taken for that of the next in line, who began to ask after it (W2)",
+    ),
+    (
+        1223,
+        "a redeemer's look was taken for that of a caller whose grant had come back (W2)",
+    ),
+    (
+        3735,
+        "an offer that was taken back woke a waiter whose try had no answer yet (W5)",
+    ),
+    (
+        4718,
+        "the monitor missed a try that was over as its caller had gone, and another caller saw it (G4)",
+    ),
+    (
+        9010,
+        "the monitor took the claim that follows an answer for a question of its own (W2)",
+    ),
+    (
+        4106,
+        "a look that a machine slept through was no question (W5)",
+    ),
+    (
+        1172,
+        "a claim of a term that had come back from the store was taken for a hand-over (H5, H6)",
+    ),
+    (
+        8778,
+        "the last try that V9 called for was taken for a new one after its client had closed (G3)",
+    ),
+    (
+        1320,
+        "a try that was given up for want of a turn was expected to be remembered for too long (G4)",
+    ),
+    (
+        4358,
+        "a look was put down to a caller whose successor had a lease by S1 (G1)",
+    ),
+    (
+        2890,
+        "two holders with one token, after a rollback behind the store's clock, were held to I5",
     ),
 ];
 

@@ -107,7 +107,8 @@ impl State {
     /// A try or a look has no answer.
     pub(super) fn ask_failed(&mut self, id: CallerId, kind: ErrorKind) {
         let since = self.stamp(self.callers[id].client);
-        let (woken, _) = self.rung(id);
+        // A lease that was offered meanwhile has rung as well, and others go first where it was taken back (H3).
+        let woken = self.rung(id).0 || self.was_offered(id);
         let left = self.left_by(id);
         let awaits = self.may_await_a_release(id);
         let caller = &mut self.callers[id];
@@ -206,10 +207,11 @@ impl State {
         uuids.iter().all(|uuid| newest.contains(uuid))
     }
 
-    /// Whether the client may still know that: it remembers more than is demanded here.
+    /// Whether the client may still know that: it remembers more than is demanded here, and a try of it may be over
+    /// that no release follows.
     pub(super) fn may_be_own_orphan(&mut self, id: CallerId, record: &Record) -> bool {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
-        let known = self.known(client, &name);
-        known.is_retired(record.uuid)
+        let left = self.is_own(client, record.uuid) && self.may_be_left(record.uuid);
+        left || self.known(client, &name).is_retired(record.uuid)
     }
 }

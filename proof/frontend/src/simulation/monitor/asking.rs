@@ -43,6 +43,7 @@ impl Monitor {
             requeued: false,
             open_try: None,
             calls: 0,
+            looked: None,
             heard: None,
             fatal: false,
             may_be_fatal: false,
@@ -78,6 +79,7 @@ impl Monitor {
         state.check_overdue(id);
         state.figures.cancellations += 1;
         state.leave(id, Status::Gone);
+        state.grants_come_back(id);
     }
 
     /// It has its result.
@@ -198,9 +200,9 @@ impl State {
         known.deserted = now;
     }
 
-    /// G4: a caller that ends without an answer leaves a retired try. If no call of it is in doubt, no
-    /// release will say so.
-    fn ends_its_try(&mut self, id: CallerId) {
+    /// G4: a try without an answer is retired when it is given up, which may be as soon as its last call failed. If no
+    /// call of it is in doubt, no release will say so.
+    pub(super) fn ends_its_try(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let (client, name, keep) = (caller.client, caller.name.clone(), caller.settings.duration);
         let open = caller.open_try.as_ref().filter(|open| !open.answered);

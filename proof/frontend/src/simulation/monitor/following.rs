@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, State,
-    model::{Attempt, CallerId, LeaseId, Status, Term, Turn},
+    model::{Attempt, CallerId, LeaseId, Term, Turn},
 };
 use crate::simulation::spans;
 
@@ -106,22 +106,6 @@ impl State {
         ]
         .into_iter()
         .find_map(|(so, why)| so.then_some(why))
-    }
-
-    /// Grants that nobody took may be on offer to the first waiter in line (S1), which asks at once where their terms
-    /// are not for it.
-    pub(super) fn blocks_come_back(&mut self, client: usize, name: &str) {
-        let of_name = self.terms.iter().filter(|(_, term)| {
-            term.client == client && term.name == name && term.tokens.count().get() > 1
-        });
-        let gone = |term: &Term| self.callers[term.caller].status == Status::Gone;
-        let back = of_name.filter(|(_, term)| gone(term) && self.may_be_back(term));
-        let back: Vec<LeaseId> = back.map(|(lease, _)| *lease).collect();
-        for lease in back {
-            let caller = self.terms[&lease].caller;
-            self.release_begins(lease);
-            self.queues_again(caller);
-        }
     }
 
     /// Whether a lease that has ended could have gone on in the hands of the first waiter in line, whoever that is.

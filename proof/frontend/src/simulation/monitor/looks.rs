@@ -12,6 +12,7 @@ use super::{
     Monitor, State,
     model::{CallerId, Pause, Status, Turn},
 };
+use crate::simulation::spans;
 
 impl Monitor {
     /// A user of the client reads, in this very poll.
@@ -21,23 +22,11 @@ impl Monitor {
 }
 
 impl State {
-    /// A redeemer that was refused has seen a holder already, and may begin its turn with a look (H8).
-    /// Every other waiter begins with a try.
-    fn begins_with_a_look(&mut self, client: usize, name: &str) {
-        let known = self.known(client, name);
-        let (head, queue) = (known.head, known.queue.clone());
-        // A caller whose time is up may not have noticed: it does not poll.
-        let waits = |id: &CallerId| {
-            let caller = &self.callers[*id];
-            caller.status == Status::Waiting && !self.time_is_up(caller)
-        };
-        if head.is_some_and(|head| waits(&head)) {
-            return;
-        }
-        let next = queue.iter().copied().find(waits);
-        if let Some(next) = next.filter(|next| self.callers[*next].seen) {
-            self.check_turn(next);
-        }
+    /// Whose look it is, at a lock or for its reservation: what a waiter reads, it reads within its acquire.
+    pub(super) fn looks(&self, client: usize, name: &str) -> Option<CallerId> {
+        let id = spans::current()?;
+        let caller = self.callers.get(id)?;
+        (caller.client == client && caller.name == name).then_some(id)
     }
 
     /// A client reads: the waiter whose look it is, unless a user asked for the record.
@@ -49,9 +38,8 @@ impl State {
             return None;
         }
         self.figures.looks += 1;
-        self.begins_with_a_look(client, name);
         let stamp = self.stamp(client);
-        let Some(id) = self.known(client, name).head else {
+        let Some(id) = self.looks(client, name) else {
             self.complain("W1", || {
                 format!("c{client} looks for {name}, and nobody contends")
             });
@@ -62,12 +50,21 @@ impl State {
                 format!("{id} looks, and a look costs as much as a refusal")
             });
         }
+        let begins = self.callers[id].turn != Turn::Has || self.callers[id].requeued;
+        self.check_turn(id);
         let caller = &self.callers[id];
         let (turn, status, fatal) = (caller.turn, caller.status, caller.fatal);
-        let paused = caller.pause;
+        let (paused, seen) = (caller.pause, caller.seen);
         if turn != Turn::Has {
             self.complain("W1", || {
                 format!("{id} looks, and it is not its turn: {turn:?}")
+            });
+        }
+        // A redeemer that was refused has seen a holder already, and may begin its turn with a look (H8). Every
+        // other waiter begins with a try.
+        if begins && !seen {
+            self.complain("W1", || {
+                format!("{id} begins with a look, and has seen no holder")
             });
         }
         if status != Status::Waiting {
@@ -131,7 +128,7 @@ impl State {
     pub(super) fn check_look_left_out(&mut self, id: CallerId, request: &Acquire, pause: &Pause) {
         let caller = &self.callers[id];
         let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes && !pause.excused;
-        let woken = pause.woken || self.was_offered(id, pause);
+        let woken = pause.woken || self.was_offered(id);
         if due && !woken && request.prev.is_none() && self.may_claim(id).is_none() {
             self.complain("W2", || format!("{id} asks, and a look costs less"));
         }

@@ -106,8 +106,6 @@ pub(super) struct Known {
     pub(super) away_until: Duration,
     /// None of its waiters has asked since it began to.
     pub(super) absent: bool,
-    /// When it last looked for one.
-    pub(super) looked: Option<Duration>,
     /// The version that it found then, and when it found that one first.
     pub(super) reserved: Option<(Version, Duration)>,
     /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
@@ -194,6 +192,8 @@ pub(super) struct Caller {
     pub(super) requeued: bool,
     pub(super) open_try: Option<Try>,
     pub(super) calls: usize,
+    /// When it last looked for a reservation (W8).
+    pub(super) looked: Option<Stamp>,
     /// When the store last gave a definite answer to it, or it began to ask.
     pub(super) heard: Option<Duration>,
     pub(super) fatal: bool,
@@ -204,7 +204,7 @@ pub(super) struct Caller {
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.
     pub(super) asked: Duration,
-    /// The same, if the read before it was a look of its own.
+    /// The same, if what came before it in that instant, a look of its own or a refused try, was of the same question.
     pub(super) may_have_asked: Duration,
     /// Tries in a row without a pause.
     pub(super) chain: usize,

@@ -26,7 +26,7 @@ impl State {
             .saturating_sub(pause.since.contender);
         // W5: a wake-up counts after the pause, since it may be that of what the failed try has left.
         let woken = pause.woken && pause.rule != "W5";
-        let woken = (woken || self.was_offered(id, pause)) && !repeated;
+        let woken = (woken || self.was_offered(id)) && !repeated;
         if gap + Duration::from_micros(1) < pause.earliest && !woken {
             let earliest = pause.earliest;
             self.complain(pause.rule, || {
@@ -36,12 +36,13 @@ impl State {
         self.check_overdue(id);
     }
 
-    /// H3: a lease may have been offered to it since, and have been taken back before it asked.
-    pub(super) fn was_offered(&self, id: CallerId, pause: &Pause) -> bool {
+    /// H3: a lease may have been offered to it since it began to ask, which rings, and have been taken back before it
+    /// asked again.
+    pub(super) fn was_offered(&self, id: CallerId) -> bool {
         let caller = &self.callers[id];
         let known = self.clients[caller.client].names.get(&caller.name);
         let offered = known.and_then(|known| known.offered);
-        offered.is_some_and(|offered| offered >= caller.asked.min(pause.since.at))
+        offered.is_some_and(|offered| offered >= caller.may_have_asked)
     }
 
     /// The next call should have come by now.
@@ -114,10 +115,11 @@ impl State {
             .fold(poll * 6 / 5, Duration::min)
             .max(least);
         let (woken, rung) = self.rung(id);
+        let offered = self.was_offered(id);
         self.callers[id].pause = Some(Pause {
             since,
             earliest,
-            latest: match (rung, woken) {
+            latest: match (rung, woken || offered) {
                 (true, _) => left,
                 (false, true) => latest + left,
                 (false, false) => latest,

@@ -20,10 +20,11 @@ impl State {
             return;
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
+        let giver = term.caller;
         let now = self.stamp(client);
         // A closing is offered to nobody, and its client remembers it until the name opens.
         let closes = self.closing_begins(lease);
-        let awaited = closes.is_none() && self.is_awaited(client, &name);
+        let awaited = closes.is_none() && self.is_awaited(client, &name, giver);
         let holder = self.holder(lease);
         if let Some(term) = self.terms.get_mut(&lease) {
             term.protected = term.valid(holder);
@@ -54,12 +55,8 @@ impl State {
                     .as_ref()
                     .is_some_and(|open| open.uuid == uuid)
         }) {
-            let (name, keep) = (
-                self.callers[id].name.clone(),
-                self.callers[id].settings.duration,
-            );
             if !self.newest.contains_key(&uuid) {
-                self.retire(client, &name, uuid, keep);
+                self.ends_its_try(id);
             }
         }
         self.given_back.insert(uuid);
@@ -90,7 +87,7 @@ impl State {
         term.release_calls += 1;
         let by_ticket = term.by_ticket;
         let (id, delivered) = (term.caller, term.delivered.is_some());
-        if !delivered {
+        if !delivered && !began {
             self.queues_again(id);
         }
         if by_ticket {

@@ -9,7 +9,7 @@ use dlock_testkit::faults::{Outcome, Request};
 
 use super::{
     Call, SLACK, State,
-    model::{CallId, CallerId, Known, Status},
+    model::{CallId, CallerId, Known, Stamp, Status},
 };
 
 /// What is left to the waiter that has the reservation.
@@ -62,10 +62,11 @@ impl State {
         if !matches!(request, Request::Read(_)) {
             return None;
         }
-        let looker = self.contender(client, lock);
+        let looker = self.looks(client, lock);
         self.excuse(client, lock, looker, Duration::ZERO);
-        let now = self.stamp(client).contender;
-        self.known(client, lock).looked = Some(now);
+        if let Some(looker) = looker {
+            self.callers[looker].looked = Some(self.stamp(client));
+        }
         looker
     }
 
@@ -86,9 +87,8 @@ impl State {
                     (known.absent, known.away_until) = (true, now + away);
                     known.heeds = true;
                 }
-                let looker = self.looker(call, lock);
-                self.excuse(client, lock, looker, away);
-                if let Some(looker) = looker {
+                self.excuse(client, lock, call.looker, away);
+                if let Some(looker) = call.looker {
                     self.callers[looker].heard = Some(now);
                 }
                 if record
@@ -98,10 +98,7 @@ impl State {
                     self.nobody_shows(client, lock);
                 }
             }
-            (Request::Read(_), _) => {
-                let looker = self.looker(call, lock);
-                self.excuse(client, lock, looker, Duration::ZERO);
-            }
+            (Request::Read(_), _) => self.excuse(client, lock, call.looker, Duration::ZERO),
             _ => {}
         }
     }
@@ -162,10 +159,12 @@ impl State {
         let now = self.stamp(client).contender;
         let back = self.known(client, lock).away_until;
         let lasts = lasts.max(back.saturating_sub(now));
-        let Some(contender) = self.contender(client, lock) else {
+        let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
+        let looker = looker.filter(waits);
+        let looked = looker.is_some();
+        let Some(contender) = looker.or_else(|| self.contender(client, lock)) else {
             return;
         };
-        let looked = looker == Some(contender);
         if !looked && lasts.is_zero() {
             return;
         }
@@ -192,17 +191,6 @@ impl State {
         }
     }
 
-    /// Whose look for a reservation it was. A caller that left in the instant in which the look was sent had left
-    /// before: then it was the next in line's.
-    fn looker(&mut self, call: &Call, lock: &str) -> Option<CallerId> {
-        let left = |id: CallerId| self.callers[id].left == Some(call.stamp.at);
-        if call.looker.is_some_and(left) {
-            self.contender(call.client, lock)
-        } else {
-            call.looker
-        }
-    }
-
     /// The waiter whose turn it is, or will be with its first call.
     fn contender(&mut self, client: usize, lock: &str) -> Option<CallerId> {
         let known = self.known(client, lock);
@@ -222,7 +210,7 @@ impl State {
         let head = known.head;
         if let Some(head) = head.filter(|_| away && self.cheap_reads) {
             let caller = &mut self.callers[head];
-            (caller.pause, caller.asked) = (None, now.at);
+            (caller.pause, caller.asked, caller.may_have_asked) = (None, now.at, now.at);
         }
         if away {
             // The next call is this one.
@@ -255,14 +243,16 @@ impl State {
     }
 
     /// When a caller began to ask, whose first call leaves now: it may have looked for a reservation before,
-    /// in vain.
-    pub(super) fn began_to_ask(&mut self, id: CallerId) -> Duration {
+    /// in vain. Where its machine has stood still meanwhile, that took as long.
+    pub(super) fn began_to_ask(&self, id: CallerId) -> Duration {
         let caller = &self.callers[id];
-        let (client, name) = (caller.client, caller.name.clone());
-        let now = self.stamp(client).contender;
-        let longest = self.callers[id].settings.duration / 6 + SLACK;
-        let looked = self.known(client, &name).looked;
-        looked.filter(|at| *at + longest >= now).unwrap_or(now)
+        let now = self.stamp(caller.client).contender;
+        let longest = caller.settings.duration / 6 + SLACK;
+        let just_now = |looked: &Stamp| {
+            looked.contender + longest >= now || !self.undisturbed_since(caller.client, looked.at)
+        };
+        let looked = caller.looked.filter(just_now);
+        looked.map_or(now, |looked| looked.contender)
     }
 
     /// A waiter asks. Its client may still leave the lock to others: this one's limit may have been too short

@@ -55,12 +55,13 @@ impl Monitor {
 }
 
 impl State {
-    /// Whether a waiter of this client is in line for the name.
-    pub(super) fn is_awaited(&mut self, client: usize, name: &str) -> bool {
+    /// Whether a waiter of this client is in line for the name, beside the caller of the lease that ends: where that one
+    /// has not taken it, it lines up again only later.
+    pub(super) fn is_awaited(&mut self, client: usize, name: &str, but: CallerId) -> bool {
         let queue = self.known(client, name).queue.clone();
         queue
             .iter()
-            .any(|id| self.callers[*id].status == Status::Waiting)
+            .any(|id| *id != but && self.callers[*id].status == Status::Waiting)
     }
 
     /// The names for which waiters are in line, by client.
@@ -111,6 +112,20 @@ impl State {
         let invalid = !term.valid(self.clients[term.client].machine.holder());
         let over = gone || invalid || self.has_waited_for_pickup(term);
         over && term.delivered.is_none() && term.release_began.is_none()
+    }
+
+    /// A grant that its caller has not taken goes back in the instant in which that caller goes (G1), or asks anew (W6, V9).
+    /// No call need say so: its term may linger, and its release is sent a moment later.
+    pub(super) fn grants_come_back(&mut self, id: CallerId) {
+        let of_caller = self.terms.iter().filter(|(_, term)| term.caller == id);
+        let back = of_caller.filter(|(_, term)| self.may_be_back(term));
+        let back: Vec<LeaseId> = back.map(|(lease, _)| *lease).collect();
+        for lease in back {
+            self.release_begins(lease);
+            if self.callers[id].status == Status::Waiting {
+                self.queues_again(id);
+            }
+        }
     }
 
     fn has_waited_for_pickup(&self, term: &Term) -> bool {
@@ -187,6 +202,7 @@ impl State {
         if granted && self.callers[id].ticket == Some(uuid) {
             self.figures.redeemed += 1;
         }
+        let inherited = self.inherited.contains(&request.new);
         let Some(term) = self.newest_mut(uuid) else {
             return;
         };
@@ -202,12 +218,14 @@ impl State {
             term.release_answer = Some(Given::Back);
             let began = term.release_began.map_or(Duration::ZERO, |at| at.contender);
             let (handed, since) = match term.passes {
+                // It had come back from the store meanwhile: the next hand-over begins a row.
+                _ if !inherited => (0, began),
                 (0, _) => (1, began),
                 (handed, since) => (handed + 1, since),
             };
             let longest = term.pass_time();
             let taken = term.delivered.is_some();
-            self.figures.handed_over += 1;
+            self.figures.handed_over += u64::from(inherited);
             self.passed_on.insert(request.new, (handed, since));
             let lasted = began.saturating_sub(since);
             // When a grant that nobody took was offered shows only when it is claimed.
@@ -314,18 +332,20 @@ impl State {
         let at_once = term
             .release_began
             .is_some_and(|began| began.at == now.at && term.awaited);
-        let name = term.name.clone();
+        let (name, giver) = (term.name.clone(), term.caller);
         let busy = self.terms.iter().any(|(lease, other)| {
             lease.uuid != request.uuid
                 && other.client == client
                 && other.name == name
                 && (other.granted.at > term.granted.at
-                    || (other.release_began.is_some() && !other.release_called && !other.followed))
+                    || ((other.release_began.is_some() || self.may_be_back(other))
+                        && !other.release_called
+                        && !other.followed))
         });
         let block = term.tokens.count().get() > 1;
         let exempt = term.release_called
             || !term.successors.is_empty()
-            || term.passes.0 > 0
+            || self.passed_on.contains_key(&request.uuid)
             || term.refused.is_some()
             || term.by_ticket
             || self.clients[client].closing.is_some();
@@ -333,7 +353,7 @@ impl State {
         let waits = queue.iter().any(|id| {
             let caller = &self.callers[*id];
             // Where its grant was given back it lines up again only when it polls.
-            self.may_be_in_line(*id) && !caller.requeued && caller.began.at < now.at
+            *id != giver && self.may_be_in_line(*id) && !caller.requeued && caller.began.at < now.at
         });
         let lease = self.newest.get(&request.uuid).copied();
         let could = !block || lease.is_some_and(|lease| self.may_follow(lease));

@@ -50,6 +50,12 @@ impl State {
             return;
         }
         self.figures.grants += 1;
+        let inherits = before.as_ref().is_some_and(|record| {
+            !record.released && request.prev.is_some_and(|prev| prev.uuid == record.uuid)
+        });
+        if inherits {
+            self.inherited.insert(request.new);
+        }
         self.check_open(name, request, outcome);
         if let Some(caller) = self.drawn.get(&request.new).copied() {
             self.shared_out(name, caller);
@@ -155,5 +161,7 @@ impl State {
         };
         self.terms.insert(lease, term);
         self.newest.insert(request.new, lease);
+        // Its caller may have gone while the try ran.
+        self.grants_come_back(id);
     }
 }

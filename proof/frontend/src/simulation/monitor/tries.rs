@@ -23,6 +23,8 @@ impl State {
         let closing = self.clients[client].closing;
         let paused = caller.pause;
         let at_once = paused.is_some_and(|pause| pause.latest.is_zero() && !pause.wakes);
+        // Beyond the most that is judged, no pause says that it goes at once.
+        let in_chain = at_once || (paused.is_none() && caller.chain >= JUDGED_AT_ONCE);
         let repeated = caller
             .open_try
             .as_ref()
@@ -31,7 +33,7 @@ impl State {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
         if !repeated {
-            self.blocks_come_back(client, request.name.as_str());
+            self.grants_come_back(id);
             self.check_lingering(id);
             self.successor_asks(id, request);
             self.claims_retired(client, request);
@@ -50,7 +52,7 @@ impl State {
             Some(pause) => self.check_pause(id, &pause, repeated),
             None => {}
         }
-        if !repeated && !at_once {
+        if !repeated && !in_chain {
             let came_back = self.callers[id].requeued || self.goes_as_its_grant_comes_back(id);
             let caller = &self.callers[id];
             // A try's task may begin just before its caller goes, also after a grant came back (W6).
@@ -71,8 +73,10 @@ impl State {
         }
         self.check_content(id, request, !repeated);
 
-        // What follows a read in one instant belongs to it, if that was a look.
-        let looked = paused.is_none() && self.callers[id].heard == Some(stamp.contender);
+        // What follows an answer in one instant may belong to it: after a look, and after a refusal by a term of its
+        // own client (G4), which may be over before that shows.
+        let heard = self.callers[id].heard == Some(stamp.contender);
+        let goes_on = heard && (paused.is_none() || own);
         // A caller outside the line says nothing of the waiters in it.
         let caller = &self.callers[id];
         if !caller.once && caller.ticket.is_none() {
@@ -87,11 +91,11 @@ impl State {
             open.repeated = true;
         }
         if !repeated {
-            // Beyond the most that is judged, no pause says that it goes at once.
-            let goes_on = at_once || (paused.is_none() && caller.chain >= JUDGED_AT_ONCE);
-            caller.chain = if goes_on { caller.chain + 1 } else { 0 };
+            caller.chain = if in_chain { caller.chain + 1 } else { 0 };
             if !at_once {
-                caller.may_have_asked = if looked { caller.asked } else { stamp.at };
+                if !goes_on {
+                    caller.may_have_asked = stamp.at;
+                }
                 caller.asked = stamp.at;
             }
             caller.open_try = Some(Try {
@@ -156,10 +160,8 @@ impl State {
         let (client, name) = (caller.client, caller.name.clone());
         let keep = caller.settings.duration;
         let Some(open) = &caller.open_try else { return };
-        let uuid = open.uuid;
-        if !open.answered
-            && let Some(pause) = &caller.pause
-        {
+        let (uuid, answered) = (open.uuid, open.answered);
+        if !answered && let Some(pause) = &caller.pause {
             let since = if self.clients[client].was_out_since(pause.since.contender) {
                 self.clients[client].machine.holder()
             } else {
@@ -175,7 +177,11 @@ impl State {
                 });
             }
         }
-        self.retire(client, &name, uuid, keep);
+        if answered {
+            self.retire(client, &name, uuid, keep);
+        } else {
+            self.ends_its_try(id);
+        }
     }
 
     fn check_claim(&mut self, id: CallerId, request: &Acquire) {
@@ -249,7 +255,7 @@ impl State {
 
     /// G1: its caller has gone, and no call of it runs. Its task may have ended it since the last; if
     /// none was in doubt, no release says so.
-    fn may_be_left(&self, uuid: Uuid) -> bool {
+    pub(super) fn may_be_left(&self, uuid: Uuid) -> bool {
         let gone = self.drawn.get(&uuid).is_some_and(|id| {
             let caller = &self.callers[*id];
             let open = caller.open_try.as_ref();
@@ -266,7 +272,7 @@ impl State {
         })
     }
 
-    fn is_own(&self, client: usize, uuid: Uuid) -> bool {
+    pub(super) fn is_own(&self, client: usize, uuid: Uuid) -> bool {
         let drawn = self.drawn.get(&uuid);
         drawn.is_some_and(|id| self.callers[*id].client == client)
     }
