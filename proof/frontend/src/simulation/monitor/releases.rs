@@ -48,16 +48,15 @@ impl State {
 
     pub(super) fn release_called(&mut self, client: usize, request: &Release) {
         let uuid = request.uuid;
-        if let Some((id, _)) = self.callers.iter().enumerate().find(|(_, caller)| {
+        let asked = self.callers.iter().position(|caller| {
             caller.client == client
                 && caller
                     .open_try
                     .as_ref()
                     .is_some_and(|open| open.uuid == uuid)
-        }) {
-            if !self.newest.contains_key(&uuid) {
-                self.ends_its_try(id);
-            }
+        });
+        if let Some(id) = asked.filter(|_| !self.newest.contains_key(&uuid)) {
+            self.ends_its_try(id);
         }
         self.given_back.insert(uuid);
         self.check_not_handed_over(client, request);

@@ -52,7 +52,12 @@ impl State {
             Some(pause) => self.check_pause(id, &pause, repeated),
             None => {}
         }
-        if !repeated && !in_chain {
+        // A refusal by a term of its own client calls for nothing whose caller has gone before it.
+        let refused = paused
+            .filter(|pause| pause.rule == "G4")
+            .map(|pause| pause.since.at);
+        let left = self.callers[id].left.zip(refused);
+        if !repeated && (!in_chain || left.is_some_and(|(left, refused)| left < refused)) {
             let came_back = self.callers[id].requeued || self.goes_as_its_grant_comes_back(id);
             let caller = &self.callers[id];
             // A try's task may begin just before its caller goes, also after a grant came back (W6).
