@@ -357,8 +357,8 @@ impl Contender {
             () = closing.cancelled() => ControlFlow::Break(Some(Err(Error::Closed))),
             // A redeemer waits for no release.
             () = freed, if self.ticket.is_none() => ControlFlow::Continue(true),
-            () = clock.pause(pause) => ControlFlow::Continue(false),
             () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),
+            () = clock.pause(pause) => ControlFlow::Continue(false),
         }
     }
 }

@@ -218,6 +218,7 @@ macro_rules! __for_each_frontend_case {
             watch polling opened_channel_wakes_everyone ["W3"];
 
             required limits limit_is_a_total_while_the_lock_is_held ["W4", "003-12"];
+            required limits waiter_that_slept_past_its_limit_asks_no_more ["W4"];
             required limits limit_is_a_total_over_a_store_that_hangs ["W4"];
             required limits silent_store_is_told_apart_from_a_lock_that_is_held ["W4"];
             required limits limit_counts_the_time_in_the_queue ["W4", "W1"];

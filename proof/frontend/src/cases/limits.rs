@@ -91,6 +91,25 @@ pub(in crate::cases) async fn wake_up_ends_no_pause_after_a_failure(bench: Bench
     .await;
 }
 
+/// As where its machine was suspended.
+pub(in crate::cases) async fn waiter_that_slept_past_its_limit_asks_no_more(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        harness.taken_by_another("").await;
+        let lock = lock!(harness, "", poll_every = SECOND);
+        let waiter = tokio::spawn(async move { lock.acquire_timeout(5 * SECOND / 2).await });
+        harness.asked(1).await;
+        hand.advance(4 * SECOND).await;
+        match joined(waiter).await {
+            Err(Error::Timeout { source: None, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(harness.questions(), 1);
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Bench) {
     rounds(bench, |round| async move {
         for (label, share) in [("short", 10), ("long", 150)] {
