@@ -1,7 +1,8 @@
 //! Which statements are prepared: those that are sent again, over connections that have a session to themselves. There no
-//! call waits for it: what a call needs first is sent in the same flight. Over any other connection one question is under
-//! way at a time, since a pooler may hand the session on after the first answer where the call is dropped: PgBouncer
-//! 1.18 does, and then the second answer is another client's.
+//! call waits for it: what a call needs first is sent in the same flight. Over any other connection, and over all of them
+//! where the user has said that everything is to be prepared, one question is under way at a time: a pooler may hand the
+//! session on after the first answer if the call is dropped then. PgBouncer 1.18 does, and the second answer is another
+//! client's.
 
 use std::{
     collections::HashMap,
@@ -77,7 +78,13 @@ impl Prepared {
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
         let mut preparing = pin!(connection.prepare_typed_cached(statement, &types));
-        let known = poll_fn(|context| Poll::Ready(preparing.as_mut().poll(context))).await;
+        let known = match self {
+            // A pooler may be on the way.
+            Self::Everywhere => Poll::Ready(preparing.as_mut().await),
+            Self::InOwnSessions(_) | Self::Nowhere => {
+                poll_fn(|context| Poll::Ready(preparing.as_mut().poll(context))).await
+            }
+        };
         let (forgotten, rows) = match known {
             Poll::Ready(Ok(prepared)) => {
                 let values: Vec<&(dyn ToSql + Sync)> =
@@ -91,6 +98,10 @@ impl Prepared {
                     rows => (None, rows),
                 }
             }
+            Poll::Ready(Err(error)) if error::of_the_preparation(&error) => (
+                Some(error),
+                connection.query_typed(statement, parameters).await,
+            ),
             Poll::Ready(Err(error)) => (None, Err(error)),
             Poll::Pending => {
                 let unnamed = connection.query_typed(statement, parameters);

@@ -80,7 +80,7 @@ async fn every_call_is_one_round_trip() {
 }
 
 #[tokio::test]
-async fn hints_and_prepared_statements_cost_no_round_trip() {
+async fn hints_and_prepared_statements_cost_no_round_trip_in_a_session_of_their_own() {
     for (notify, prepared) in [
         (true, Some(false)),
         (false, Some(true)),
@@ -108,9 +108,15 @@ async fn hints_and_prepared_statements_cost_no_round_trip() {
             provider.release(&release).await.unwrap();
             let released = proxy.round_trips();
             let trips = (acquired - before, renewed - acquired, released - renewed);
+            // Said to prepare everywhere, a pooler may be on the way: each statement is prepared before its first call.
+            let each = if round == 0 && prepared == Some(true) {
+                2
+            } else {
+                1
+            };
             assert_eq!(
                 trips,
-                (1, 1, 1),
+                (each, each, each),
                 "round {round}, notify {notify}, prepared {prepared:?}"
             );
         }
