@@ -151,7 +151,7 @@ fn version_is_claimed_when_it_was_seen_for_its_whole_lease() {
     assert_eq!(state.claim(&clock), None);
 }
 
-/// The store has moved on from that version, whoever has the lease.
+/// O2: the grant has replaced the version in the store, also if the client has no use for its lease.
 #[test]
 fn grant_that_came_too_late_replaces_what_was_observed() {
     let (clock, hand, state) = one();

@@ -91,7 +91,7 @@ pub(in crate::cases) async fn wake_up_ends_no_pause_after_a_failure(bench: Bench
     .await;
 }
 
-/// As where its machine was suspended.
+/// A machine that was suspended ends the waiter's pause and its limit in one instant.
 pub(in crate::cases) async fn waiter_that_slept_past_its_limit_asks_no_more(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;

@@ -120,7 +120,7 @@ pub(in crate::cases) async fn end_of_one_offer_leaves_the_next_alone(bench: Benc
     .await;
 }
 
-/// The offer to those in line would have ended later.
+/// The keeper of the term sleeps until the end of the offer to those in line, and the term lingers for less.
 pub(in crate::cases) async fn term_that_waiters_have_passed_on_lingers_no_longer_than_another(
     bench: Bench,
 ) {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 /// A node of a Redis cluster listens on the port 10000 above as well.
 const NUMBERS: Range<u16> = 12_000..22_000;
 
-// Linux gives ports from here on, macOS from 49152.
+// Linux gives out the ports from 32768 on by itself, macOS those from 49152 on.
 const _: () = assert!(NUMBERS.end + 10_000 <= 32_768);
 
 /// Claimed until this value is dropped.
@@ -71,12 +71,12 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // Whoever had it before may have removed the file since it was opened here.
-    let still = fs::metadata(path).is_ok_and(|there| {
+    // The service that had this port before removes the file, perhaps after it was opened here.
+    let same_file = fs::metadata(path).is_ok_and(|there| {
         file.metadata()
             .is_ok_and(|here| (here.dev(), here.ino()) == (there.dev(), there.ino()))
     });
-    Ok(still.then_some(file))
+    Ok(same_file.then_some(file))
 }
 
 impl Drop for Port {

@@ -108,7 +108,7 @@ impl State {
         .find_map(|(so, why)| so.then_some(why))
     }
 
-    /// Whether a lease that has ended could have gone on in the hands of the first waiter in line, whoever that is.
+    /// Whether the term of a lease that has ended could have gone on with each waiter that may be the first in line.
     pub(super) fn may_follow(&mut self, lease: LeaseId) -> bool {
         let term = &self.terms[&lease];
         let (client, name) = (term.client, term.name.clone());
