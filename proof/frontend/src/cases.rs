@@ -60,6 +60,7 @@ macro_rules! __for_each_frontend_case {
             required adopting adopted_lease_that_is_dropped_is_given_back ["G3"];
 
             required renewing renewal_is_sent_when_it_is_due ["V6"];
+            required renewing short_lease_beside_a_long_one_is_renewed_after_a_suspend ["V2", "V6"];
             required renewing kept_lease_outlives_its_duration ["V6", "000-2", "003-7"];
             required renewing hung_renewal_is_followed_by_the_next ["V6"];
             required renewing lost_reply_of_a_renewal_is_no_loss ["V5", "V6", "R1"];
@@ -238,6 +239,7 @@ macro_rules! __for_each_frontend_case {
             required observing read_observes_too ["O3"];
             required observing observation_is_forgotten_after_ten_leases ["O2"];
             required observing grant_of_our_own_replaces_the_observation ["O2"];
+            required observing grant_that_came_too_late_replaces_the_observation ["O2", "V9"];
             required observing acquire_asks_for_more_than_the_highest_token_seen ["T6"];
             required observing floor_that_a_resource_reported_is_kept ["T6"];
 

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{DLock, FencingToken, Holder, provider::Version};
+use dlock_core::{
+    DLock, FencingToken, Holder,
+    provider::{Acquire, Version},
+};
 use dlock_testkit::{Bench, faults::Op};
 
 use super::harness::{BY_HAND, Harness, acquired, held, lock, ok, rounds, soon};
@@ -138,6 +141,30 @@ pub(in crate::cases) async fn grant_of_our_own_replaces_the_observation(bench: B
             .await;
         hand.jump(BY_HAND);
         refused(&harness, &lock, None).await;
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn grant_that_came_too_late_replaces_the_observation(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
+        let subject = harness.subject().await;
+        let first = harness.bench().term_of(&harness.name(""), BY_HAND);
+        subject.grants(&first).await;
+        refused(&harness, &lock, None).await;
+        subject.releases(&first, None).await;
+        hand.jump(BY_HAND / 2);
+        // The grant is good for 48 s, and its answer takes as long. The record that was observed would have ended
+        // by then, and the store has left it behind.
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(48 * SECOND));
+        drop(ok(soon("the lock", lock.acquire()).await));
+        let sent = harness.acquires();
+        assert!(sent.len() > 2, "the grant was in time: {sent:?}");
+        let claims = |sent: &Acquire| sent.prev.is_some_and(|prev| prev.uuid == first.new);
+        assert!(!sent.iter().any(claims), "{sent:?}");
     })
     .await;
 }

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use dlock_core::{EndCause, State};
+use dlock_core::{Clock, EndCause, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::harness::{lock, ok, rounds, soon};
+use super::harness::{lock, ok, rounds, settle, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -34,6 +34,29 @@ pub(in crate::cases) async fn renewal_is_sent_when_it_is_due(bench: Bench) {
             }
             assert!(guard.is_valid());
         }
+    })
+    .await;
+}
+
+/// The scheduler sleeps in the steps of the long lease, and its timer has not counted a suspend: it is late by up to
+/// one of them, which is more than the short lease lasts (V2).
+pub(in crate::cases) async fn short_lease_beside_a_long_one_is_renewed_after_a_suspend(
+    bench: Bench,
+) {
+    rounds(bench, |round| async move {
+        let (clock, machine) = Clock::simulated(1.0);
+        let mut harness = round.on(clock).await;
+        let short = round.lease;
+        harness.lease = 60 * short;
+        let long = ok(lock!(harness, "long").hold().await);
+        settle().await;
+        // The long lease is due after 20, the short one 1/3 after it was taken.
+        machine.skip(20 * short - short / 4);
+        harness.lease = short;
+        let guard = ok(lock!(harness, "short").hold().await);
+        sleep(short).await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        assert!(long.is_valid(), "{:?}", long.state());
     })
     .await;
 }
