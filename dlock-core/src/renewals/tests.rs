@@ -25,6 +25,7 @@ use crate::{
         RenewOutcome,
     },
     store::Store,
+    tests::traced,
     time::{HolderInstant, ManualClock, Plan, plan_of},
 };
 
@@ -261,4 +262,16 @@ async fn only_a_lease_that_was_lost_or_held_for_too_long_is_warned_of() {
     let cause = |term: &Term| term.over().map(|end| end.cause);
     assert!(matches!(cause(&long), Some(EndCause::Expired { .. })));
     assert!(matches!(cause(&short), Some(EndCause::HeldTooLong)));
+}
+
+/// The end of its renewals tells the loss. Giving it back afterwards tells nothing new.
+#[tokio::test]
+async fn loss_is_warned_of_once() {
+    let scene = Scene::new(true);
+    let term = scene.term("door");
+    Schedulers::keep(&term);
+    let said = traced::events(|| term.refused(None));
+    assert!(said.contains(&"lost"), "{said:?}");
+    let said = traced::events(|| term.begin_release());
+    assert!(!said.contains(&"lost"), "{said:?}");
 }

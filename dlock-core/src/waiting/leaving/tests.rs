@@ -108,3 +108,27 @@ async fn nothing_is_read_in_an_outage_nor_for_a_caller_that_is_gone() {
     assert!(contender.read(lock.name()).await.is_err());
     assert_eq!(provider.reads(lock.name()), 1);
 }
+
+/// F11.
+#[tokio::test]
+async fn lock_that_our_own_client_holds_is_not_left_to_others() {
+    let provider = Scripted::new();
+    let (clock, hand) = Clock::manual();
+    let lock = provider.lock(clock);
+    let Settings {
+        store, state, plan, ..
+    } = &*lock.0;
+    let (first, second) = (uuid(1), uuid(2));
+    state
+        .fairness()
+        .granted(None, Duration::ZERO, &store.clock);
+    state.granted(first, token(1));
+    hand.advance(plan.pass_time());
+    state.granted(second, token(2));
+    // It has had the name to itself for long, and gives one of two terms back.
+    state.retire(&store.clock, first, LEASE);
+    let contender = contender(&lock, Wait::Limit(None));
+    assert!(!contender.looks_for_reservation());
+    state.retire(&store.clock, second, LEASE);
+    assert!(contender.looks_for_reservation());
+}

@@ -81,7 +81,7 @@ impl Checks {
         )?;
         let mut tests = Vec::new();
         for (package, which) in [
-            ("dlock-core", &["--lib"][..]),
+            ("dlock-core", &["--lib", "--test", "settings"][..]),
             ("dlock-proof", &["--test", "own", "--test", "alone"]),
         ] {
             let test = [
