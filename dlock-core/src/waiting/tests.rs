@@ -1,11 +1,15 @@
-//! What the tests of the parts share: contenders, and leases on offer to them.
+//! The loop of a waiter and its sleep; and what the tests of the parts share: contenders, and leases on offer to them.
 
 use super::*;
 use crate::{
-    DLock,
+    Clock, DLock,
     names::HandOver,
     provider::Version,
-    tests::scripted::{record, silence, token, uuid},
+    tests::{
+        poll_once,
+        scripted::{LEASE, Scripted, record, silence, token, uuid},
+    },
+    waiting::rendezvous::rendezvous,
 };
 
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
@@ -60,4 +64,59 @@ pub(super) fn begin_outage(lock: &Settings) {
     while !outage.is_on() {
         outage.heard(&Err::<(), _>(silence()));
     }
+}
+
+/// A term did not go on, and its release is answered or not. Whether its waiter, which something else had woken before
+/// or not, leaves a slot to the waiter of another client then, and does not ask at once.
+fn yields_after_a_release(woken: bool, answered: bool) -> bool {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::new().lock(clock);
+    let Settings {
+        store, state, plan, ..
+    } = &*lock.0;
+    state.fairness().refused(Some("another"));
+    state.granted(uuid(1), token(1));
+    state.retire(&store.clock, uuid(1), LEASE);
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    waiter.over = Some(uuid(1));
+    waiter.seen = woken.then(|| holder(2, "another"));
+    let (sender, _receiver) = rendezvous();
+    let mut contends = pin!(waiter.contend(&sender));
+    assert!(poll_once(contends.as_mut()).is_none(), "it is released");
+    if answered {
+        state.release_ended(uuid(1));
+        state.freed.notify_waiters();
+    } else {
+        hand.advance(plan.poll_every);
+    }
+    poll_once(contends.as_mut()).is_none()
+}
+
+/// W3, F1: the answer to the release wakes it, too, and no answer takes nothing back.
+#[tokio::test]
+async fn waiter_that_was_woken_before_or_by_a_release_lets_its_seniors_first() {
+    for woken in [false, true] {
+        for answered in [false, true] {
+            let yields = yields_after_a_release(woken, answered);
+            assert_eq!(yields, woken || answered, "{woken} {answered}");
+        }
+    }
+}
+
+/// W5, H1, S1: a hint may be that of the failed try itself, but a term of its own client takes no call.
+#[tokio::test]
+async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint() {
+    let lock = Scripted::new().lock(Clock::manual().0);
+    let freed = &lock.0.state.freed;
+    let _in_line = in_line(&lock).await;
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    let (sender, _receiver) = rendezvous();
+    let rung = pin!(freed.notified());
+    let mut rests = pin!(waiter.rest_after_failure(&sender, rung, LEASE));
+    assert!(poll_once(rests.as_mut()).is_none());
+    freed.notify_waiters();
+    assert!(poll_once(rests.as_mut()).is_none(), "a hint");
+    let _hand_over = hands_over(&lock, 1);
+    let rested = poll_once(rests.as_mut());
+    assert!(matches!(rested, Some(ControlFlow::Continue(true))));
 }
