@@ -21,7 +21,7 @@ use tracing::{
 use super::*;
 use crate::{
     Client, Clock, DLock, Lease, Name,
-    names::Waiter,
+    names::{Registration, Waiter},
     provider::{AcquireOutcome, Tokens},
     testing::Recorder,
     tests::scripted::{LEASE, Scripted, token},
@@ -56,6 +56,16 @@ fn lock_on(provider: &Scripted, clock: Clock) -> DLock {
 /// A lease that was taken from the store.
 async fn lease(lock: &DLock) -> Lease {
     lock.acquire().await.unwrap()
+}
+
+/// Somebody stands in line until this is dropped.
+fn somebody_in_line(lock: &DLock) -> Registration {
+    struct Somebody;
+    impl Waiter for Somebody {
+        fn step_aside(&self) {}
+    }
+    let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
+    lock.0.state.register(Arc::downgrade(&somebody), LEASE)
 }
 
 /// How many tasks of this lock run.
@@ -214,18 +224,25 @@ fn term_that_moves_to_another_runtime_is_kept_there() {
 /// While somebody is in line, nobody else takes what lingers.
 #[tokio::test(start_paused = true)]
 async fn term_that_lingers_is_the_first_waiters() {
-    struct Somebody;
-    impl Waiter for Somebody {
-        fn step_aside(&self) {}
-    }
     let provider = store(2);
     let lock = lock_on(&provider, Clock::tokio(1.0));
     drop(lease(&lock).await);
-    let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
-    let in_line = lock.0.state.register(Arc::downgrade(&somebody), LEASE);
+    let in_line = somebody_in_line(&lock);
     drop(lock.try_acquire().await.unwrap());
     assert_eq!(provider.acquired().len(), 2, "it asks");
     drop(in_line);
+}
+
+/// Unlike a term that was offered to those in line (S4).
+#[tokio::test(start_paused = true)]
+async fn term_that_lingers_stays_when_a_waiter_that_came_later_leaves() {
+    let provider = store(1);
+    let lock = lock_on(&provider, Clock::tokio(1.0));
+    drop(lease(&lock).await);
+    drop(somebody_in_line(&lock));
+    assert!(lock.0.state.is_offered());
+    drop(lease(&lock).await);
+    assert_eq!(provider.acquired().len(), 1);
 }
 
 /// Where somebody is in line, the term goes on as ever (S1).

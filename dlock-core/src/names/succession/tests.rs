@@ -22,7 +22,7 @@ impl Waiter for Somebody {
 struct Scene {
     lock: DLock,
     registration: Option<Registration>,
-    _somebody: Arc<dyn Waiter>,
+    somebody: Arc<dyn Waiter>,
 }
 
 impl Scene {
@@ -32,9 +32,15 @@ impl Scene {
         let waiter = Arc::downgrade(&somebody);
         Self {
             registration: Some(lock.0.state.register(waiter, Duration::MAX)),
-            _somebody: somebody,
+            somebody,
             lock,
         }
+    }
+
+    /// One more waits.
+    fn another(&self) -> Registration {
+        self.state()
+            .register(Arc::downgrade(&self.somebody), Duration::MAX)
     }
 
     /// Nobody waits any more.
@@ -76,6 +82,15 @@ async fn offer_goes_with_its_releasing_task() {
     assert!(scene.state().is_offered());
     drop(hand_over);
     assert!(!scene.state().is_offered());
+}
+
+/// Most names are held for longer than they are waited for.
+#[tokio::test(start_paused = true)]
+async fn line_that_everyone_has_left_is_forgotten() {
+    let mut scene = Scene::new();
+    scene.granted(1);
+    scene.leave();
+    assert!(scene.state().known().succession.is_none());
 }
 
 /// H5: then the name goes back to the store.
@@ -306,15 +321,20 @@ async fn term_with_a_block_is_passed_on_while_it_is_young() {
     assert!(passed_on());
     sleep(scene.plan().succession_time()).await;
     assert!(!passed_on());
-    scene.granted(2);
+    let _lease = block(&scene, 2);
+    assert!(passed_on());
+    scene.granted(3);
     assert!(!passed_on(), "one token");
 }
 
 #[tokio::test(start_paused = true)]
 async fn term_that_its_last_waiter_leaves_is_over() {
     let mut scene = Scene::new();
+    let another = scene.another();
     let lease = block(&scene, 1);
     let on_offer = scene.goes_on(&lease).unwrap();
+    drop(another);
+    assert!(scene.state().is_offered(), "one is left");
     scene.leave();
     assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));

@@ -1,8 +1,14 @@
 use super::*;
 use crate::{
     Clock,
-    tests::scripted::{Scripted, uuid},
-    waiting::tests::{contender, hands_over, in_line, redeemer},
+    tests::{
+        poll_once,
+        scripted::{LEASE, Scripted, token, uuid},
+    },
+    waiting::{
+        rendezvous::rendezvous,
+        tests::{contender, hands_over, in_line, redeemer},
+    },
 };
 
 /// H1, W1.
@@ -48,4 +54,19 @@ async fn claim_of_a_term_goes_with_the_offer_of_that_term() {
     assert!(once.offer_for(None, uuid(2)).is_none(), "not for a try");
     assert!(waiter.offer_for(None, uuid(3)).is_none());
     assert!(waiter.offer_for(None, uuid(2)).is_some(), "it has come");
+}
+
+/// S3: the answer may have come before the waiter listens.
+#[tokio::test]
+async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
+    let lock = Scripted::new().lock(Clock::manual().0);
+    let Settings { store, state, .. } = &*lock.0;
+    state.granted(uuid(1), token(1));
+    state.retire(&store.clock, uuid(1), LEASE);
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    let (sender, _receiver) = rendezvous();
+    assert!(poll_once(pin!(waiter.await_release(&sender, uuid(1)))).is_none());
+    state.release_ended(uuid(1));
+    let waited = poll_once(pin!(waiter.await_release(&sender, uuid(1))));
+    assert!(matches!(waited, Some(ControlFlow::Continue(true))));
 }
