@@ -51,6 +51,20 @@ async fn call_that_was_answered_ends_at_once() {
     assert_eq!(scene.renewals(), 2);
 }
 
+/// The next probe comes after a pause: a crowd must not storm a store that is down.
+#[tokio::test]
+async fn call_of_a_silent_store_is_in_the_way_for_a_pause() {
+    let scene = Scene::new(true);
+    let (schedule, call) = due(&scene, &["fails"]);
+    let call = spawn(call.of(&schedule).run());
+    settle().await;
+    assert_eq!(scene.renewals(), 1);
+    assert!(!call.is_finished());
+    scene.hand.advance(SECOND);
+    settle().await;
+    assert!(call.is_finished());
+}
+
 #[tokio::test]
 async fn term_may_travel_in_company_only_after_its_whole_call_has_failed() {
     use Health::{Isolated, Suspect};
