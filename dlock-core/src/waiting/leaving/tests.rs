@@ -119,9 +119,7 @@ async fn lock_that_our_own_client_holds_is_not_left_to_others() {
         store, state, plan, ..
     } = &*lock.0;
     let (first, second) = (uuid(1), uuid(2));
-    state
-        .fairness()
-        .granted(None, Duration::ZERO, &store.clock);
+    state.fairness().granted(None, Duration::ZERO, &store.clock);
     state.granted(first, token(1));
     hand.advance(plan.pass_time());
     state.granted(second, token(2));
