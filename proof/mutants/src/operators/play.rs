@@ -141,7 +141,7 @@ impl End {
     }
 }
 
-/// Builds what plays them, and plays them all, as many at a time as there are processors.
+/// Builds what plays them, and plays them all, two at a time for each processor.
 pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<dyn Error>> {
     let checks = Checks::build(copy)?;
     // Without a change everything passes.
@@ -169,7 +169,8 @@ pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<
         }
     };
     let mut played: Vec<(usize, End)> = thread::scope(|scope| {
-        let workers = thread::available_parallelism().map_or(1, usize::from);
+        // Many of those that never end wait for something, and need no processor.
+        let workers = 2 * thread::available_parallelism().map_or(1, usize::from);
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
         let mut all = Vec::new();
         for worker in workers {
