@@ -56,6 +56,8 @@ impl Entropy {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -67,6 +69,15 @@ mod tests {
             assert!(drawn.iter().any(|span| *span < most / 5));
             assert!(drawn.iter().any(|span| *span > most * 4 / 5));
             assert_eq!(entropy.jitter(Duration::ZERO), Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn number_below_another_is_any_of_them() {
+        for entropy in [Entropy::System, Entropy::seeded(7)] {
+            let drawn: BTreeSet<usize> = (0..200).map(|_| entropy.below(3)).collect();
+            assert!(drawn.into_iter().eq(0..3));
+            assert_eq!(entropy.below(1), 0);
         }
     }
 }
