@@ -130,6 +130,7 @@ macro_rules! __for_each_frontend_case {
             required tries each_try_of_a_waiter_has_its_own_identity ["W5"];
             required tries lost_reply_of_an_acquire_is_not_contention ["W5", "A2", "I11"];
             required tries try_without_an_answer_is_given_up ["W5"];
+            required tries attempt_that_hung_for_its_whole_time_is_the_reason ["W5"];
             required tries fatal_answer_ends_an_acquire_at_once ["W5"];
             required tries silent_store_ends_an_acquire ["W5"];
             required tries waiter_outlasts_an_outage ["W5"];

@@ -11,7 +11,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use tokio::{runtime::Builder, time::sleep};
+use tokio::{runtime::Builder, task::yield_now, time::sleep};
 use tracing::{
     Metadata, Subscriber,
     span::{Attributes, Id, Record},
@@ -219,6 +219,32 @@ fn term_that_moves_to_another_runtime_is_kept_there() {
     assert_eq!(provider.acquired().len(), 1);
     second.block_on(lock.client().close());
     assert_eq!(provider.released().len(), 1, "nobody drives the first");
+}
+
+/// It is replaced by one on the other runtime.
+#[test]
+fn keeper_that_a_term_has_left_ends_and_ends_nothing() {
+    let provider = store(1);
+    let [first, second] =
+        [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
+    let lock = lock_on(&provider, Clock::manual().0);
+    let settles = async || {
+        for _ in 0..10 {
+            yield_now().await;
+        }
+    };
+    for runtime in [&first, &second] {
+        runtime.block_on(async {
+            drop(lease(&lock).await);
+            settles().await;
+        });
+    }
+    let in_use = || Arc::strong_count(&lock.0.store);
+    let before = in_use();
+    first.block_on(settles());
+    assert_eq!(in_use(), before - 1);
+    drop(first);
+    assert!(lock.0.state.is_offered());
 }
 
 /// While somebody is in line, nobody else takes what lingers.

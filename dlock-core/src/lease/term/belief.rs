@@ -80,7 +80,6 @@ impl Belief {
     /// their answers count from their own `sent` on (V4); the longest hold and `at_least` count anew.
     pub(super) fn following(&self, now: HolderInstant, at_least: Option<Duration>) -> Self {
         Self {
-            granted: now,
             n: self.n,
             confirmed: self.confirmed,
             last_sent: self.last_sent,

@@ -128,3 +128,29 @@ async fn lease_whose_only_renewal_was_cut_short_names_its_error() {
     term.unanswered(ProviderError::unknown("cut short by the end"));
     assert_eq!(last_error(&term), "cut short by the end");
 }
+
+/// S2: what is known of the term is known to the lease that follows, and its hold begins anew.
+#[test]
+fn belief_of_a_lease_that_follows_is_that_of_the_term() {
+    let (clock, hand) = Clock::manual();
+    let second = Duration::from_secs(1);
+    let sent = clock.now();
+    let mut belief = Belief::new(sent, None);
+    belief.n = 3;
+    belief.confirmed = 2;
+    belief.credited = sent + second;
+    belief.last_sent = sent + 2 * second;
+    belief.fatal = true;
+    belief.asked = true;
+    belief.in_hand = true;
+    belief.last_error = Some(ProviderError::unknown("down"));
+    hand.advance(9 * second);
+    let next = belief.following(clock.now(), Some(second));
+    assert_eq!((next.n, next.confirmed), (3, 2));
+    assert_eq!(next.credited, sent + second);
+    assert_eq!(next.last_sent, sent + 2 * second);
+    assert!(next.fatal && next.asked && next.last_error.is_some());
+    assert_eq!(next.granted, sent + 9 * second);
+    assert_eq!(next.closes_until, sent + 10 * second);
+    assert!(!next.in_hand);
+}

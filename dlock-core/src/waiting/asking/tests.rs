@@ -1,8 +1,10 @@
+use std::num::NonZeroU8;
+
 use super::*;
 use crate::{
-    Clock,
-    provider::Version,
-    tests::scripted::{INSTANT, LEASE, Scripted, silence, uuid},
+    Clock, TryAcquire,
+    provider::{AcquireOutcome, Tokens, Version},
+    tests::scripted::{INSTANT, LEASE, Scripted, silence, token, uuid},
     tests::traced,
     waiting::{
         Wait,
@@ -57,4 +59,25 @@ async fn contender_that_was_not_admitted_asks_only_for_what_is_on_offer() {
         renewals: 0,
     };
     assert_eq!(claimed, [Some(version)]);
+}
+
+/// S1: a read that shows no holder tells that the term is over, although it is on offer.
+#[tokio::test]
+async fn waiter_follows_no_term_that_a_read_shows_over() {
+    let provider = Scripted::new();
+    for last in [16, 32] {
+        let tokens = Tokens::new(token(last), NonZeroU8::new(16).unwrap()).unwrap();
+        provider.acquire(Ok(AcquireOutcome::Acquired(tokens)));
+    }
+    let lock = provider.lock(Clock::manual().0);
+    let _in_line = in_line(&lock).await;
+    let Ok(TryAcquire::Acquired(lease)) = lock.try_acquire().await else {
+        panic!("it is free")
+    };
+    drop(lease);
+    assert!(lock.0.state.is_offered());
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    let answer = waiter.read_first().await;
+    assert!(matches!(answer, Ok(Some(Acquired::Holding(_)))));
+    assert_eq!(provider.acquired().len(), 2, "it asked");
 }

@@ -70,3 +70,21 @@ async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
     let waited = poll_once(pin!(waiter.await_release(&sender, uuid(1))));
     assert!(matches!(waited, Some(ControlFlow::Continue(true))));
 }
+
+/// The rest of its time is for a question.
+#[tokio::test]
+async fn waiter_leaves_a_term_to_its_release_for_half_of_its_time_at_most() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::new().lock(clock);
+    let Settings { store, state, .. } = &*lock.0;
+    state.granted(uuid(1), token(1));
+    state.retire(&store.clock, uuid(1), LEASE);
+    let limit = Duration::from_millis(100);
+    let mut waiter = contender(&lock, Wait::Limit(Some(limit)));
+    let (sender, _receiver) = rendezvous();
+    let mut waits = pin!(waiter.await_release(&sender, uuid(1)));
+    assert!(poll_once(waits.as_mut()).is_none());
+    hand.advance(limit / 2);
+    let waited = poll_once(waits.as_mut());
+    assert!(matches!(waited, Some(ControlFlow::Continue(false))));
+}

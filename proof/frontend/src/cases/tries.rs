@@ -114,6 +114,35 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
     .await;
 }
 
+/// Nothing cut it short: it is the newest that is known of the store.
+pub(in crate::cases) async fn attempt_that_hung_for_its_whole_time_is_the_reason(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        // An attempt has 10 s, a try 20.
+        for fault in [
+            Fault::LoseRequest,
+            Fault::UNKNOWN_BEFORE,
+            Fault::LoseRequest,
+        ] {
+            harness.store.next(Op::Acquire, fault);
+        }
+        let answer = hand
+            .passes_until_within(trying(&lock!(harness, "")), 20 * SECOND)
+            .await;
+        match answer {
+            Err(Error::Provider(error)) => {
+                assert!(
+                    error.to_string().contains("no answer within 10s"),
+                    "{error}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(harness.acquires().len(), 3);
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn fatal_answer_ends_an_acquire_at_once(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
