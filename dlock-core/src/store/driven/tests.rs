@@ -1,7 +1,8 @@
 //! Where work runs, and what becomes of it: when its caller drives it, drops it, forgets it, or is elsewhere.
 
 use std::{
-    future::pending,
+    future::{pending, poll_fn},
+    mem,
     sync::atomic::{AtomicUsize, Ordering},
     task::Wake,
     time::Duration,
@@ -229,6 +230,29 @@ fn work_whose_runtime_has_ended_is_dropped() {
     assert!(matches!(result, Poll::Ready(Err(Unfinished(_)))));
 }
 
+/// The watchdog that ended meanwhile could not take it: its caller was driving it.
+#[test]
+fn work_that_ends_its_runtime_is_dropped() {
+    let mut bench = Bench::new();
+    let ends = Arc::<Mutex<Option<Runtime>>>::default();
+    let mut driven = bench.driven({
+        let ends = Arc::clone(&ends);
+        poll_fn(move |_| {
+            let ended = ends.lock().unwrap().take();
+            ended.map(Runtime::shutdown_background);
+            Poll::Pending
+        })
+    });
+    assert!(bench.poll(&mut driven).is_pending());
+    bench.settle();
+    let home = bench.runtime.handle().clone();
+    *ends.lock().unwrap() = Some(mem::replace(&mut bench.runtime, runtime()));
+    let _here = home.enter();
+    let mut poll = || poll_with(&mut driven, Waker::noop());
+    assert!(poll().is_pending());
+    assert!(matches!(poll(), Poll::Ready(Err(Unfinished(_)))));
+}
+
 /// `close` waits for all work, whether its callers are polled or not.
 #[test]
 fn nothing_stays_with_its_caller_once_the_client_closes() {
@@ -311,6 +335,19 @@ fn caller_that_wakes_itself_time_and_again_gets_its_next_turn_from_the_runtime()
     assert!(call.as_mut().poll(&mut context).is_pending());
     assert_eq!(polls.load(Ordering::SeqCst), own_wakes::ROUNDS);
     assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+}
+
+/// C3, however often its caller polls it.
+#[test]
+fn work_that_is_polled_often_and_takes_long_goes_on_in_a_task() {
+    let bench = Bench::new();
+    let Asked { mut driven, answer } = bench.asked();
+    for _ in 0..8 {
+        assert!(bench.poll(&mut driven).is_pending());
+        bench.passes(PATIENCE / 2);
+    }
+    assert!(!is_here(&driven));
+    drop(answer);
 }
 
 #[test]
