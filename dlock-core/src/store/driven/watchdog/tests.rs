@@ -66,6 +66,19 @@ fn watchdog_ends_a_second_after_the_last_work() {
     }
 }
 
+#[test]
+fn each_runtime_has_a_watchdog_of_its_own() {
+    let (bench, other) = (Bench::new(), Bench::new());
+    let [first, second] = [(); 2].map(|()| Arc::<Busy>::default());
+    let _first = first.begins(&bench);
+    let watched: Arc<dyn Watched> = Arc::<Busy>::clone(&second);
+    let (home, work) = (other.runtime.handle(), Arc::downgrade(&watched));
+    let _second = bench.watchdogs.watch(home, work);
+    other.passes(PATIENCE);
+    other.passes(PATIENCE);
+    assert_eq!((first.asked(), second.asked()), (0, 1));
+}
+
 /// The number of a runtime that is gone may come again.
 #[test]
 fn watchdog_ends_with_its_runtime() {
