@@ -62,6 +62,16 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
     assert!(bound < 2 * LEASE, "{bound:?}");
 }
 
+/// Also if the lease has run out meanwhile.
+#[tokio::test]
+async fn bound_of_a_release_counts_an_offer_that_nobody_takes() {
+    let (clock, hand) = Clock::manual();
+    let term = term(clock);
+    hand.advance(LEASE);
+    let least = term.plan.successor_patience() + term.plan.attempt();
+    assert!(PendingRelease::bound(&term) >= least);
+}
+
 /// Its try may have been applied, and others would wait for the expiry.
 #[tokio::test(start_paused = true)]
 async fn release_of_a_try_is_sent_once_however_long_the_outage() {
