@@ -238,8 +238,9 @@ fn work_that_ends_its_runtime_is_dropped() {
     let mut driven = bench.driven({
         let ends = Arc::clone(&ends);
         poll_fn(move |_| {
-            let ended = ends.lock().unwrap().take();
-            ended.map(Runtime::shutdown_background);
+            if let Some(ended) = ends.lock().unwrap().take() {
+                ended.shutdown_background();
+            }
             Poll::Pending
         })
     });
