@@ -130,10 +130,7 @@ pub(in crate::cases) async fn grant_of_our_own_replaces_the_observation(bench: B
         let (harness, hand) = round.by_hand().await;
         let lock = lock!(harness, "");
         let subject = harness.subject().await;
-        let first = harness.bench().term_of(&harness.name(""), BY_HAND);
-        subject.grants(&first).await;
-        refused(&harness, &lock, None).await;
-        subject.releases(&first, None).await;
+        observed_and_released(&harness, &lock).await;
         let lease = acquired(soon("the answer", lock.try_acquire()).await);
         ok(soon("the release", lease.release()).await);
         subject
@@ -149,11 +146,7 @@ pub(in crate::cases) async fn grant_that_came_too_late_replaces_the_observation(
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         let lock = lock!(harness, "");
-        let subject = harness.subject().await;
-        let first = harness.bench().term_of(&harness.name(""), BY_HAND);
-        subject.grants(&first).await;
-        refused(&harness, &lock, None).await;
-        subject.releases(&first, None).await;
+        let first = observed_and_released(&harness, &lock).await;
         hand.jump(BY_HAND / 2);
         // The grant is good for 48 s, and its answer takes as long. The record that was observed would have ended
         // by then, and the store has left it behind.
@@ -208,6 +201,16 @@ pub(in crate::cases) async fn floor_that_a_resource_reported_is_kept(bench: Benc
         assert!(lease.token() > reported, "tokens grow (I3)");
     })
     .await;
+}
+
+/// A term of another client that this one has seen, and that has been released since.
+async fn observed_and_released(harness: &Harness, lock: &DLock) -> Acquire {
+    let subject = harness.subject().await;
+    let term = harness.bench().term_of(&harness.name(""), BY_HAND);
+    subject.grants(&term).await;
+    refused(harness, lock, None).await;
+    subject.releases(&term, None).await;
+    term
 }
 
 /// One refused try, with this claim.
