@@ -19,6 +19,7 @@
 //! a program, give the same builders a client with TLS.
 
 mod failure;
+pub mod recorder;
 pub mod store;
 #[cfg(feature = "tasks")]
 pub mod tasks;

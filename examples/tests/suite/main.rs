@@ -10,6 +10,7 @@
 mod arguments;
 mod closing;
 mod place;
+mod recorder;
 
 // What needs a store to run on.
 #[cfg(any(

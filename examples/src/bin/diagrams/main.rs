@@ -6,7 +6,6 @@
 //! cargo run -p dlock-examples --bin diagrams --features postgres -- --store postgres://localhost/mydb
 //! ```
 
-mod recorder;
 mod scenes;
 
 use dlock_examples::Failure;

@@ -4,13 +4,15 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock::{Client, Clock, DLock, FencingToken, Provider};
-use dlock_examples::{Failure, store::Storage};
-
-use crate::recorder::{Recorder, Script};
+use dlock_examples::{
+    Failure,
+    recorder::{Recorder, Script},
+    store::Storage,
+};
 
 /// Leases of A and of B.
-const D1: Duration = Duration::from_millis(1500);
-const D2: Duration = Duration::from_millis(2000);
+const D1: Duration = Duration::from_secs(3);
+const D2: Duration = Duration::from_secs(4);
 
 /// What happened, line by line.
 pub(crate) struct Scene {

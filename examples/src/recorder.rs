@@ -17,15 +17,15 @@ use dlock::{
 use uuid::Uuid;
 
 /// What was said, with short labels for uuids (`A1`: the first that A drew) and tokens (`T1`, `T2`).
-#[derive(Clone, Default)]
-pub(crate) struct Script {
+#[derive(Clone, Debug, Default)]
+pub struct Script {
     written: Arc<Mutex<Written>>,
     /// One exchange with the store at a time: a wake-up may be faster than the answer to the release
     /// that caused it, and a diagram reads better the other way round.
     exchange: Arc<tokio::sync::Mutex<()>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Written {
     lines: Vec<String>,
     uuids: HashMap<Uuid, String>,
@@ -35,17 +35,19 @@ struct Written {
 
 impl Script {
     /// Adds a line.
-    pub(crate) fn write(&self, line: impl Into<String>) {
+    pub fn write(&self, line: impl Into<String>) {
         self.with(|written| written.lines.push(line.into()));
     }
 
     /// The label of a token, by its rank among those seen.
-    pub(crate) fn token(&self, token: FencingToken) -> String {
+    #[must_use]
+    pub fn token(&self, token: FencingToken) -> String {
         self.with(|written| written.token(token))
     }
 
     /// Everything that was written.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         self.with(|written| written.lines.clone())
     }
 
@@ -90,37 +92,64 @@ impl Written {
 }
 
 /// A provider under observation, for one of the clients.
-pub(crate) struct Recorder<P> {
+#[derive(Debug)]
+pub struct Recorder<P> {
     inner: P,
     who: &'static str,
     script: Script,
 }
 
 impl<P> Recorder<P> {
-    pub(crate) fn new(inner: P, who: &'static str, script: &Script) -> Self {
+    /// What `who` asks of `inner` and hears from it is written into `script`.
+    pub fn new(inner: P, who: &'static str, script: &Script) -> Self {
         Self {
             inner,
             who,
             script: script.clone(),
         }
     }
+}
 
-    fn asks(&self, line: impl FnOnce(&mut Written) -> String) {
+impl<P: Provider> Recorder<P> {
+    /// Plays one exchange, and writes down its question and how it ended.
+    async fn exchange<T: Send>(
+        &self,
+        question: impl FnOnce(&mut Written) -> String + Send,
+        call: impl Future<Output = Result<T, ProviderError>> + Send,
+        answer: impl FnOnce(&mut Written, &T) -> String + Send,
+    ) -> Result<T, ProviderError> {
+        let _exchange = self.script.exchange.lock().await;
         self.script.with(|written| {
-            let line = line(written);
+            let line = question(written);
             written
                 .lines
                 .push(format!("{} ->> Provider: {line}", self.who));
         });
+        let mut end = End {
+            who: self.who,
+            script: &self.script,
+            line: "No answer (the client gave up)".to_owned(),
+        };
+        let answered = call.await;
+        end.line = match &answered {
+            Ok(said) => self.script.with(|written| answer(written, said)),
+            Err(error) => format!("No answer ({error})"),
+        };
+        answered
     }
+}
 
-    fn hears(&self, line: impl FnOnce(&mut Written) -> String) {
-        self.script.with(|written| {
-            let line = line(written);
-            written
-                .lines
-                .push(format!("Provider ->> {}: {line}", self.who));
-        });
+/// How an exchange ended, written down when it does: a client that waited long enough drops its call.
+struct End<'a> {
+    who: &'static str,
+    script: &'a Script,
+    line: String,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.script
+            .write(format!("Provider ->> {}: {}", self.who, self.line));
     }
 }
 
@@ -132,78 +161,75 @@ impl<P: Provider> Provider for Recorder<P> {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let who = self.who;
-        let _exchange = self.script.exchange.lock().await;
-        self.asks(|w| {
-            let (prev, new) = (w.version(who, request.prev), w.uuid(who, request.new));
-            format!(
-                "Acquire (prev_uuid={prev}, new_uuid={new}, duration={:?})",
-                request.duration
-            )
-        });
-        let answer = self.inner.acquire(request).await;
-        self.hears(|w| match &answer {
-            Ok(AcquireOutcome::Acquired(tokens)) => {
+        self.exchange(
+            |w| {
+                let (prev, new) = (w.version(who, request.prev), w.uuid(who, request.new));
                 format!(
-                    "Acquired (uuid={}, token={})",
-                    w.uuid(who, request.new),
-                    w.token(tokens.last())
+                    "Acquire (prev_uuid={prev}, new_uuid={new}, duration={:?})",
+                    request.duration
                 )
-            }
-            Ok(AcquireOutcome::Held(record)) => format!("Failure ({})", w.held(who, record)),
-            Ok(AcquireOutcome::Spent) => "Spent".to_owned(),
-            Err(error) => format!("no answer ({error})"),
-        });
-        answer
+            },
+            self.inner.acquire(request),
+            |w, outcome| match outcome {
+                AcquireOutcome::Acquired(tokens) => {
+                    format!(
+                        "Acquired (uuid={}, token={})",
+                        w.uuid(who, request.new),
+                        w.token(tokens.last())
+                    )
+                }
+                AcquireOutcome::Held(record) => format!("Failure ({})", w.held(who, record)),
+                AcquireOutcome::Spent => "Spent".to_owned(),
+            },
+        )
+        .await
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         let who = self.who;
-        let _exchange = self.script.exchange.lock().await;
-        self.asks(|w| {
-            format!(
-                "Renew (uuid={}, n={})",
-                w.uuid(who, request.uuid),
-                request.n
-            )
-        });
-        let answer = self.inner.renew(request).await;
-        self.hears(|_| match &answer {
-            Ok(RenewOutcome::Renewed { .. }) => "Renewed".to_owned(),
-            Ok(RenewOutcome::Lost(_)) => "Lost".to_owned(),
-            Err(error) => format!("no answer ({error})"),
-        });
-        answer
+        self.exchange(
+            |w| {
+                let uuid = w.uuid(who, request.uuid);
+                format!("Renew (uuid={uuid}, n={})", request.n)
+            },
+            self.inner.renew(request),
+            |_, outcome| match outcome {
+                RenewOutcome::Renewed { .. } => "Renewed".to_owned(),
+                RenewOutcome::Lost(_) => "Lost".to_owned(),
+            },
+        )
+        .await
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let who = self.who;
-        let _exchange = self.script.exchange.lock().await;
-        self.asks(|w| format!("Release (uuid={})", w.uuid(who, request.uuid)));
-        let answer = self.inner.release(request).await;
-        self.hears(|w| match &answer {
-            Ok(ReleaseOutcome::Released) => {
-                format!("Released (uuid={})", w.uuid(who, request.uuid))
-            }
-            Ok(ReleaseOutcome::NotHeld(_)) => "Already Released".to_owned(),
-            Err(error) => format!("no answer ({error})"),
-        });
-        answer
+        self.exchange(
+            |w| format!("Release (uuid={})", w.uuid(who, request.uuid)),
+            self.inner.release(request),
+            |w, outcome| match outcome {
+                ReleaseOutcome::Released => {
+                    format!("Released (uuid={})", w.uuid(who, request.uuid))
+                }
+                ReleaseOutcome::NotHeld(_) => "Already Released".to_owned(),
+            },
+        )
+        .await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let who = self.who;
-        let _exchange = self.script.exchange.lock().await;
-        self.asks(|_| "Read".to_owned());
-        let answer = self.inner.read(name).await;
-        self.hears(|w| match &answer {
-            Ok(Some(record)) => {
-                let state = if record.released { "released" } else { "held" };
-                format!("Record ({}, {state})", w.held(who, record))
-            }
-            Ok(None) => "No record".to_owned(),
-            Err(error) => format!("No look ({error})"),
-        });
-        answer
+        self.exchange(
+            |_| "Read".to_owned(),
+            self.inner.read(name),
+            |w, record| match record {
+                Some(record) => {
+                    let state = if record.released { "released" } else { "held" };
+                    format!("Record ({}, {state})", w.held(who, record))
+                }
+                None => "No record".to_owned(),
+            },
+        )
+        .await
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
