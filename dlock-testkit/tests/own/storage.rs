@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use dlock_core::{Fence, FencingToken, Stale};
 use dlock_testkit::{
+    faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
     storage::{
         Storage, only_lower_tokens_are_refused, paused_holder_is_refused,
@@ -118,6 +119,18 @@ async fn every_story_passes_on_storage_that_keeps_the_rule() {
     paused_holder_is_refused(provider(&store), &new()).await;
     let observed = MemoryStore::observer();
     paused_holder_is_refused(provider(&observed), &new()).await;
+}
+
+/// A slow store is no wrong storage: the lease has ended, so an unanswered release is not repeated (V7).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paused_holder_may_get_no_answer_to_its_release() {
+    let store = MemoryStore::store_clock();
+    let provider = move || {
+        let provider = Faulty::new(MemoryProvider::new(&store));
+        provider.always(Op::Release, Fault::LoseReply);
+        std::future::ready(provider)
+    };
+    paused_holder_is_refused(provider, &Memory::new(Wrong::Nothing)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
