@@ -179,7 +179,8 @@ async fn a_dead_holder_is_replaced_by_one_contender() {
 async fn repeated_tries_take_over_a_dead_holder_after_one_duration() {
     let provider = provider().await;
     let _dead = lock(&provider, "nightly", D).acquire().await.unwrap();
-    let contender = lock(&provider, "nightly", D);
+    // It waits out the holder's duration, not its own.
+    let contender = lock(&provider, "nightly", 10 * D);
     let began = Instant::now();
     let lease = loop {
         assert!(began.elapsed() < PATIENCE, "never taken over");
@@ -276,7 +277,8 @@ async fn a_holder_that_is_cut_off_is_told_before_another_can_have_it() {
 #[tokio::test]
 async fn a_stale_release_changes_nothing_and_is_reported() {
     let provider = provider().await;
-    let stale = lock(&provider, "nightly", D).acquire().await.unwrap();
+    // Long, so that a slow store has time to answer.
+    let stale = lock(&provider, "nightly", 10 * D).acquire().await.unwrap();
     let seen = record(&provider, "nightly").await.version();
     let b = term("nightly").prev(Some(seen));
     assert!(is_granted(&provider, &b).await);
@@ -343,7 +345,8 @@ async fn data_is_readable_without_acquiring() {
     let lease = holder.acquire().await.unwrap();
     let data = Some(b"http://10.0.0.7:8080".to_vec());
     assert_eq!(record(&provider, "nightly").await.data, data);
-    let TryAcquire::Held(shown) = lock(&provider, "nightly", D).try_acquire().await.unwrap() else {
+    let contender = lock(&provider, "nightly", 10 * D);
+    let TryAcquire::Held(shown) = contender.try_acquire().await.unwrap() else {
         panic!("taken from a living holder");
     };
     assert_eq!(shown.record.data, data);

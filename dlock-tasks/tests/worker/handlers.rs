@@ -6,7 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use dlock_tasks::{Context, NewTask, State, Stop, Worker};
@@ -89,9 +89,13 @@ async fn answers_decide_what_becomes_of_a_task() {
             .iter()
             .map(|error| error.error.clone())
             .collect();
+        let failed = task
+            .errors
+            .last()
+            .map_or(Duration::ZERO, |error| Duration::from_micros(error.at));
         let wait = task
             .run_at
-            .duration_since(task.enqueued_at)
+            .duration_since(UNIX_EPOCH + failed)
             .unwrap_or_default();
         (task.attempt, errors.join(", "), wait.as_secs())
     };

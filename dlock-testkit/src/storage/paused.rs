@@ -3,15 +3,12 @@
 use std::{future::Future, sync::mpsc, thread, time::Duration};
 
 use dlock_core::{Client, Clock, DLock, FencingToken, Provider, ReleaseEnd, Stale};
-use tokio::{
-    sync::mpsc::unbounded_channel,
-    time::{Instant, timeout},
-};
+use tokio::{sync::mpsc::unbounded_channel, time::timeout};
 
 use super::{Storage, admit, good};
 use crate::faults::{Faulty, Op};
 
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(2);
 /// For everything that has to come about on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -65,9 +62,12 @@ pub async fn paused_holder_is_refused<P, F>(
                 guard.ended().await;
                 good(said.send(Said::Awake { believes }));
                 good(told.recv());
-                let asked = Instant::now();
                 let end = good(guard.release().await);
-                let unanswered = store.count(Op::Release) > 1 || asked.elapsed() >= LEASE / 6;
+                let calls = store.calls();
+                let releases = calls.iter().filter(|call| call.op == Op::Release);
+                let unanswered = releases
+                    .take(1)
+                    .any(|call| !matches!(call.answer, Some(Ok(_))));
                 good(said.send(Said::Ended { end, unanswered }));
             });
         })
@@ -123,6 +123,7 @@ fn lock(name: &str, provider: impl Provider) -> DLock {
     let lock = DLock::builder()
         .name(name)
         .duration(LEASE)
+        .give_up_after(PATIENCE)
         .provider(Client::with_clock(provider, Clock::system()))
         .build();
     good(lock)

@@ -16,8 +16,8 @@ use dlock_examples::{Failure, Store, store::Storage};
 async fn main() -> Result<(), Failure> {
     let store = dlock_examples::store()?;
     let storage = store.storage("fencing").await?;
-    let a = process(store.as_ref(), "A").await?;
-    let b = process(store.as_ref(), "B").await?;
+    let a = process(store.as_ref(), "A", Duration::from_secs(4)).await?;
+    let b = process(store.as_ref(), "B", Duration::from_secs(30)).await?;
 
     println!("A ->> Lock: acquire");
     let lease_of_a = a.acquire().await?;
@@ -56,12 +56,12 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// The lock as a process of its own has it: nothing is shared with others but the store.
-async fn process(store: &dyn Store, owner: &str) -> Result<DLock, Failure> {
+async fn process(store: &dyn Store, owner: &str, duration: Duration) -> Result<DLock, Failure> {
     let client = Client::with_clock(store.provider().await?, Clock::system());
     Ok(DLock::builder()
         .name("fencing")
         .owner(owner)
-        .duration(Duration::from_secs(2))
+        .duration(duration)
         .provider(client)
         .build()?)
 }

@@ -28,10 +28,10 @@ use tokio::{
 };
 
 /// How long a request waits for its customer's lock.
-const LIMIT: Duration = Duration::from_millis(1500);
+const LIMIT: Duration = Duration::from_millis(4500);
 
 /// How long it takes to book an order.
-const BOOKING: Duration = Duration::from_secs(1);
+const BOOKING: Duration = Duration::from_secs(3);
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {

@@ -18,8 +18,8 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
         .name("leader-example")
         .owner(name)
         // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
-        .duration(Duration::from_secs(3))
-        .renew_every(Duration::from_secs(1))
+        .duration(Duration::from_secs(6))
+        .renew_every(Duration::from_secs(2))
         .poll_every(Duration::from_millis(1500))
         .build()?;
 
@@ -46,9 +46,11 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
         }
     });
 
-    match election.leader().await? {
-        Some(leader) => println!("{name} follows, {} leads", leader.owner),
-        None => println!("{name} follows, nobody leads"),
+    match election.leader().await {
+        Ok(Some(leader)) => println!("{name} follows, {} leads", leader.owner),
+        Ok(None) => println!("{name} follows, nobody leads"),
+        // One look, and it may be too slow; the election asks until it is answered.
+        Err(error) => println!("{name} follows, who leads is not known: {error}"),
     }
     election.run(Box::pin(standard_input_ends())).await?;
     // Everything has been given back when this returns.
