@@ -49,11 +49,11 @@ async fn call_that_is_reset_is_told_truly() {
     let a = Acquire::new(Name::new("door").unwrap(), Uuid::new_v4(), lease);
     ours.acquire(&a).await.unwrap();
     let (mut answered, mut unknown) = (0, 0);
-    let mut step = Duration::from_micros(500);
+    let mut step = 500;
     for n in 1..=300 {
         let renew = Renew::new(a.name.clone(), a.new, n);
         let reset = async {
-            tokio::time::sleep(step * (n % 50)).await;
+            tokio::time::sleep(Duration::from_micros(n % 50 * step)).await;
             proxy.reset();
         };
         let (answer, ()) = tokio::join!(ours.renew(&renew), reset);
