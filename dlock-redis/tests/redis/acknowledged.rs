@@ -8,9 +8,7 @@ use dlock_core::{
 };
 use dlock_redis::{BuildError, RedisProvider, Unacknowledged};
 
-use crate::support::{
-    LONG, Server, at_last, built, eventually, fresh_name, replicated, soon, try_for,
-};
+use crate::support::{LONG, Server, built, eventually, fresh_name, replicated, soon, try_for};
 
 const WITHIN: Duration = Duration::from_millis(150);
 
@@ -162,7 +160,7 @@ async fn a_lock_is_not_handed_out_while_its_replica_hangs() {
         "{causes:?}"
     );
     replica.thaw().await;
-    let lease = at_last("the lock", || lock.acquire()).await;
+    let lease = soon("the lock", lock.acquire()).await.unwrap();
     assert!(lease.is_valid());
 }
 

@@ -105,7 +105,7 @@ pub async fn paused_holder_is_refused<P, F>(
             end: ReleaseEnd::NotHeld(Some(record)),
             ..
         } => assert_eq!(record.uuid, successor.uuid()),
-        // A store that is slow may have to be asked twice, and is not once the lease has ended (V7).
+        // A slow store may leave the first call without an answer. Once the lease has ended, it is not asked again (V7).
         Said::Ended {
             end: ReleaseEnd::Unconfirmed,
             unanswered: true,

@@ -60,7 +60,7 @@ pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     first.stop().await;
     let took = second.gained(stopped, SOON).await - stopped;
     let bound = if woken {
-        Duration::from_secs(1).max(voters.attempts() / 6)
+        Duration::from_secs(1)
     } else {
         voters.attempts() + voters.attempts() / 5 + voters.slack()
     };
