@@ -21,8 +21,8 @@ use dlock_proof::overhead::{Overhead, report};
 use dlock_test_servers::postgres::postgres;
 
 const ACQUIRE: &str = "SELECT f.verdict \
-    FROM dlock.lock_acquire_4('', $1, '', NULL, NULL, $2, 3600000, NULL, 0, 1) AS f";
-const RENEW: &str = "SELECT f.verdict FROM dlock.lock_renew_2('', $1, $2, $3) AS f";
+    FROM dlock.lock_acquire_1('', $1, '', NULL, NULL, $2, 3600000, NULL, 0, 1) AS f";
+const RENEW: &str = "SELECT f.verdict FROM dlock.lock_renew_1('', $1, $2, $3) AS f";
 
 // One thread: on several, `main` itself is not on a worker, and each call would pay for its wake-up.
 #[tokio::main(flavor = "current_thread")]

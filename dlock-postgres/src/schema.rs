@@ -8,21 +8,23 @@ use crate::error::BuildError;
 /// What the server keeps of a name, in bytes; it cuts the rest off without an error.
 pub(crate) const MAX_IDENTIFIER: usize = 63;
 
-/// The functions, their versions, and the files that create them. A function that takes, answers or
-/// does something else than before, or better, has the next version, which is part of its name: so
-/// processes of two releases can work on one table while one replaces the other, and a schema that is
-/// there is given it. Each runs with a `search_path` of
-/// its own: in the caller's, another role may have overloaded what a text in it means. Measured with
-/// PostgreSQL 12, 15 and 18, that costs less than 10 us of some 110 for a refused try.
-const FUNCTIONS: [(&str, u32, &str); 8] = [
-    ("sound", 2, include_str!("sql/table.sql")),
-    ("acquire", 4, include_str!("sql/acquire.sql")),
-    ("renew", 2, include_str!("sql/renew.sql")),
-    ("batch", 3, include_str!("sql/batch.sql")),
-    ("release", 4, include_str!("sql/release.sql")),
-    ("close", 1, include_str!("sql/close.sql")),
-    ("revoke", 2, include_str!("sql/revoke.sql")),
-    ("ask", 2, include_str!("sql/ask.sql")),
+/// The version of the functions, which is part of their names. A release in which one of them takes, answers or
+/// does something else has the next number: so processes of two releases can work on one table while one replaces
+/// the other, and a schema that is there is given the functions of both.
+const VERSION: u32 = 1;
+
+/// The functions, and the files that create them. Each runs with a `search_path` of its own: in the caller's,
+/// another role may have overloaded what a text in it means. Measured with PostgreSQL 12, 15 and 18, that costs
+/// less than 10 us of some 110 for a refused try.
+const FUNCTIONS: [(&str, &str); 8] = [
+    ("sound", include_str!("sql/table.sql")),
+    ("acquire", include_str!("sql/acquire.sql")),
+    ("renew", include_str!("sql/renew.sql")),
+    ("batch", include_str!("sql/batch.sql")),
+    ("release", include_str!("sql/release.sql")),
+    ("close", include_str!("sql/close.sql")),
+    ("revoke", include_str!("sql/revoke.sql")),
+    ("ask", include_str!("sql/ask.sql")),
 ];
 
 /// The longest ending of a function's name.
@@ -100,14 +102,14 @@ impl Schema {
     pub(crate) fn functions(&self) -> Vec<String> {
         FUNCTIONS
             .iter()
-            .map(|(name, version, _)| self.function(name, *version))
+            .map(|(name, _)| self.function(name))
             .collect()
     }
 
     /// What makes the schema; safe to run again.
     pub(crate) fn sql(&self) -> String {
         let mut sql = String::from("-- The schema of dlock for PostgreSQL.\n\n");
-        for (_, _, file) in FUNCTIONS {
+        for (_, file) in FUNCTIONS {
             sql.push_str(&self.fill(file));
             sql.push('\n');
         }
@@ -147,15 +149,15 @@ impl Schema {
             .replace("{schema}", &self.schema)
             .replace("{table}", &self.table())
             .replace("{channel}", &self.channel());
-        for (name, version, _) in FUNCTIONS {
-            filled = filled.replace(&format!("{{{name}}}"), &self.function(name, version));
+        for (name, _) in FUNCTIONS {
+            filled = filled.replace(&format!("{{{name}}}"), &self.function(name));
         }
         filled
     }
 
-    fn function(&self, name: &str, version: u32) -> String {
+    fn function(&self, name: &str) -> String {
         let table = self.table.trim_matches('"');
-        format!("{}.\"{table}_{name}_{version}\"", self.schema)
+        format!("{}.\"{table}_{name}_{VERSION}\"", self.schema)
     }
 }
 

@@ -137,8 +137,6 @@ mod columns;
 mod cost;
 #[path = "tasks/durability.rs"]
 mod durability;
-#[path = "tasks/former.rs"]
-mod former;
 #[path = "tasks/hints.rs"]
 mod hints;
 #[path = "tasks/lanes.rs"]

@@ -142,7 +142,7 @@ fn another_release_a_missing_right_and_a_damaged_table_are_78() {
     execute_in(
         shared(),
         name(&url),
-        "DROP FUNCTION dlock.dlock_task_cancel_2",
+        "DROP FUNCTION dlock.dlock_task_cancel_1",
     );
     assert_all_end(&scene, &[CANCEL], 78, &["layout 99"]);
 

@@ -57,6 +57,6 @@ fn every_name_is_filled_in() {
     }
     assert_eq!(
         schema.functions()[1],
-        "\"Locks-of-ours\".\"Lock_acquire_4\""
+        "\"Locks-of-ours\".\"Lock_acquire_1\""
     );
 }

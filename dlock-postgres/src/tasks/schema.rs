@@ -20,37 +20,40 @@ const TABLES: [&str; 7] = [
     "task", "done", "schedule", "paused", "limit", "slot", "layout",
 ];
 
-/// The functions and their versions. A function that takes, answers or does something else than before, or better, has the
-/// next version, which is part of its name: so processes of two releases can work on one queue while one replaces the
-/// other, and a schema that is there is given it.
-const FUNCTIONS: [(&str, u32); 27] = [
-    ("sound", 1),
-    ("state", 1),
-    ("lane", 1),
-    ("gate", 1),
-    ("fresh", 1),
-    ("silence", 1),
-    ("failed", 1),
-    ("move", 2),
-    ("bucket", 1),
-    ("tell", 1),
-    ("enqueue", 2),
-    ("periodic", 2),
-    ("room", 2),
-    ("claim", 9),
-    ("before", 4),
-    ("end", 2),
-    ("finish", 5),
-    ("release", 2),
-    ("renew", 2),
-    ("checkpoint", 1),
-    ("checkpoint_strictly", 1),
-    ("stale", 1),
-    ("complete", 2),
-    ("cancel", 2),
-    ("retry", 2),
-    ("pause", 1),
-    ("set_limit", 1),
+/// The version of the functions, which is part of their names. A release in which one of them takes, answers or does
+/// something else has the next number: so processes of two releases can work on one queue while one replaces the other,
+/// and a schema that is there is given the functions of both.
+const VERSION: u32 = 1;
+
+/// The functions.
+const FUNCTIONS: [&str; 27] = [
+    "sound",
+    "state",
+    "lane",
+    "gate",
+    "fresh",
+    "silence",
+    "failed",
+    "move",
+    "bucket",
+    "tell",
+    "enqueue",
+    "periodic",
+    "room",
+    "claim",
+    "before",
+    "end",
+    "finish",
+    "release",
+    "renew",
+    "checkpoint",
+    "checkpoint_strictly",
+    "stale",
+    "complete",
+    "cancel",
+    "retry",
+    "pause",
+    "set_limit",
 ];
 
 /// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
@@ -249,8 +252,8 @@ impl Schema {
         for table in TABLES {
             filled = filled.replace(&format!("{{{table}}}"), &self.table(table));
         }
-        for (name, version) in FUNCTIONS {
-            filled = filled.replace(&format!("{{{name}}}"), &self.function(name, version));
+        for name in FUNCTIONS {
+            filled = filled.replace(&format!("{{{name}}}"), &self.function(name));
         }
         filled
     }
@@ -262,12 +265,12 @@ impl Schema {
         }
     }
 
-    fn function(&self, name: &str, version: u32) -> String {
-        format!("{}.dlock_task_{name}_{version}", self.0)
+    fn function(&self, name: &str) -> String {
+        format!("{}.dlock_task_{name}_{VERSION}", self.0)
     }
 
     fn functions(&self) -> Vec<String> {
-        let own = FUNCTIONS.map(|(name, version)| self.function(name, version));
+        let own = FUNCTIONS.map(|name| self.function(name));
         let public = PUBLIC.map(|name| format!("{}.{name}", self.0));
         own.into_iter().chain(public).collect()
     }

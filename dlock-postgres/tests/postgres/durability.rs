@@ -184,10 +184,10 @@ const UUID: &str = "'00000000-0000-4000-8000-000000000001'";
 #[tokio::test]
 async fn only_releases_do_not_wait_for_the_disk() {
     let acquire = format!(
-        "SELECT FROM \"{{schema}}\".lock_acquire_4('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1)"
+        "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1)"
     );
-    let renew = format!("SELECT FROM \"{{schema}}\".lock_renew_2('', 'a', {UUID}, 1)");
-    let release = format!("SELECT FROM \"{{schema}}\".lock_release_4('', 'a', {UUID}, NULL)");
+    let renew = format!("SELECT FROM \"{{schema}}\".lock_renew_1('', 'a', {UUID}, 1)");
+    let release = format!("SELECT FROM \"{{schema}}\".lock_release_1('', 'a', {UUID}, NULL)");
     for (default, call, within) in [
         ("on", &acquire, "on"),
         ("remote_apply", &acquire, "remote_apply"),

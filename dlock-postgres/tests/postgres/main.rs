@@ -17,7 +17,6 @@ mod connections;
 mod durability;
 mod election;
 mod fence;
-mod former;
 mod hearing;
 mod hostile;
 mod listening;

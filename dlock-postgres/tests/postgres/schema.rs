@@ -1,10 +1,8 @@
 //! Making the schema: many at once, without rights, under other names, beside what is not ours.
 
-use std::time::Duration;
-
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{Admin, Closing, List, Release, ReleaseOutcome, Renew},
+    provider::{Admin, List, Release, Renew},
 };
 use dlock_postgres::{PostgresProvider, SchemaError};
 use tokio::task::JoinSet;
@@ -48,36 +46,6 @@ async fn making_it_again_keeps_what_is_there() {
     client.batch_execute(&provider.schema_sql()).await.unwrap();
     let after = provider.read(&a.name).await.unwrap().unwrap();
     assert_eq!((before.uuid, before.token), (after.uuid, after.token));
-}
-
-/// A table of a release that knew no closings: only what is missing is made, and what is held stays.
-#[tokio::test]
-async fn table_without_closings_gets_them() {
-    let schema = fresh();
-    let provider = on(server().await.pool(2), &schema);
-    create(&provider).await;
-    let client = server().await.client().await;
-    client
-        .batch_execute(&format!("DROP FUNCTION \"{schema}\".lock_close_1"))
-        .await
-        .unwrap();
-    let (held, other) = (term("held"), term("other"));
-    for term in [&held, &other] {
-        provider.acquire(term).await.unwrap();
-    }
-    assert!(lacks(provider.verify_schema().await).contains("lock_close_1"));
-    // What was there before works as it did.
-    let release = Release::new(other.name.clone(), other.new, None);
-    provider.release(&release).await.unwrap();
-    let closing = Closing::new(Duration::from_secs(60)).unwrap();
-    let close = Release::new(held.name.clone(), held.new, None).closing(Some(closing));
-    let refused = provider.release(&close).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Fatal, "{refused}");
-    create(&provider).await;
-    let closed = provider.release(&close).await.unwrap();
-    assert_eq!(closed, ReleaseOutcome::Released);
-    let record = provider.read(&held.name).await.unwrap().unwrap();
-    assert_eq!(record.uuid, closing.uuid());
 }
 
 #[tokio::test]
@@ -270,7 +238,7 @@ async fn server_that_is_too_old_is_named_by_its_version() {
 }
 
 #[tokio::test]
-async fn missing_and_older_schemas_are_named() {
+async fn what_is_missing_is_named_and_made_beside_the_functions_of_another_release() {
     let schema = fresh();
     let provider = on(server().await.pool(2), &schema);
     let missing = provider.acquire(&term("lock")).await.unwrap_err();
@@ -281,23 +249,18 @@ async fn missing_and_older_schemas_are_named() {
 
     create(&provider).await;
     let client = server().await.client().await;
-    client
-        .batch_execute(&format!(
-            "ALTER FUNCTION \"{schema}\".lock_renew_2 RENAME TO lock_renew_1"
-        ))
-        .await
-        .unwrap();
+    let rename = format!("ALTER FUNCTION \"{schema}\".lock_renew_1 RENAME TO lock_renew_0");
+    client.batch_execute(&rename).await.unwrap();
     let a = term("lock");
     provider.acquire(&a).await.unwrap();
     let renew = Renew::new(a.name.clone(), a.new, 1);
-    let older = provider.renew(&renew).await.unwrap_err();
-    assert_eq!(older.kind(), ErrorKind::Fatal);
-    assert!(older.to_string().contains("another release"), "{older}");
-    assert!(lacks(provider.verify_schema().await).contains("lock_renew_2\" is missing"));
-    // The newer one beside it, without a gap for those who still use the older.
+    let other = provider.renew(&renew).await.unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::Fatal);
+    assert!(other.to_string().contains("another release"), "{other}");
+    assert!(lacks(provider.verify_schema().await).contains("lock_renew_1\" is missing"));
     create(&provider).await;
     provider.renew(&renew).await.unwrap();
-    let theirs = format!("SELECT verdict FROM \"{schema}\".lock_renew_1('', 'lock', $1, 2)");
+    let theirs = format!("SELECT verdict FROM \"{schema}\".lock_renew_0('', 'lock', $1, 2)");
     let answer = client.query_one(&theirs, &[&a.new]).await.unwrap();
     assert_eq!(answer.get::<_, &str>(0), "renewed");
 }

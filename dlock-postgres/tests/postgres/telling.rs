@@ -45,7 +45,7 @@ async fn waiter_that_a_long_release_kept_from_listening_enters_after_it() {
     let transaction = server().await.client().await;
     transaction.batch_execute("BEGIN").await.unwrap();
     let release = format!(
-        "SELECT verdict FROM \"{0}\".lock_release_4('', 'lock', $1, '{0}.lock:0:lock')",
+        "SELECT verdict FROM \"{0}\".lock_release_1('', 'lock', $1, '{0}.lock:0:lock')",
         table.schema()
     );
     let released = transaction.query_one(&release, &[&a.new]).await.unwrap();

@@ -86,10 +86,10 @@ impl Slow {
     }
 }
 
-const RENEW: &str = "SELECT FROM {schema}.lock_renew_2('', 'lock', {uuid}, 1)";
-const RELEASE: &str = "SELECT FROM {schema}.lock_release_4('', 'lock', {uuid}, NULL)";
+const RENEW: &str = "SELECT FROM {schema}.lock_renew_1('', 'lock', {uuid}, 1)";
+const RELEASE: &str = "SELECT FROM {schema}.lock_release_1('', 'lock', {uuid}, NULL)";
 /// An acquire that claims the holder's version and so takes the lock.
-const TAKE: &str = "SELECT FROM {schema}.lock_acquire_4('', 'lock', 'the next', {uuid}, 0,
+const TAKE: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'the next', {uuid}, 0,
     '00000000-0000-4000-8000-000000000001', 600000, NULL, 0, 1)";
 
 #[tokio::test]

@@ -199,7 +199,7 @@ async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
              CREATE OR REPLACE FUNCTION \"{0}\".full(bigint) RETURNS boolean LANGUAGE plpgsql AS
              $$ BEGIN RAISE 'full' USING ERRCODE = '{code}'; END $$;
              DO $$ BEGIN EXECUTE replace(
-                 pg_get_functiondef('\"{0}\".lock_release_4'::regproc), '{call}', '\"{0}\".full('
+                 pg_get_functiondef('\"{0}\".lock_release_1'::regproc), '{call}', '\"{0}\".full('
              ); END $$",
             table.schema()
         );

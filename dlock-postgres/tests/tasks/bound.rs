@@ -43,7 +43,7 @@ async fn looks(client: &Client) -> i64 {
     client.batch_execute("BEGIN").await.unwrap();
     let before = scans(client).await;
     let claim = "SELECT count(c.id)
-        FROM dlock_task_claim_9('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+        FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
     let tasks: i64 = client.query_one(claim, &[]).await.unwrap().get(0);
     let after = scans(client).await;
     client.batch_execute("ROLLBACK").await.unwrap();

@@ -37,7 +37,7 @@ pub(super) async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT c.id, c.token \
-     FROM dlock_task_claim_9('{default,other}', md5(random()::text)::uuid, 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
+     FROM dlock_task_claim_1('{default,other}', md5(random()::text)::uuid, 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn claims_heartbeats_and_endings_go_by_index() {
     );
     let beat = "WITH c AS MATERIALIZED (SELECT * FROM dlock_task WHERE uuid IS NOT NULL OFFSET 0)
         SELECT FROM (SELECT array_agg(id) AS i, array_agg(uuid) AS u, array_agg(token) AS t FROM c) AS c,
-            dlock_task_renew_2(i, u, t, array_fill(1::bigint, ARRAY[cardinality(i)]))";
+            dlock_task_renew_1(i, u, t, array_fill(1::bigint, ARRAY[cardinality(i)]))";
     let beats = plan(beat).await;
     assert!(
         beats.contains("Index Scan using dlock_task_pkey"),
@@ -87,7 +87,7 @@ async fn claims_heartbeats_and_endings_go_by_index() {
     );
     let end = "WITH c AS MATERIALIZED (SELECT * FROM dlock_task WHERE uuid IS NOT NULL OFFSET 0)
         SELECT FROM (SELECT array_agg(id) AS i, array_agg(uuid) AS u, array_agg(token) AS t FROM c) AS c,
-            dlock_task_finish_5(i, u, t, ARRAY['complete', 'discard', 'fail', 'snooze', 'give back'],
+            dlock_task_finish_1(i, u, t, ARRAY['complete', 'discard', 'fail', 'snooze', 'give back'],
                 array_fill('1'::text, ARRAY[cardinality(i)]), array_fill('x'::text, ARRAY[cardinality(i)]),
                 array_fill(0::bigint, ARRAY[cardinality(i)]))";
     let ends = plan(end).await;
@@ -153,15 +153,15 @@ async fn by_numbers(prepare: &str) {
     let claim = format!(
         "WITH c AS MATERIALIZED (
              SELECT c.id, c.token, u.uuid
-             FROM (SELECT md5(random()::text)::uuid AS uuid OFFSET 0) AS u, dlock_task_claim_9(
+             FROM (SELECT md5(random()::text)::uuid AS uuid OFFSET 0) AS u, dlock_task_claim_1(
                  '{{default}}', u.uuid, {MOST}, 60000, 'x', false, NULL, NULL, true, NULL) AS c
              WHERE c.id IS NOT NULL)
          SELECT coalesce(array_agg(c.id), '{{}}'), coalesce(array_agg(c.uuid), '{{}}'),
              coalesce(array_agg(c.token), '{{}}') FROM c"
     );
-    let beat = "SELECT count(*) FROM dlock_task_renew_2($1, $2, $3, array_fill(1::bigint, ARRAY[cardinality($1::bigint[])]))
+    let beat = "SELECT count(*) FROM dlock_task_renew_1($1, $2, $3, array_fill(1::bigint, ARRAY[cardinality($1::bigint[])]))
         WHERE verdict = 'renewed'";
-    let end = "SELECT coalesce(sum(cardinality(places)), 0) FROM dlock_task_finish_5($1, $2, $3, array_fill('complete'::text, ARRAY[cardinality($1::bigint[])]),
+    let end = "SELECT coalesce(sum(cardinality(places)), 0) FROM dlock_task_finish_1($1, $2, $3, array_fill('complete'::text, ARRAY[cardinality($1::bigint[])]),
             array_fill('1'::text, ARRAY[cardinality($1::bigint[])]), array_fill(NULL::text, ARRAY[cardinality($1::bigint[])]),
             array_fill(NULL::bigint, ARRAY[cardinality($1::bigint[])])) WHERE own";
     let claims = async || {

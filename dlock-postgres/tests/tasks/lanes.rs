@@ -11,7 +11,7 @@ use crate::{LONG, Postgres, claim, finish, take};
 
 /// How many tasks a claim of one gets that is not committed yet.
 const CLAIM: &str = "SELECT count(c.id)
-    FROM dlock_task_claim_9('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+    FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
 
 async fn claimed(client: &Client) -> i64 {
     client.query_one(CLAIM, &[]).await.unwrap().get(0)

@@ -16,7 +16,7 @@ use crate::{LONG, Postgres, connect, cost::filled, finish, pool, take, task};
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
     // Tasks that other workers have.
-    let others = "SELECT count(*) FROM dlock_task_claim_9('{default}', md5(random()::text)::uuid, 9000, 60000, 'x', false,
+    let others = "SELECT count(*) FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 9000, 60000, 'x', false,
         NULL, NULL, true, NULL)";
     client.query(others, &[]).await.unwrap();
     let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
@@ -32,7 +32,7 @@ async fn claim_passes_over_what_lies_before_its_start() {
         // A session of its own: what others have not reported yet would be counted too.
         let client = queue.client().await;
         client.batch_execute("BEGIN").await.unwrap();
-        let claim = "SELECT c.id FROM dlock_task_claim_9('{default}', md5(random()::text)::uuid, 5, 60000, 'x', false,
+        let claim = "SELECT c.id FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 5, 60000, 'x', false,
             $1, $2, false, NULL) AS c";
         let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
         assert_eq!(claimed.len(), 6);
@@ -79,7 +79,7 @@ async fn claim_that_finds_too_few_after_its_start_looks_before_it() {
                         array_fill(id, ARRAY[10]) AS numbers,
                         (SELECT max(run_at) FROM dlock_task) AS run_at
                     FROM dlock_task WHERE kind = $1
-                ) AS s, dlock_task_claim_9('{default}', md5(random()::text)::uuid, $2, 60000, 'x', false, s.instants, s.numbers,
+                ) AS s, dlock_task_claim_1('{default}', md5(random()::text)::uuid, $2, 60000, 'x', false, s.instants, s.numbers,
                     $3, NULL) AS c
                 WHERE c.id IS NOT NULL";
             let rows = client
@@ -168,7 +168,7 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
     };
     let looks = async || -> i64 {
         let sql = "SELECT coalesce(max(calls), 0) FROM pg_stat_user_functions
-            WHERE funcname = 'dlock_task_before_4'";
+            WHERE funcname = 'dlock_task_before_1'";
         client.query_one(sql, &[]).await.unwrap().get(0)
     };
     let began = Instant::now();

@@ -286,7 +286,7 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
 async fn endings_in_opposite_orders_do_not_deadlock() {
     const MANY: usize = 2000;
     const FINISH: &str =
-        "SELECT e.own, cardinality(e.places) FROM dlock_task_finish_5($1, $2, $3, array_fill('complete'::text, $4),
+        "SELECT e.own, cardinality(e.places) FROM dlock_task_finish_1($1, $2, $3, array_fill('complete'::text, $4),
         array_fill('1'::text, $4), array_fill(NULL::text, $4), array_fill(NULL::bigint, $4)) AS e";
     let queue = Postgres::start().await;
     let tasks = queue.tasks(2).await;

@@ -107,23 +107,6 @@ CREATE TABLE IF NOT EXISTS {slot} (
 );
 
 DO $dlock$
-DECLARE
-    v_timeout pg_catalog.text := pg_catalog.current_setting('lock_timeout');
-BEGIN
-    -- The index of a former release, whose functions find their way along the new one as well. Dropping it waits for
-    -- every transaction that has used the table, and whoever comes later waits behind it.
-    IF pg_catalog.to_regclass('{schema}.dlock_task_next') IS NOT NULL THEN
-        PERFORM pg_catalog.set_config('lock_timeout', '2s', true);
-        DROP INDEX {schema}.dlock_task_next;
-        PERFORM pg_catalog.set_config('lock_timeout', v_timeout, true);
-    END IF;
-EXCEPTION WHEN lock_not_available THEN
-    RAISE WARNING '% was in use: drop it by hand, since claims and endings may read the whole of it for each task',
-        '{schema}.dlock_task_next';
-END
-$dlock$;
-
-DO $dlock$
 BEGIN
     -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
     -- nothing to create.
