@@ -1,18 +1,20 @@
-//! Providers with a bug: each [`Flaw`] differs from the memory provider by one decision, and names
-//! the cases that catch it. They prove the suite, not a store: a test runs every case against every
-//! flaw and fails when a flaw survives, or when a case fails that should not have noticed.
+//! Providers with a bug: each [`Flaw`] differs from the memory provider by one decision. They prove the suite, not
+//! a store: a flaw for which no case fails shows what the suite is missing.
 
 mod acquire;
 mod admin;
-mod caught;
 mod provider;
 mod release;
 mod renew;
 mod tasks;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    panic::{self, AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
     time::Duration,
 };
 
@@ -64,6 +66,33 @@ pub fn caught(
         let words = stall::message(&*panic);
         words.unwrap_or("a panic without words").to_owned()
     })
+}
+
+/// Those that do not fit `caught`, asked on every processor. Expected panics are not reported meanwhile.
+///
+/// # Panics
+/// If a thread panics.
+pub fn survivors<T: Copy + Send + Sync>(
+    all: &[T],
+    caught: impl Fn(&T) -> bool + Sync,
+) -> Vec<T> {
+    panic::set_hook(Box::new(|_| {}));
+    let next = AtomicUsize::new(0);
+    let search = || {
+        let one = || all.get(next.fetch_add(1, Ordering::SeqCst));
+        let mine = std::iter::from_fn(one).filter(|one| !caught(one));
+        mine.copied().collect::<Vec<T>>()
+    };
+    let survivors = thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(2, usize::from);
+        let searches: Vec<_> = (0..threads).map(|_| scope.spawn(search)).collect();
+        let ended = searches.into_iter().map(thread::ScopedJoinHandle::join);
+        ended
+            .flat_map(|found| found.unwrap_or_else(|panic| panic::resume_unwind(panic)))
+            .collect()
+    });
+    drop(panic::take_hook());
+    survivors
 }
 
 struct Planted {
@@ -164,24 +193,6 @@ macro_rules! flaws {
             }
         }
     };
-}
-
-impl Flaw {
-    /// The cases of a provider's calls that fail because of it; every other one passes.
-    #[must_use]
-    pub fn caught_by(self) -> &'static [&'static str] {
-        caught::TABLES
-            .iter()
-            .flat_map(|table| table.iter())
-            .find_map(|(flaw, cases)| (*flaw == self).then_some(*cases))
-            .unwrap_or_default()
-    }
-}
-
-/// The cases of whole locks, each with flaws that make it fail.
-#[must_use]
-pub const fn caught_by_locks() -> &'static [(&'static str, &'static [Flaw])] {
-    caught::locks::TABLE
 }
 
 flaws! {

@@ -1,5 +1,4 @@
-//! The cancellation harness with each bug that leaves something behind when somebody goes away: it says
-//! what.
+//! The cancellation harness with each bug that leaves something behind when a caller goes away: it fails.
 
 use std::time::Duration;
 
@@ -13,8 +12,7 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "cancelling",
-    of: "frontend",
-    plays: |bug| bug.left_behind.is_some(),
+    plays: |bug| bug.cancelling,
     alone: || left_behind().into_iter().collect(),
     play,
 };
@@ -22,17 +20,13 @@ pub(crate) const PART: Part = Part {
 /// Virtual time that takes longer than this spins.
 const REAL_LIMIT: Duration = Duration::from_secs(60);
 
-fn play(bug: &Bug) -> Result<(), String> {
-    let listed = bug.left_behind.as_deref().unwrap_or_default();
-    match left_behind() {
-        None => Err("survives".to_owned()),
-        Some(why) if !why.contains(listed) => Err(why),
-        Some(_) => Ok(()),
-    }
+fn play(_: &Bug) -> Result<(), String> {
+    let failed = left_behind().map(drop);
+    failed.ok_or_else(|| "survives".to_owned())
 }
 
 /// What the harness panicked with in either discipline, if it did.
-pub(crate) fn left_behind() -> Option<String> {
+fn left_behind() -> Option<String> {
     [Discipline::StoreClock, Discipline::Observer]
         .into_iter()
         .find_map(|discipline| panicked(REAL_LIMIT, move || everywhere(discipline)))

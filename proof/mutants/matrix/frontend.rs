@@ -1,7 +1,7 @@
-//! Every frontend case against each bug, on the memory provider in both disciplines and as a store with
-//! cheap reads, in paused time: exactly the cases that the file lists fail.
+//! The cases of the frontend with each bug, on the memory provider in both disciplines and as a store with
+//! cheap reads, in paused time, until one fails.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use dlock_core::provider::{Admin, Capabilities, Discipline, Durability};
 use dlock_mutants::Bug;
@@ -16,9 +16,8 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "frontend",
-    of: "frontend",
     // All but the queue's, and those that only the cancellation harness sees.
-    plays: |bug| bug.tasks.is_empty() && (!bug.cases.is_empty() || bug.left_behind.is_none()),
+    plays: |bug| !bug.of_queue && (bug.case.is_some() || !bug.cancelling),
     alone,
     play,
 };
@@ -71,60 +70,13 @@ fn alone() -> Vec<String> {
     CASES.iter().filter_map(fails).collect()
 }
 
-/// Cases that count how often something comes about by chance. Many bugs make it more frequent, now and then by
-/// enough: such a case must fail where it is listed, and may elsewhere.
-const BY_CHANCE: &[&str] = &[
-    "crowded_clients_take_turns",
-    "crowded_clients_take_turns_without_hints",
-    "lease_that_nobody_picks_up_goes_back_with_its_term",
-    "term_that_was_refused_while_on_offer_does_not_go_on",
-];
-
+/// The bug's own case first: it saves the search.
 fn play(bug: &Bug) -> Result<(), String> {
-    let expected: BTreeSet<&str> = bug.cases.split_whitespace().collect();
-    let failed: Vec<(&str, String)> = CASES
-        .iter()
-        .filter_map(|case| Some((case.name, caught(case)?)))
-        .collect();
-    let sometimes: BTreeSet<&str> = bug.by_chance.split_whitespace().collect();
-    let by_chance = |name: &str| {
-        (BY_CHANCE.contains(&name) || sometimes.contains(name)) && !expected.contains(name)
-    };
-    let actual: BTreeSet<&str> = failed
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| !by_chance(name))
-        .collect();
-    if failed.is_empty() {
-        return Err("survives".to_owned());
-    }
-    if expected == actual {
-        return Ok(());
-    }
-    let missed: Vec<_> = expected.difference(&actual).collect();
-    let unlisted: Vec<_> = failed
-        .iter()
-        .filter(|(name, _)| !expected.contains(name) && !by_chance(name))
-        .collect();
-    let names = failed.iter().map(|(name, _)| *name);
-    let names: Vec<&str> = names.filter(|name| !by_chance(name)).collect();
-    Err(format!(
-        "\n  listed, but passed: {missed:?}\n  failed, but not listed: {unlisted:#?}\n  cases = \"\"\"\n{}\n\"\"\"",
-        names.join("\n")
-    ))
-}
-
-/// The first case that fails, those of these names before all others.
-pub(crate) fn noticed_by(first: &[String]) -> Option<&'static str> {
-    let mut cases: Vec<&Case> = CASES.iter().collect();
-    cases.sort_by_key(|case| {
-        first
-            .iter()
-            .position(|name| name == case.name)
-            .unwrap_or(first.len())
-    });
-    let found = cases.into_iter().find(|case| caught(case).is_some())?;
-    Some(found.name)
+    let is_first = |case: &&Case| Some(case.name) == bug.case.as_deref();
+    let first = CASES.iter().filter(is_first);
+    let rest = CASES.iter().filter(|case| !is_first(case));
+    let failed = first.chain(rest).find_map(caught);
+    failed.map(drop).ok_or_else(|| "survives".to_owned())
 }
 
 /// What the case panicked with in either discipline, or where reads are cheap, if it did.

@@ -1,14 +1,11 @@
-//! The matrix: every bug of `mutants.toml` against the checks that must catch it. It is built in the
-//! copy of the workspace that contains the bugs; `scripts/mutants` makes that copy and runs it.
+//! The matrix: every bug of `mutants.toml` against the checks of which one must fail. It is
+//! built in the copy of the workspace that contains the bugs; `scripts/mutants` makes that copy and runs it.
 //!
 //! `matrix PART.. [BUG..]`: each part plays all of its bugs, or those that are named. No other
 //! argument, variable or filter makes it play fewer.
-//!
-//! `matrix noticed`: whether any check notices what the variable `DLOCK_PLANT` has switched on; the exit code says so.
 
 mod cancelling;
 mod frontend;
-mod noticed;
 mod simulation;
 mod tasks;
 mod wire;
@@ -28,13 +25,11 @@ use dlock_mutants::{Bug, Mutants};
 /// What a part plays, and how.
 struct Part {
     name: &'static str,
-    /// Whose bugs they are.
-    of: &'static str,
     /// Whether this bug is one of its own.
     plays: fn(&Bug) -> bool,
     /// Why the checks are wrong without a bug.
     alone: fn() -> Vec<String>,
-    /// Plays a bug, which is on: why it was not caught as the file says.
+    /// Plays a bug, which is on: why no check has caught it.
     play: fn(&Bug) -> Result<(), String>,
 }
 
@@ -47,9 +42,6 @@ const PARTS: [Part; 5] = [
 ];
 
 fn main() -> ExitCode {
-    if env::args().nth(1).as_deref() == Some("noticed") {
-        return noticed::main();
-    }
     let bugs = Mutants::listed().bugs;
     let (parts, only): (Vec<_>, Vec<_>) = env::args()
         .skip(1)
@@ -93,10 +85,6 @@ fn main() -> ExitCode {
             part.name,
             of_part().count(),
             wrong.len()
-        );
-        println!(
-            "figures: {{\"planted\": \"in the {} ({})\", \"bugs\": {played}}}",
-            part.of, part.name
         );
         complaints += wrong.len();
     }

@@ -1,4 +1,4 @@
-//! Runs of the queue's simulation with each of its bugs: the first rule that is broken is one that the file lists.
+//! Runs of the queue's simulation with each of its bugs, until one breaks a rule.
 
 use std::{sync::mpsc, time::Duration};
 
@@ -9,8 +9,7 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "tasks",
-    of: "queue",
-    plays: |bug| !bug.tasks.is_empty(),
+    plays: |bug| bug.of_queue,
     // The test that plays seeds without a bug plays more of them.
     alone: Vec::new,
     play,
@@ -30,13 +29,7 @@ fn play(bug: &Bug) -> Result<(), String> {
         return Err(format!("survives {SEEDS} seeds"));
     };
     println!("{}: {rule}, seed {seed}: {what}", bug.name);
-    let listed = bug.tasks.split_whitespace().any(|listed| listed == rule);
-    listed.then_some(()).ok_or_else(|| {
-        format!(
-            "is caught by {rule}, and listed for {:?}: {what}",
-            bug.tasks
-        )
-    })
+    Ok(())
 }
 
 /// The first violation of a seed.

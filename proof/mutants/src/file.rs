@@ -1,4 +1,4 @@
-//! `mutants.toml` and `tasks.toml`: the bugs of the frontend and those of the queue, and what catches them.
+//! `mutants.toml` and `tasks.toml`: the bugs of the frontend and those of the queue, each with the checks that must fail.
 
 use serde::Deserialize;
 
@@ -23,28 +23,20 @@ pub struct Bug {
     pub name: String,
     /// What goes wrong, and the rule that says so.
     pub what: String,
-    /// The cases of the frontend that fail because of it, in one discipline at least: exactly these.
-    #[serde(default)]
-    pub cases: String,
-    /// Cases that fail because of it now and then, as threads happen to run.
-    #[serde(default)]
-    pub by_chance: String,
-    /// The rules of the simulation of which one is the first to be broken.
-    #[serde(default)]
-    pub rules: String,
-    /// Of a bug of the queue, instead of `rules`: the rules of its own simulation of which one is the first to be
-    /// broken.
-    #[serde(default)]
-    pub tasks: String,
-    /// A seed that shows it, where that is not one of the first few.
+    /// The case of the frontend that is played first; another one may fail instead.
+    pub case: Option<String>,
+    /// The seed of the simulation that is played first.
     pub seed: Option<u64>,
-    /// Instead of `rules`: why no run of the simulation shows it.
+    /// Why no run of the simulation shows it, if none does.
     pub unseen: Option<String>,
-    /// What the cancellation harness says of it, if it is one of those that the harness must find.
-    pub left_behind: Option<String>,
-    /// Wire cases that fail because of it.
+    /// Whether the cancellation harness must fail.
     #[serde(default)]
-    pub wire: String,
+    pub cancelling: bool,
+    /// A wire case that must fail.
+    pub wire: Option<String>,
+    /// Whether it is one of the queue: then its own simulation must show it.
+    #[serde(skip)]
+    pub of_queue: bool,
     /// What makes the bug.
     #[serde(rename = "edit")]
     pub edits: Vec<Edit>,
@@ -65,14 +57,14 @@ impl Mutants {
     /// If the file is damaged.
     #[must_use]
     pub fn listed() -> Self {
-        let files = [
-            ("mutants.toml", include_str!("../mutants.toml")),
-            ("tasks.toml", include_str!("../tasks.toml")),
-        ];
-        let parsed = files.map(|(file, text)| {
-            Self::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"))
-        });
-        let bugs = parsed.into_iter().flat_map(|parsed| parsed.bugs).collect();
+        let parse =
+            |file, text| Self::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let frontend = parse("mutants.toml", include_str!("../mutants.toml"));
+        let mut queue = parse("tasks.toml", include_str!("../tasks.toml"));
+        for bug in &mut queue.bugs {
+            bug.of_queue = true;
+        }
+        let bugs = frontend.bugs.into_iter().chain(queue.bugs).collect();
         Self { bugs }
     }
 }

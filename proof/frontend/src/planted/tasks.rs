@@ -1,10 +1,8 @@
-//! Stores of tasks with a bug: each [`TaskFlaw`] differs from the memory store by one decision, and names the cases that
-//! catch it. A flaw is planted around the memory store: it changes what is asked, what is answered, or the table before
+//! Stores of tasks with a bug: each [`TaskFlaw`] differs from the memory store by one decision. A flaw is planted around the memory store: it changes what is asked, what is answered, or the table before
 //! and after a call, which nobody else can see in between.
 
 mod asking;
 mod beats;
-mod caught;
 mod claiming;
 mod ending;
 mod lanes;
@@ -13,7 +11,6 @@ mod pausing;
 mod store;
 
 use std::{
-    collections::BTreeSet,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -112,15 +109,6 @@ macro_rules! flaws {
             }
         }
     };
-}
-
-impl TaskFlaw {
-    /// The cases that fail because of it; every other one passes.
-    #[must_use]
-    pub fn caught_by(self) -> BTreeSet<&'static str> {
-        let of_it = caught::TABLE.iter().filter(|(flaw, _)| *flaw == self);
-        of_it.flat_map(|(_, cases)| cases.iter().copied()).collect()
-    }
 }
 
 flaws! {
