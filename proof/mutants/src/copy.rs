@@ -29,21 +29,9 @@ pub fn write_copy(
     folder: &Path,
     mutants: &Mutants,
 ) -> Result<(), Box<dyn Error>> {
-    write_planted(workspace, folder, |files| plant(files, mutants))
-}
-
-/// Below the workspace.
-pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
-
-/// Copies the workspace with what is planted in `dlock-core`, which `plant` writes and names.
-pub(crate) fn write_planted(
-    workspace: &Path,
-    folder: &Path,
-    plant: impl FnOnce(&mut Files) -> Result<Vec<String>, Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
     let mut files = BTreeMap::new();
     read(workspace, Path::new(""), &mut files)?;
-    let names = plant(&mut files)?;
+    let names = plant(&mut files, mutants)?;
     add_switches(&mut files, &names)?;
     fs::create_dir_all(folder)?;
     for (path, content) in &files {
@@ -62,6 +50,9 @@ pub(crate) fn write_planted(
     }
     Ok(())
 }
+
+/// Below the workspace.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Every file below a folder but those that cargo has built and those of git.
 fn read(root: &Path, below: &Path, files: &mut Files) -> io::Result<()> {

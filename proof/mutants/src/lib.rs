@@ -1,15 +1,12 @@
 //! Bugs planted in a copy of `dlock-core`.
 //!
-//! `mutants.toml` lists bugs, each one decision away from the right code, and the checks that catch
-//! each. The program of this crate copies the workspace and writes every bug into the copy of
-//! `dlock-core`, behind a switch: the whole matrix needs one build, and the code that ships contains
-//! nothing of it. The README says how to run the matrix and how to write a bug. The same switches serve
-//! the changes that `cargo mutants` lists.
+//! `mutants.toml` and `tasks.toml` list bugs, each one decision away from the right code. The program of this crate copies
+//! the workspace and writes every bug into the copy of its crate, behind a switch: all bugs need one build, and the code
+//! that ships contains nothing of it. The README says how to play them and how to write a bug.
 
 mod copy;
 mod edit;
 mod file;
-pub mod operators;
 
 pub use self::{
     copy::write_copy,
