@@ -1,5 +1,4 @@
-//! The table of checks in `GUIDE.md`: every check has a row that names a test. `scripts/named-tests` looks whether
-//! these were run.
+//! The table of checks in `GUIDE.md`: every check has a row that names a test.
 
 use std::{fs, path::Path};
 

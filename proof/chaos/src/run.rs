@@ -63,7 +63,6 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
     let lines = history(files.path())?;
     figures.judge(&lines);
     println!("{figures}");
-    println!("figures: {}", figures.data(arguments.store));
     let failed = !figures.is_good();
     if failed || arguments.keep {
         let name = format!("chaos-{}-{seed}", arguments.store);

@@ -7,9 +7,7 @@ use dlock_proof::history::{
     checker::{Counts, Report, check},
 };
 
-use serde_json::{Value, json};
-
-use crate::{nemesis::BITTEN, store::Kind};
+use crate::nemesis::BITTEN;
 
 /// The figures of a run, and what is wrong with it.
 #[derive(Debug, Default)]
@@ -40,33 +38,6 @@ impl Figures {
     /// Nothing is broken, and enough was tried to say so.
     pub(crate) const fn is_good(&self) -> bool {
         self.complaints.is_empty() && self.toothless.is_empty()
-    }
-
-    /// The figures that RELIABILITY.md shows.
-    pub(crate) fn data(&self, store: Kind) -> Value {
-        let counts = &self.report.counts;
-        let blow = |name| self.blows.get(name).copied().unwrap_or_default();
-        let judged = counts.judgements.values();
-        let bounds: u64 = judged.clone().map(|of_it| of_it.bounds).sum();
-        let excused: u64 = judged.flat_map(|of_it| of_it.excused.values()).sum();
-        json!({
-            "store": store.to_string(),
-            "operations": counts.calls.values().sum::<u64>(),
-            "grants": counts.grants,
-            "takeovers": counts.takeovers,
-            "killed": blow("worker killed"),
-            "paused": blow("worker paused"),
-            "bitten": blow(BITTEN),
-            "store_killed": blow("store killed"),
-            "store_locked": blow("file locked"),
-            "struck": self.struck,
-            "unknown": counts.unknown,
-            "refused": counts.fenced.refused,
-            "lost_unfenced": counts.unfenced.lost_updates,
-            "lost_fenced": counts.fenced.lost_updates,
-            "judged": bounds,
-            "excused": excused,
-        })
     }
 
     /// What was too little. The floors are far below what a busy machine reaches.

@@ -63,12 +63,6 @@ async fn everywhere(discipline: Discipline, cheap_reads: bool) {
     let provider = || MemoryProvider::new(&store).cheap_reads(cheap_reads);
     let tally = cancelling::everywhere(provider).await;
     println!("{discipline:?}: {tally:#?}");
-    println!(
-        "figures: {{\"futures\": {}, \"scenes\": {}, \"dropped\": {}}}",
-        tally.each.len(),
-        tally.scenes,
-        tally.dropped
-    );
     let idle: Vec<_> = tally.each.iter().filter(|(_, drops)| **drops < 8).collect();
     assert!(idle.is_empty(), "dropped too seldom: {idle:?}");
     let cut: BTreeSet<String> = tally.each.keys().map(|name| (*name).to_owned()).collect();

@@ -28,12 +28,6 @@ fn configurations(words: &[String]) -> ExitCode {
         }
         let outcome = search(&entry.config, &entry.name);
         println!("{}: {outcome}", entry.name);
-        println!(
-            "figures: {{\"configuration\": \"{}\", \"states\": {}, \"seconds\": {:.1}}}",
-            entry.name,
-            outcome.states,
-            outcome.took.as_secs_f64()
-        );
         for event in entry.sees {
             if !outcome.seen().has(event) {
                 println!("  never seen: {event:?}");

@@ -59,7 +59,6 @@ async fn run_on<S: Shop>(arguments: &Run) -> Result<bool, Failure> {
         act.await?
     };
     println!("{figures}");
-    println!("figures: {}", figures.data(arguments.store));
     let failed = !figures.is_good();
     if failed || arguments.keep {
         println!("again: {}", arguments.command("tasks", seed));

@@ -7,13 +7,9 @@ mod rules;
 use std::{collections::BTreeMap, fmt};
 
 use dlock_tasks::State;
-use serde_json::{Value, json};
 
 use super::{errand::How, evidence::Evidence, note::What};
-use crate::{
-    nemesis::{BITTEN, strikes_the_wire},
-    store::Kind,
-};
+use crate::nemesis::{BITTEN, strikes_the_wire};
 
 /// The figures of a run, and what is wrong with it.
 #[derive(Debug, Default)]
@@ -41,24 +37,6 @@ impl Figures {
 
     pub(super) const fn is_good(&self) -> bool {
         self.complaints.is_empty() && self.toothless.is_empty()
-    }
-
-    /// The figures that are kept.
-    pub(super) fn data(&self, store: Kind) -> Value {
-        let blow = |name| self.blows.get(name).copied().unwrap_or_default();
-        let mut data = json!({
-            "tasks_on": store.to_string(),
-            "killed": blow("worker killed"),
-            "paused": blow("worker paused"),
-            "bitten": blow(BITTEN),
-            "store_killed": blow("store killed"),
-            "store_locked": blow("file locked"),
-            "struck": self.struck,
-        });
-        for (what, count) in &self.counts {
-            data[what.replace(' ', "_")] = (*count).into();
-        }
-        data
     }
 
     /// What was too little. The floors are far below what a busy machine reaches.

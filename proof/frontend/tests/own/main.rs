@@ -9,7 +9,5 @@ mod history;
 mod many;
 mod reasons;
 mod recorder;
-mod reliability;
 mod reserving;
-mod rules;
 mod semaphores;
