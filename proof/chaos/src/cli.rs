@@ -69,7 +69,7 @@ pub(crate) struct Run {
     #[arg(long, value_delimiter = ',', default_values_t = [300, 1000, 2000],
           value_parser = clap::value_parser!(u64).range(100..=60_000))]
     pub(crate) leases: Vec<u64>,
-    /// Keeps the history and its picture also where nothing is broken.
+    /// Keeps the history also where nothing is broken.
     #[arg(long)]
     pub(crate) keep: bool,
     /// Ends when the standard input closes, so that a test's death is its death too.

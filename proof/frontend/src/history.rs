@@ -5,10 +5,9 @@
 //! - A line is JSON; a history is a file of lines. [`mod@line`] explains each, [`Header`] what a checker
 //!   must know beforehand.
 //! - [`checker::check`] judges the lines, and says of each invariant what exactly it asks.
-//! - [`picture`] draws them, [`keep`] keeps a history that failed, [`shrink`] finds the faults that a
-//!   failure needs.
+//! - [`keep`] keeps a history that failed, [`shrink`] finds the faults that a failure needs.
 //! - The program `history` of this crate checks a kept history again:
-//!   `cargo run -p dlock-proof --bin history -- check FILE --svg OUT`.
+//!   `cargo run -p dlock-proof --bin history -- check FILE`.
 //!
 //! # Recording
 //! ```
@@ -39,7 +38,6 @@ mod invariant;
 mod keep;
 pub mod line;
 mod log;
-mod picture;
 mod process;
 mod read;
 mod recorded;
@@ -53,7 +51,6 @@ pub use self::{
     keep::{Kept, folder, keep, write},
     line::{Line, Micros, What},
     log::{Log, OpenFault},
-    picture::picture,
     process::Process,
     read::{ReadError, read, read_all},
     recorded::Recorded,

@@ -1,21 +1,16 @@
-//! Checks a kept history again, and draws it: `history check FILE... [--svg OUT]`.
+//! Checks a kept history again: `history check FILE...`.
 //!
 //! Exit code 0: nothing is broken. 1: something is. 2: the history could not be checked.
 
-use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use dlock_proof::history::{checker::check, picture, read, read_all};
+use dlock_proof::history::{checker::check, read, read_all};
 
-const USAGE: &str = "usage: history check FILE... [--svg OUT]
+const USAGE: &str = "usage: history check FILE...
 
 Reads a history (or the files that the processes of one run wrote), prints what it holds and what is
-broken in it, and draws the time around the first violation into OUT.
+broken in it.
 Exit code 0: nothing is broken; 1: something is; 2: the history could not be checked.";
-
-struct Arguments {
-    files: Vec<PathBuf>,
-    svg: Option<PathBuf>,
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -26,11 +21,11 @@ fn main() -> ExitCode {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let Some(arguments) = parse(arguments) else {
+    let Some(files) = files(arguments) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    match run(&arguments) {
+    match run(&files) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -46,27 +41,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(arguments: Vec<OsString>) -> Option<Arguments> {
+fn files(arguments: Vec<OsString>) -> Option<Vec<PathBuf>> {
     let mut arguments = arguments.into_iter();
     if arguments.next()? != "check" {
         return None;
     }
-    let (mut files, mut svg) = (Vec::new(), None);
-    while let Some(argument) = arguments.next() {
-        if argument == "--svg" {
-            svg = Some(arguments.next()?.into());
-        } else if argument.to_str().is_some_and(|text| text.starts_with('-')) {
-            return None;
-        } else {
-            files.push(argument.into());
-        }
-    }
-    (!files.is_empty()).then_some(Arguments { files, svg })
+    let files: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+    let is_option = |file: &PathBuf| file.to_str().is_some_and(|text| text.starts_with('-'));
+    (!files.is_empty() && !files.iter().any(is_option)).then_some(files)
 }
 
 /// Whether nothing is broken.
-fn run(Arguments { files, svg }: &Arguments) -> Result<bool, Box<dyn std::error::Error>> {
-    let lines = match files.as_slice() {
+fn run(files: &[PathBuf]) -> Result<bool, Box<dyn std::error::Error>> {
+    let lines = match files {
         // In the file's order, so that the numbers of its lines are those of the report.
         [file] => read(file)?,
         files => read_all(files)?,
@@ -78,11 +65,6 @@ fn run(Arguments { files, svg }: &Arguments) -> Result<bool, Box<dyn std::error:
         for line in violation.lines.iter().filter_map(|line| lines.get(*line)) {
             println!("  {line}");
         }
-    }
-    if let Some(path) = svg {
-        let picture = picture(&lines, &report).ok_or("there is no header line, so no picture")?;
-        fs::write(path, picture)?;
-        println!("\npicture: {}", path.display());
     }
     Ok(report.is_clean())
 }

@@ -9,7 +9,6 @@ use std::{
 use super::{
     Line, What,
     checker::{Report, check},
-    picture,
 };
 
 /// A history that was kept, and where.
@@ -18,22 +17,20 @@ use super::{
 pub struct Kept {
     /// The lines.
     pub history: PathBuf,
-    /// Their picture; none if there is no header.
-    pub picture: Option<PathBuf>,
     /// What a check of them found.
     pub report: Report,
     /// How to repeat the run, from its header.
     repeat: Vec<String>,
 }
 
-/// Writes a history and its picture into a folder, which is made if there is none. `name` becomes
-/// part of the files' names.
+/// Writes a history into a folder, which is made if there is none. `name` becomes part of the file's
+/// name.
 ///
 /// The [`Kept`] displays as a failure report: the seed, the command that repeats the run, what is
-/// broken, and the paths.
+/// broken, and the path.
 ///
 /// # Errors
-/// If the files cannot be written.
+/// If the file cannot be written.
 pub fn keep(folder: impl AsRef<Path>, name: &str, lines: &[Line]) -> io::Result<Kept> {
     let folder = folder.as_ref();
     fs::create_dir_all(folder)?;
@@ -45,18 +42,8 @@ pub fn keep(folder: impl AsRef<Path>, name: &str, lines: &[Line]) -> io::Result<
     let history = folder.join(format!("{name}.jsonl"));
     write(&history, lines)?;
     let report = check(lines);
-    let drawn = picture(lines, &report);
-    let picture = match &drawn {
-        Some(svg) => {
-            let path = folder.join(format!("{name}.svg"));
-            fs::write(&path, svg)?;
-            Some(path)
-        }
-        None => None,
-    };
     Ok(Kept {
         history,
-        picture,
         report,
         repeat: repeat(lines),
     })
@@ -99,7 +86,6 @@ impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             history,
-            picture,
             report,
             repeat,
         } = self;
@@ -108,9 +94,6 @@ impl fmt::Display for Kept {
         }
         writeln!(f, "{report}")?;
         writeln!(f, "history: {}", history.display())?;
-        if let Some(picture) = picture {
-            writeln!(f, "picture: {}", picture.display())?;
-        }
         write!(
             f,
             "check it again: cargo run -p dlock-proof --bin history -- check {}",

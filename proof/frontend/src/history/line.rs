@@ -29,7 +29,7 @@ pub struct Line {
     pub t: Micros,
     /// In which process; empty for the store, the resource and the network. A process that was
     /// started again after its end has a new name: the old one, `#` and a number, such as
-    /// `worker-1#2`; both share a lane of the picture.
+    /// `worker-1#2`.
     #[serde(default = "nothing", skip_serializing_if = "is_empty")]
     pub process: Arc<str>,
     /// The name of the lock; empty where there is none.

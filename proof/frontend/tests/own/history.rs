@@ -1,4 +1,4 @@
-//! Histories: written, judged, drawn, kept and checked again.
+//! Histories: written, judged, kept and checked again.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,6 +7,5 @@
 
 mod checker;
 mod command;
-mod picture;
 mod recording;
 mod story;

@@ -6,8 +6,8 @@
 //! DLOCK_SIMULATION_SEED=7 cargo test -p dlock-proof --test simulation no_seed    # one seed
 //! ```
 //!
-//! A seed that fails is cut down to the faults it needs; its history and a picture of it are kept
-//! (in `DLOCK_HISTORIES`, else in the folder for temporary files), and the paths are printed. With
+//! A seed that fails is cut down to the faults it needs; its history is kept (in `DLOCK_HISTORIES`, else
+//! in the folder for temporary files), and the path is printed. With
 //! `DLOCK_SIMULATION_NOTES` set, one seed also prints everything that its monitor saw.
 
 mod failed_once;
