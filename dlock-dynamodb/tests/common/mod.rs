@@ -1,9 +1,7 @@
 //! What every test of this crate needs: a server, tables of its own, and clients.
 //!
-//! The server is `dynoxide`, inside this process. `DLOCK_TEST_DYNAMODB_LOCAL=DIRECTORY` takes AWS's
-//! DynamoDB Local instead, as a child process from the jar files in that directory (which
-//! `scripts/dynamodb-local` fills); `DLOCK_TEST_DYNAMODB_URL=http://..` takes a compatible server
-//! that runs already.
+//! The server is `dynoxide`, inside this process. `DLOCK_TEST_DYNAMODB_URL=http://..` takes a
+//! compatible server that runs already.
 
 #![allow(
     dead_code,
@@ -16,7 +14,7 @@
 pub mod canned;
 pub mod table;
 
-use std::{collections::HashMap, env, path::Path, process::Command, time::Duration};
+use std::{collections::HashMap, env, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -27,14 +25,14 @@ use aws_sdk_dynamodb::{
     types::AttributeValue,
 };
 use aws_smithy_http_client::Connector;
-use dlock_core::{Name, Provider, provider::Acquire};
+use dlock_core::{Name, provider::Acquire};
 use dlock_dynamodb::DynamodbProvider;
-use dlock_test_servers::{Service, dynamodb::dynamodb};
+use dlock_test_servers::dynamodb::dynamodb;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 /// What a request may take where the test is of something else: a server may have to share two
-/// processors with sixteen tests, and a Java machine begins slowly.
+/// processors with sixteen tests.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What nobody may print.
@@ -44,51 +42,9 @@ pub const SECRET: &str = "wJalrXUtnFEMI-a-secret-key";
 pub async fn url() -> &'static str {
     static URL: OnceCell<String> = OnceCell::const_new();
     URL.get_or_init(|| async {
-        match (
-            env::var("DLOCK_TEST_DYNAMODB_URL"),
-            env::var("DLOCK_TEST_DYNAMODB_LOCAL"),
-        ) {
-            (Ok(url), _) => url,
-            (_, Ok(jars)) => local(jars.as_ref()).await,
-            _ => dynamodb().unwrap().0,
-        }
+        env::var("DLOCK_TEST_DYNAMODB_URL").unwrap_or_else(|_| dynamodb().unwrap().0)
     })
     .await
-}
-
-/// AWS's own, as a child process that is gone when this process is.
-async fn local(jars: &Path) -> String {
-    static SERVER: OnceCell<Service> = OnceCell::const_new();
-    assert!(
-        jars.is_dir(),
-        "there is no directory DLOCK_TEST_DYNAMODB_LOCAL={jars:?}: fill it with scripts/dynamodb-local"
-    );
-    let start = Service::builder(|place| {
-        let mut java = Command::new("java");
-        java.arg(format!("-Djava.library.path={}", jars.display()))
-            .arg("-cp")
-            .arg(jars.join("*"))
-            .arg("com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
-            .args(["-inMemory", "-disableTelemetry", "-port"])
-            .arg(place.port().to_string());
-        java
-    });
-    let server = SERVER
-        .get_or_init(|| async {
-            start
-                .spawn(|place| async move { place.accepts_connections().await })
-                .await
-                .unwrap_or_else(|error| panic!("DynamoDB Local: {error}; it needs a JDK 17"))
-        })
-        .await;
-    let url = format!("http://127.0.0.1:{}", server.place().port());
-    // A Java machine is slow at what it does for the first time.
-    let provider = provider_on(client_of(&url), &table_name());
-    provider.create_table().await.unwrap();
-    for name in 0..200 {
-        provider.acquire(&term(&name.to_string())).await.unwrap();
-    }
-    url
 }
 
 /// The settings of a client that talks plain HTTP to this address.

@@ -1,5 +1,5 @@
 //! A store that is compatible with DynamoDB, for tests: `dynoxide`, which runs inside this process
-//! and needs nothing installed. (AWS's own DynamoDB Local needs Java.)
+//! and needs nothing installed.
 
 use std::{
     io::{self, Error},
