@@ -25,8 +25,6 @@ mod suite {
 
 #[path = "tasks/columns.rs"]
 mod columns;
-#[path = "tasks/former.rs"]
-mod former;
 #[path = "tasks/hints.rs"]
 mod hints;
 #[path = "tasks/rows.rs"]

@@ -1,7 +1,6 @@
 //! Storage that refuses a stale token: in the user's own transaction, with a table of fences or with
 //! the token in the resource's own row.
 
-mod former;
 mod processes;
 
 use std::{

@@ -14,7 +14,6 @@ mod boot;
 mod cancelling;
 mod contention;
 mod fence;
-mod former;
 mod mounts;
 mod moved;
 mod nonsense;
