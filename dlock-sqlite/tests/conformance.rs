@@ -100,8 +100,3 @@ impl Fixture for Sqlite {
 }
 
 dlock_testkit::conformance!(Sqlite);
-
-/// The frontend over a store that is a real one, and here already.
-mod frontend {
-    dlock_proof::frontend!(super::Sqlite);
-}

@@ -13,17 +13,19 @@ use crate::{fixture::Erased, subject::Subject};
 /// Long enough to outlast any case.
 const LONG: Duration = Duration::from_secs(600);
 
-/// The workbench of one case. Names are fresh, so cases never meet on a shared store.
+/// The workbench of one round of a case. Names are fresh, so cases never meet on a shared store.
 #[derive(Clone)]
 pub struct Bench {
     fixture: Arc<dyn Erased>,
     scope: String,
+    lease: Duration,
 }
 
 impl Bench {
-    pub(crate) fn new(fixture: Arc<dyn Erased>, case: &str) -> Self {
+    pub(crate) fn new(fixture: Arc<dyn Erased>, case: &str, lease: Duration) -> Self {
         Self {
             fixture,
+            lease,
             scope: format!("{case}/{}", Uuid::new_v4().simple()),
         }
     }
@@ -46,7 +48,7 @@ impl Bench {
         self.fixture.clock()
     }
 
-    /// A fresh name; the same label gives the same name again within this case.
+    /// A fresh name; the same label gives the same name again within this round.
     ///
     /// # Panics
     /// If the label makes it too long for a name.
@@ -140,28 +142,10 @@ impl Bench {
         Acquire::new(name.clone(), Uuid::new_v4(), lease).owner("a contender")
     }
 
-    /// The leases for a case that measures time: the fixture's, then each twice the one before. A
-    /// round that took too long to tell anything goes on with the next.
-    pub fn leases(&self) -> impl Iterator<Item = Duration> + use<> {
-        let first = self.fixture.lease();
-        (0..4).map(move |doubled| first * (1 << doubled))
-    }
-
-    /// The shortest of [`leases`](Self::leases).
+    /// The lease for what waits for its end: the fixture's, or a longer one where the case was too slow for that.
     #[must_use]
-    pub fn lease(&self) -> Duration {
-        self.fixture.lease()
-    }
-
-    /// No round of [`leases`](Self::leases) was fast enough.
-    ///
-    /// # Panics
-    /// Always: the case could not run.
-    pub fn too_slow(&self) -> ! {
-        panic!(
-            "the machine was too slow even for a lease of {:?}",
-            self.leases().last()
-        )
+    pub const fn lease(&self) -> Duration {
+        self.lease
     }
 
     /// Sleeps until a lease of this length that the store has just granted or renewed is over on

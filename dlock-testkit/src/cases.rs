@@ -22,8 +22,6 @@ mod watch;
 
 use std::{future::Future, pin::Pin};
 
-use tokio::task::JoinError;
-
 use crate::Bench;
 
 /// One case of the suite.
@@ -242,11 +240,3 @@ macro_rules! __case_table {
 }
 
 __for_each_case!(__case_table);
-
-/// The result of a task; its panic is the case's.
-fn joined<T>(done: Result<T, JoinError>) -> T {
-    match done {
-        Ok(value) => value,
-        Err(error) => panic!("a task of the case failed: {error}"),
-    }
-}

@@ -4,6 +4,9 @@
 /// groups left out are exactly what the [`Fixture`](crate::Fixture) lacks. Cases of a group left
 /// out show as ignored.
 ///
+/// A case that misses an upper bound of time is played again with a longer lease, a few times; any other failure is the
+/// test's at once, whatever the machine did (see [the crate's page](crate#too-slow-and-wrong)).
+///
 /// Use it once in a module: `conformance!(MyFixture)` or
 /// `conformance!(MyFixture, without [watch, admin, purge, prefix])`. The groups are listed in
 /// [`GROUPS`](crate::GROUPS).

@@ -38,6 +38,14 @@
 //! or keeping what it lacks, fails a test. Most cases wait for a lease to end, so run many at a
 //! time: `RUST_TEST_THREADS=16 cargo test`.
 //!
+//! # Too slow, and wrong
+//! A busy machine or store makes things late, and nothing else. So a case that only came too late (it missed an upper bound
+//! of time, or saw a lease end that should have been kept) is played again with twice the lease, up to eight times
+//! the fixture's ([`Fixture::LEASE`]); each repeat is reported on standard error, and more than 48 in one test program
+//! fail. A store that is always too late fails in the last round. Any other failure ends the test at once,
+//! however slow the machine is: two holders, a token that does not grow, a stale write, a wrong answer. Nothing
+//! measures the machine to excuse one of those.
+//!
 //! What the suite does not show: how a store behaves under failover or loss of power, what a second
 //! machine with another clock sees, and whether a call blocks the thread that polls it.
 
@@ -53,7 +61,7 @@ pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
 #[doc(hidden)]
-pub mod stall;
+pub mod slow;
 pub mod storage;
 mod subject;
 #[cfg(feature = "tasks")]

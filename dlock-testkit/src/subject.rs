@@ -19,12 +19,13 @@ macro_rules! answer {
         let mut tries = 0;
         loop {
             tries += 1;
+            let asked = tokio::time::Instant::now();
             match $ask.await {
                 Ok(answer) => {
                     $self.answers.answered();
                     break answer;
                 }
-                Err(error) => $self.answers.failed($what, tries, &error),
+                Err(error) => $self.answers.failed($what, tries, asked.elapsed(), &error),
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -78,8 +78,8 @@ pub trait Wired: Sized + Send + Sync + 'static {
     /// call may get no answer there either, until then. It may take as long as the limit of a call.
     const SHARED: bool = false;
 
-    /// The lease of cases that wait for its end. A case that finds the machine too slow for it
-    /// doubles it by itself.
+    /// The lease of cases that wait for its end. A case that misses a bound of time with it is played again with
+    /// twice the lease ([when](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_secs(1);
 
     /// How long one case may take; one that takes longer fails by name.

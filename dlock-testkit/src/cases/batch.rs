@@ -6,7 +6,11 @@ use dlock_core::{
 };
 use tokio::task::JoinSet;
 
-use crate::{Bench, subject::unchanged};
+use crate::{
+    Bench,
+    slow::{in_time, joined},
+    subject::unchanged,
+};
 
 pub(super) async fn batch_is_answered_in_order(bench: Bench) {
     let subject = bench.subject().await;
@@ -93,39 +97,32 @@ pub(super) async fn empty_batch_has_no_answers(bench: Bench) {
 
 pub(super) async fn batch_extends_every_lease(bench: Bench) {
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let terms: Vec<Acquire> = (0..20)
-            .map(|i| bench.term_of(&bench.name(&format!("{round} {i}")), lease * 2))
-            .collect();
-        let granted = tokio::time::Instant::now();
-        for term in &terms {
-            subject.grants(term).await;
-        }
-        tokio::time::sleep(lease).await;
-        let requests: Vec<Renew> = terms.iter().map(|term| renewal(term, 1)).collect();
-        let asked = tokio::time::Instant::now();
-        let answers = answered(&**subject.provider(), &requests).await;
-        if granted.elapsed() >= lease * 2 {
-            continue;
-        }
-        assert_eq!(answers, vec![RenewOutcome::Renewed { asked: false }; 20]);
-        tokio::time::sleep((lease * 3 / 2).saturating_sub(asked.elapsed())).await;
-        let mut contenders = Vec::new();
-        for term in &terms {
-            contenders.push(subject.acquire(&bench.term(&term.name)).await);
-        }
-        if asked.elapsed() >= lease * 2 {
-            continue;
-        }
-        assert!(
-            contenders
-                .iter()
-                .all(|outcome| matches!(outcome, dlock_core::provider::AcquireOutcome::Held(_))),
-            "a lease that the batch renewed was taken: {contenders:?}"
-        );
-        return;
+    let lease = bench.lease();
+    let terms: Vec<Acquire> = (0..20)
+        .map(|i| bench.term_of(&bench.name(&i.to_string()), lease * 2))
+        .collect();
+    let granted = tokio::time::Instant::now();
+    for term in &terms {
+        subject.grants(term).await;
     }
-    bench.too_slow()
+    tokio::time::sleep(lease).await;
+    let requests: Vec<Renew> = terms.iter().map(|term| renewal(term, 1)).collect();
+    let asked = tokio::time::Instant::now();
+    let answers = answered(&**subject.provider(), &requests).await;
+    in_time(granted.elapsed() < lease * 2, "a lease may have ended");
+    assert_eq!(answers, vec![RenewOutcome::Renewed { asked: false }; 20]);
+    tokio::time::sleep((lease * 3 / 2).saturating_sub(asked.elapsed())).await;
+    let mut contenders = Vec::new();
+    for term in &terms {
+        contenders.push(subject.acquire(&bench.term(&term.name)).await);
+    }
+    in_time(asked.elapsed() < lease * 2, "a lease may have ended");
+    assert!(
+        contenders
+            .iter()
+            .all(|outcome| matches!(outcome, dlock_core::provider::AcquireOutcome::Held(_))),
+        "a lease that the batch renewed was taken: {contenders:?}"
+    );
 }
 
 pub(super) async fn one_loss_in_a_batch_leaves_the_others(bench: Bench) {
@@ -180,7 +177,7 @@ pub(super) async fn batches_in_opposite_orders_do_not_block_each_other(bench: Be
         });
     }
     while let Some(done) = batches.join_next().await {
-        super::joined(done);
+        joined(done);
     }
     for term in &terms {
         assert_eq!(one.record(&term.name).await.renewals, 10);

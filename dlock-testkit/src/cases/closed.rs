@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     Bench, Subject,
+    slow::in_time,
     subject::{began, unchanged},
 };
 
@@ -60,32 +61,27 @@ pub(super) async fn closed_name_opens_when_its_own_time_is_over(bench: Bench) {
 }
 
 async fn opens_in_time(bench: &Bench, subject: &Subject, label: &str, longer: bool) {
-    for (round, lasts) in bench.leases().enumerate() {
-        let name = bench.name(&format!("{label}/{round}"));
-        let lease = if longer { lasts / 2 } else { 60 * lasts };
-        let a = bench.term_of(&name, lease.max(Duration::from_millis(100)));
-        let token = subject.grants(&a).await;
-        let began = Instant::now();
-        closes(subject, &a, Some(token), closing(lasts)).await;
-        let closed = Instant::now();
-        tokio::time::sleep(lasts * 2 / 3).await;
-        let early = subject.acquire(&bench.term(&name)).await;
-        if began.elapsed() >= lasts {
-            continue;
-        }
-        assert!(
-            matches!(early, AcquireOutcome::Held(_)),
-            "{label}: open too early: {early:?}"
-        );
-        bench.outlast(lasts.saturating_sub(closed.elapsed())).await;
-        if bench.store_clock() {
-            subject.grants(&bench.term(&name)).await;
-        } else {
-            subject.refuses(&bench.term(&name)).await;
-        }
-        return;
+    let lasts = bench.lease();
+    let name = bench.name(label);
+    let lease = if longer { lasts / 2 } else { 60 * lasts };
+    let a = bench.term_of(&name, lease.max(Duration::from_millis(100)));
+    let token = subject.grants(&a).await;
+    let began = Instant::now();
+    closes(subject, &a, Some(token), closing(lasts)).await;
+    let closed = Instant::now();
+    tokio::time::sleep(lasts * 2 / 3).await;
+    let early = subject.acquire(&bench.term(&name)).await;
+    in_time(began.elapsed() < lasts, "the closing may have ended");
+    assert!(
+        matches!(early, AcquireOutcome::Held(_)),
+        "{label}: open too early: {early:?}"
+    );
+    bench.outlast(lasts.saturating_sub(closed.elapsed())).await;
+    if bench.store_clock() {
+        subject.grants(&bench.term(&name)).await;
+    } else {
+        subject.refuses(&bench.term(&name)).await;
     }
-    bench.too_slow()
 }
 
 pub(super) async fn expired_term_can_still_be_closed(bench: Bench) {

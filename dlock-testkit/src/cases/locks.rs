@@ -4,16 +4,12 @@
 use std::{
     fmt::Debug,
     future::Future,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use dlock_core::{
-    Client, DLock, Error, FencingToken, Holder, Lease, Name, Provider, ReleaseEnd, Ticket,
-    TryAcquire,
+    Client, DLock, Error, FencingToken, Holder, Lease, Provider, ReleaseEnd, Ticket, TryAcquire,
     provider::{Ask, AskOutcome, Revoke, RevokeOutcome},
 };
 use tokio::{
@@ -24,7 +20,7 @@ use tokio::{
 use crate::{
     Bench,
     faults::{Faulty, Op},
-    stall::{self, Lag, Timed},
+    slow::{in_time, is_late, joined, within},
 };
 
 use super::admin::both;
@@ -35,20 +31,12 @@ const LONG: Duration = Duration::from_secs(60);
 /// What should take a moment, on whatever machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// One run of a case, with a lease of its own.
-struct Round {
-    bench: Bench,
-    number: usize,
-    lease: Duration,
-    lag: Lag,
-}
-
-/// A lock of another process: `lock!(round, duration, setting = value)`.
+/// A lock of another process: `lock!(bench, duration, setting = value)`.
 macro_rules! lock {
-    ($round:expr, $duration:expr $(, $setting:ident = $value:expr)* $(,)?) => {
+    ($bench:expr, $duration:expr $(, $setting:ident = $value:expr)* $(,)?) => {
         ok(DLock::builder()
-            .name($round.name().as_str())
-            .provider(&$round.client().await)
+            .name($bench.name("").as_str())
+            .provider(&Client::with_clock($bench.provider().await, $bench.clock()))
             .duration($duration)
             $(.$setting($value))*
             .build())
@@ -76,8 +64,7 @@ pub(super) async fn clones_find_the_same_client(bench: Bench) {
 }
 
 pub(super) async fn lock_is_held_until_it_is_released(bench: Bench) {
-    let round = Round::of(bench);
-    let (a, b) = (lock!(round, LONG, owner = "a"), lock!(round, LONG));
+    let (a, b) = (lock!(bench, LONG, owner = "a"), lock!(bench, LONG));
     let guard = ok(a.hold().await);
     let holder = held(b.try_acquire().await);
     assert_eq!(holder.record.uuid, guard.uuid());
@@ -90,8 +77,7 @@ pub(super) async fn lock_is_held_until_it_is_released(bench: Bench) {
 }
 
 pub(super) async fn work_is_done_under_the_lock(bench: Bench) {
-    let round = Round::of(bench);
-    let (a, b) = (lock!(round, LONG), lock!(round, LONG));
+    let (a, b) = (lock!(bench, LONG), lock!(bench, LONG));
     let other = b.clone();
     let work = |token: FencingToken| async move {
         held(other.try_acquire().await);
@@ -105,15 +91,13 @@ pub(super) async fn work_is_done_under_the_lock(bench: Bench) {
 }
 
 pub(super) async fn dropped_guard_frees_the_lock(bench: Bench) {
-    let round = Round::of(bench);
-    let (a, b) = (lock!(round, LONG), lock!(round, LONG));
+    let (a, b) = (lock!(bench, LONG), lock!(bench, LONG));
     drop(ok(a.hold().await));
     ok(ok(b.acquire_timeout(SOON).await).release().await);
 }
 
 pub(super) async fn waiter_that_left_is_in_nobodys_way(bench: Bench) {
-    let round = Round::of(bench);
-    let (a, b, c) = (lock!(round, LONG), lock!(round, LONG), lock!(round, LONG));
+    let (a, b, c) = (lock!(bench, LONG), lock!(bench, LONG), lock!(bench, LONG));
     let guard = ok(a.hold().await);
     let waited = b.acquire_timeout(Duration::from_millis(200)).await;
     assert!(matches!(waited, Err(Error::Timeout { .. })), "{waited:?}");
@@ -122,103 +106,88 @@ pub(super) async fn waiter_that_left_is_in_nobodys_way(bench: Bench) {
 }
 
 pub(super) async fn kept_lease_outlives_its_duration(bench: Bench) {
-    rounds(bench, |round| async move {
-        let (a, b) = (lock!(round, round.lease), lock!(round, round.lease));
-        let guard = ok(a.hold().await);
-        let began = Instant::now();
-        while began.elapsed() < 3 * round.lease {
-            assert!(guard.is_valid(), "after {:?}", began.elapsed());
-            held(b.try_acquire().await);
-            sleep(round.lease / 5).await;
-        }
-        ok(guard.release().await);
-        ok(acquired(b.try_acquire().await).release().await);
-    })
-    .await;
+    let (a, b) = (lock!(bench, bench.lease()), lock!(bench, bench.lease()));
+    let guard = ok(a.hold().await);
+    let began = Instant::now();
+    while began.elapsed() < 3 * bench.lease() {
+        let believed = Instant::now() + guard.remaining();
+        kept_out(believed, b.try_acquire().await);
+        in_time(guard.is_valid(), "the lease ended, and it is kept");
+        sleep(bench.lease() / 5).await;
+    }
+    released(guard.release().await);
+    ok(acquired(b.try_acquire().await).release().await);
 }
 
 /// As many as a store can renew one by one with time to spare.
 pub(super) async fn many_leases_are_kept_at_once(bench: Bench) {
-    rounds(bench, |round| async move {
-        let lock = lock!(round, round.lease);
-        let asked = Instant::now();
-        ok(lock.read().await);
-        let call = asked.elapsed().max(Duration::from_millis(1));
-        let room = (round.lease / 10).as_micros() / call.as_micros();
-        let mut guards = Vec::new();
-        for number in 0..room.clamp(2, 50) {
-            let name = format!("{}/{number}", round.name());
-            guards.push(ok(ok(lock.named(name)).hold().await));
-        }
-        sleep(2 * round.lease).await;
-        for guard in guards {
-            assert!(guard.is_valid());
-            assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
-        }
-    })
-    .await;
+    let lock = lock!(bench, bench.lease());
+    let asked = Instant::now();
+    ok(lock.read().await);
+    let call = asked.elapsed().max(Duration::from_millis(1));
+    let room = (bench.lease() / 10).as_micros() / call.as_micros();
+    let mut guards = Vec::new();
+    for number in 0..room.clamp(2, 50) {
+        let name = format!("{}/{number}", bench.name(""));
+        guards.push(ok(ok(lock.named(name)).hold().await));
+    }
+    sleep(2 * bench.lease()).await;
+    for guard in guards {
+        in_time(guard.is_valid(), "a lease ended, and it is kept");
+        released(guard.release().await);
+    }
 }
 
 pub(super) async fn waiter_takes_over_from_a_dead_holder(bench: Bench) {
-    rounds(bench, |round| async move {
-        let waiter = lock!(round, LONG, poll_every = round.lease / 5);
-        let (died, token) = round.dead_holder().await;
-        let lease = ok(waiter.acquire_timeout(3 * round.lease).await);
-        round.entered(died, token, &lease);
-    })
-    .await;
+    let waiter = lock!(bench, LONG, poll_every = bench.lease() / 5);
+    let (died, token) = dead_holder(&bench).await;
+    let lease = ok(waiter.acquire_timeout(3 * bench.lease()).await);
+    entered(&bench, died, token, &lease);
 }
 
 pub(super) async fn repeated_tries_take_over_from_a_dead_holder(bench: Bench) {
-    rounds(bench, |round| async move {
-        let contender = lock!(round, LONG);
-        let (died, token) = round.dead_holder().await;
-        let lease = loop {
-            match ok(contender.try_acquire().await) {
-                TryAcquire::Acquired(lease) => break lease,
-                TryAcquire::Held(_) => sleep(round.lease / 10).await,
-            }
-        };
-        round.entered(died, token, &lease);
-    })
-    .await;
+    let contender = lock!(bench, LONG);
+    let (died, token) = dead_holder(&bench).await;
+    let lease = loop {
+        match ok(contender.try_acquire().await) {
+            TryAcquire::Acquired(lease) => break lease,
+            TryAcquire::Held(_) => sleep(bench.lease() / 10).await,
+        }
+    };
+    entered(&bench, died, token, &lease);
 }
 
 pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
-    rounds(bench, |round| async move {
-        let (a, b) = (lock!(round, round.lease), lock!(round, LONG));
-        let stalled = acquired(a.try_acquire().await);
-        let next = ok(b.acquire_timeout(3 * round.lease).await);
-        assert!(!stalled.is_valid());
-        assert!(next.token() > stalled.token(), "tokens grow (I3)");
-        let ended = ok(stalled.release().await);
-        assert!(
-            matches!(ended, ReleaseEnd::NotHeld(_)),
-            "a holder whose lease was taken over gave it back, and was told {ended:?} (L3, I9)"
-        );
-        let holder = held(lock!(round, LONG).try_acquire().await);
-        assert_eq!(holder.record.uuid, next.uuid());
-    })
-    .await;
+    let (a, b) = (lock!(bench, bench.lease()), lock!(bench, LONG));
+    let stalled = acquired(a.try_acquire().await);
+    let next = ok(b.acquire_timeout(3 * bench.lease()).await);
+    assert!(!stalled.is_valid());
+    assert!(next.token() > stalled.token(), "tokens grow (I3)");
+    let ended = ok(stalled.release().await);
+    in_time(ended != ReleaseEnd::Unconfirmed, "the release");
+    assert!(
+        matches!(ended, ReleaseEnd::NotHeld(_)),
+        "a holder whose lease was taken over gave it back, and was told {ended:?} (L3, I9)"
+    );
+    let holder = held(lock!(bench, LONG).try_acquire().await);
+    assert_eq!(holder.record.uuid, next.uuid());
 }
 
 pub(super) async fn release_reaches_a_waiter_at_once(bench: Bench) {
-    let round = Round::of(bench);
     // Polling alone would take longer.
-    comes_in(&round, 2 * SOON, true).await;
+    comes_in(&bench, 2 * SOON, true).await;
 }
 
 pub(super) async fn waiter_without_hints_polls(bench: Bench) {
-    let round = Round::of(bench);
-    comes_in(&round, Duration::from_millis(100), false).await;
+    comes_in(&bench, Duration::from_millis(100), false).await;
 }
 
-async fn comes_in(round: &Round, poll: Duration, hints: bool) {
-    let guard = ok(lock!(round, LONG).hold().await);
-    let store = Faulty::new(round.bench.provider().await);
+async fn comes_in(bench: &Bench, poll: Duration, hints: bool) {
+    let guard = ok(lock!(bench, LONG).hold().await);
+    let store = Faulty::new(bench.provider().await);
     let waiter = ok(DLock::builder()
-        .name(round.name().as_str())
-        .provider(Client::with_clock(store.clone(), round.bench.clock()))
+        .name(bench.name("").as_str())
+        .provider(Client::with_clock(store.clone(), bench.clock()))
         .duration(LONG)
         .poll_every(poll)
         .wakeups(hints)
@@ -255,100 +224,112 @@ pub(super) async fn contenders_without_hints_take_turns(bench: Bench) {
 async fn turns_are_taken(bench: Bench, hints: bool) {
     const PROCESSES: usize = 4;
     const TURNS: usize = 4;
-    rounds(bench, |round| async move {
-        let lease = (2 * round.lease).max(Duration::from_secs(1));
-        let inside = Arc::new(AtomicBool::new(false));
-        let terms: Terms = Arc::default();
-        let mut tasks = JoinSet::new();
-        for process in 0..PROCESSES {
-            let owner = format!("process {process}");
-            let lock = lock!(round, lease, wakeups = hints, owner = owner);
-            for _ in 0..2 {
-                tasks.spawn(contend(
-                    lock.clone(),
-                    process,
-                    Arc::clone(&inside),
-                    Arc::clone(&terms),
-                ));
+    let lease = (2 * bench.lease()).max(SOON / 2);
+    let turns = Turns::default();
+    let mut tasks = JoinSet::new();
+    for process in 0..PROCESSES {
+        let owner = format!("process {process}");
+        let lock = lock!(bench, lease, wakeups = hints, owner = owner);
+        for _ in 0..2 {
+            tasks.spawn(turns.clone().contend(lock.clone(), process));
+        }
+    }
+    let all_had_theirs = async {
+        loop {
+            if let Some(ended) = timeout(lease / 50, tasks.join_next()).await.ok().flatten() {
+                joined(ended);
+            }
+            let turns = turns.taken();
+            let had = |process| turns.iter().filter(|by| **by == process).count();
+            if (0..PROCESSES).all(|process| had(process) >= TURNS) {
+                break;
             }
         }
-        let all_had_theirs = async {
-            loop {
-                if let Some(ended) = timeout(lease / 10, tasks.join_next()).await.ok().flatten() {
-                    ok(ended);
-                }
-                let turns = turns(&terms);
-                let had = |process| turns.iter().filter(|by| **by == process).count();
-                if (0..PROCESSES).all(|process| had(process) >= TURNS) {
-                    break;
-                }
-            }
-        };
-        let limit = 2 * SOON + 8 * lease;
-        if timeout(limit, all_had_theirs).await.is_err() {
-            let turns = turns(&terms);
-            panic!(
-                "one of {PROCESSES} processes had less than {TURNS} turns in {limit:?}: {turns:?}"
-            );
+    };
+    let limit = 2 * SOON + bench.lease();
+    let in_turn = timeout(limit, all_had_theirs).await.is_ok();
+    let Seen { terms, .. } = &*turns.seen();
+    assert!(
+        terms.is_sorted_by(|(_, before), (_, after)| before < after),
+        "tokens grow (I3): {terms:?}"
+    );
+    in_time(
+        in_turn,
+        format_args!("{TURNS} turns of each of {PROCESSES} processes in {limit:?}: {terms:?}"),
+    );
+}
+
+/// The terms of several contenders, one after the other.
+#[derive(Clone, Default)]
+struct Turns(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    /// Of whom is inside: until when it may believe in its lease.
+    inside: Option<Instant>,
+    /// Whose term it was, and its token.
+    terms: Vec<(usize, FencingToken)>,
+}
+
+impl Turns {
+    /// A turn is all terms of a process between those of others.
+    fn taken(&self) -> Vec<usize> {
+        let Seen { terms, .. } = &*self.seen();
+        let mut turns: Vec<usize> = terms.iter().map(|(process, _)| *process).collect();
+        turns.dedup();
+        turns
+    }
+
+    async fn contend(self, lock: DLock, process: usize) {
+        loop {
+            let lease = ok(lock.acquire().await);
+            self.enter(process, &lease);
+            sleep(Duration::from_millis(10)).await;
+            self.seen().inside = None;
+            ok(lease.release().await);
         }
-        let terms = terms.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    fn enter(&self, process: usize, lease: &Lease) {
+        let now = Instant::now();
+        let mut seen = self.seen();
+        let before = seen.inside.replace(now + lease.remaining());
         assert!(
-            terms.is_sorted_by_key(|(_, token)| *token),
-            "tokens grow (I3): {terms:?}"
+            before.is_none_or(|believed| now >= believed),
+            "two are inside (I1)"
         );
-    })
-    .await;
-}
+        in_time(
+            before.is_none() && lease.is_valid(),
+            "a lease ended before its holder had left",
+        );
+        seen.terms.push((process, lease.token()));
+    }
 
-/// Whose term it was, and its token, one after the other.
-type Terms = Arc<Mutex<Vec<(usize, FencingToken)>>>;
-
-/// A turn is all terms of a process between those of others.
-fn turns(terms: &Terms) -> Vec<usize> {
-    let terms = terms.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut turns: Vec<usize> = terms.iter().map(|(process, _)| *process).collect();
-    turns.dedup();
-    turns
-}
-
-async fn contend(lock: DLock, process: usize, inside: Arc<AtomicBool>, terms: Terms) {
-    loop {
-        let lease = ok(lock.acquire().await);
-        assert!(!inside.swap(true, Ordering::SeqCst), "two are inside");
-        terms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((process, lease.token()));
-        sleep(Duration::from_millis(10)).await;
-        inside.store(false, Ordering::SeqCst);
-        ok(lease.release().await);
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 pub(super) async fn early_release_closes_the_name(bench: Bench) {
-    rounds(bench, |round| async move {
-        let closed = 2 * round.lease;
-        let lock = lock!(round, LONG, at_least = closed);
-        let other = lock!(round, LONG, poll_every = round.lease / 5);
-        let began = Instant::now();
-        let lease = acquired(lock.try_acquire().await);
-        let token = lease.token();
-        assert_eq!(ok(lease.release().await), ReleaseEnd::Released);
-        held(other.try_acquire().await);
-        let next = ok(other.acquire_timeout(3 * closed).await);
-        assert!(began.elapsed() >= closed, "{:?}", began.elapsed());
-        assert!(next.token() > token, "tokens grow (I3)");
-    })
-    .await;
+    let closed = 2 * bench.lease();
+    let lock = lock!(bench, LONG, at_least = closed);
+    let other = lock!(bench, LONG, poll_every = bench.lease() / 5);
+    let began = Instant::now();
+    let lease = acquired(lock.try_acquire().await);
+    let token = lease.token();
+    released(lease.release().await);
+    kept_out(began + closed, other.try_acquire().await);
+    let next = ok(other.acquire_timeout(3 * closed).await);
+    assert!(began.elapsed() >= closed, "{:?}", began.elapsed());
+    assert!(next.token() > token, "tokens grow (I3)");
 }
 
 pub(super) async fn ticket_gives_the_lock_to_another_process(bench: Bench) {
-    let round = Round::of(bench);
-    let (a, b) = (lock!(round, LONG), lock!(round, LONG));
+    let (a, b) = (lock!(bench, LONG), lock!(bench, LONG));
     let lease = acquired(a.try_acquire().await);
     let token = lease.token();
     let ticket: Ticket = ok(ok(lease.hand_over()).to_string().parse());
-    held(lock!(round, LONG).try_acquire().await);
+    held(lock!(bench, LONG).try_acquire().await);
     let next = ok(soon("the lock", b.redeem(&ticket)).await);
     assert!(next.token() > token, "tokens grow (I3)");
     held(a.try_redeem(&ticket).await);
@@ -356,109 +337,80 @@ pub(super) async fn ticket_gives_the_lock_to_another_process(bench: Bench) {
 }
 
 pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
-    rounds(bench, |round| async move {
-        let (admin, subject) = both(&round.bench).await;
-        let guard = ok(lock!(round, round.lease).hold().await);
-        let (asked, ended) = (guard.watch().until_asked(), guard.ended());
-        let ask = Ask::new(round.name(), guard.uuid());
-        assert_eq!(subject.ask(&*admin, &ask).await, AskOutcome::Asked);
-        let told = SOON + round.lease;
-        within(told, "the request", asked).await;
-        assert!(guard.is_valid() && guard.asked());
-        // A renewal on its way makes another version of it.
-        let mut revoked = false;
-        for _ in 0..10 {
-            let seen = subject.record(&round.name()).await.version();
-            let revoke = ok(Revoke::new(round.name(), seen));
-            revoked |= subject.revoke(&*admin, &revoke).await == RevokeOutcome::Revoked;
-            if revoked {
-                break;
-            }
-        }
-        assert!(revoked, "it changes whenever it is revoked");
-        within(told, "the end", ended).await;
-        assert!(!guard.is_valid());
-        let next = lock!(round, LONG);
-        let next = ok(next.acquire_timeout(SOON + 3 * round.lease).await);
-        ok(next.release().await);
-    })
-    .await;
-}
-
-/// Runs a case that measures with the fixture's lease, and with a longer one where the machine stalled.
-async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut + Send + Sync)
-where
-    Fut: Future<Output = ()> + Send,
-{
-    let ask = || async {
-        let asked = bench.provider().await.read(&bench.name("a question")).await;
-        // Only its time matters.
-        drop(asked);
-    };
-    stall::rounds(bench.leases(), ask, |number, lease, lag| {
-        case(Round {
-            bench: bench.clone(),
-            number,
-            lease,
-            lag,
-        })
-    })
-    .await;
-}
-
-impl Round {
-    /// The only one of a case that measures nothing.
-    fn of(bench: Bench) -> Self {
-        Self {
-            lease: bench.lease(),
-            bench,
-            number: 0,
-            lag: Lag::default(),
+    let (admin, subject) = both(&bench).await;
+    let guard = ok(lock!(bench, bench.lease()).hold().await);
+    let (asked, ended) = (guard.watch().until_asked(), guard.ended());
+    let ask = Ask::new(bench.name(""), guard.uuid());
+    assert_eq!(subject.ask(&*admin, &ask).await, AskOutcome::Asked);
+    let told = SOON + bench.lease();
+    within(told, "the request", asked).await;
+    in_time(guard.is_valid(), "the lease ended, and it is kept");
+    assert!(guard.asked());
+    // A renewal on its way makes another version of it.
+    let mut revoked = false;
+    for _ in 0..10 {
+        let seen = subject.record(&bench.name("")).await.version();
+        let revoke = ok(Revoke::new(bench.name(""), seen));
+        revoked |= subject.revoke(&*admin, &revoke).await == RevokeOutcome::Revoked;
+        if revoked {
+            break;
         }
     }
+    in_time(revoked, "each revocation came after another renewal");
+    within(told, "the end", ended).await;
+    assert!(!guard.is_valid());
+    let next = lock!(bench, LONG);
+    let next = ok(next.acquire_timeout(SOON + 3 * bench.lease()).await);
+    ok(next.release().await);
+}
 
-    fn name(&self) -> Name {
-        self.bench.name(&self.number.to_string())
-    }
+/// Somebody takes the lock and is heard of no more: from when on it counts, and its token.
+async fn dead_holder(bench: &Bench) -> (Instant, FencingToken) {
+    let term = bench.term_of(&bench.name(""), bench.lease());
+    let subject = bench.subject().await;
+    let died = Instant::now();
+    (died, subject.grants(&term).await)
+}
 
-    async fn client(&self) -> Client {
-        let provider = Timed::new(self.bench.provider().await, self.lag.clone());
-        Client::with_clock(provider, self.bench.clock())
-    }
-
-    /// Somebody takes the lock and is heard of no more: from when on it counts, and its token.
-    async fn dead_holder(&self) -> (Instant, FencingToken) {
-        let term = self.bench.term_of(&self.name(), self.lease);
-        let subject = self.bench.subject().await;
-        let died = Instant::now();
-        (died, self.lag.time(subject.grants(&term)).await)
-    }
-
-    /// Checks when its successor came.
-    fn entered(&self, died: Instant, token: FencingToken, next: &Lease) {
-        let (kept_out, lease) = (died.elapsed(), self.lease);
-        assert!(kept_out >= lease, "in after {kept_out:?} of {lease:?} (I1)");
-        assert!(kept_out <= 2 * lease, "in after {kept_out:?} of {lease:?}");
-        assert!(next.token() > token, "tokens grow (I3)");
-    }
+/// Checks when the successor of a dead holder came.
+fn entered(bench: &Bench, died: Instant, token: FencingToken, next: &Lease) {
+    let (kept_out, lease) = (died.elapsed(), bench.lease());
+    assert!(kept_out >= lease, "in after {kept_out:?} of {lease:?} (I1)");
+    in_time(
+        kept_out <= 2 * lease,
+        format_args!("in after {kept_out:?} of {lease:?}"),
+    );
+    assert!(next.token() > token, "tokens grow (I3)");
 }
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     within(SOON, what, future).await
 }
 
-async fn within<T>(limit: Duration, what: &str, future: impl Future<Output = T>) -> T {
-    match timeout(limit, future).await {
+#[track_caller]
+fn ok<T, E: Debug + 'static>(result: Result<T, E>) -> T {
+    match result {
         Ok(value) => value,
-        Err(_elapsed) => panic!("{what}: not within {limit:?}"),
+        Err(error) => {
+            in_time(!is_late(&error), format_args!("{error:?}"));
+            panic!("this should have succeeded: {error:?}")
+        }
     }
 }
 
 #[track_caller]
-fn ok<T, E: Debug>(result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("this should have succeeded: {error:?}"),
+fn released(ended: Result<ReleaseEnd, Error>) {
+    let ended = ok(ended);
+    in_time(ended != ReleaseEnd::Unconfirmed, "the release");
+    assert_eq!(ended, ReleaseEnd::Released);
+}
+
+/// A try that must be refused until this instant.
+#[track_caller]
+fn kept_out(until: Instant, answer: Result<TryAcquire, Error>) {
+    if let TryAcquire::Acquired(lease) = ok(answer) {
+        assert!(Instant::now() >= until, "two are inside (I1): {lease:?}");
+        in_time(false, "the lease ended before the other's try was answered");
     }
 }
 

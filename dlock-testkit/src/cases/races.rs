@@ -14,8 +14,7 @@ use dlock_core::{
 };
 use tokio::{sync::Barrier, task::JoinSet, time::sleep};
 
-use super::joined;
-use crate::{Bench, Subject};
+use crate::{Bench, Subject, slow::joined};
 
 /// How many race for one name, and how often.
 const RACERS: usize = 32;

@@ -3,38 +3,36 @@
 use dlock_core::provider::{AcquireOutcome, RenewOutcome};
 use tokio::time::Instant;
 
-use crate::{Bench, subject::unchanged};
+use crate::{Bench, slow::in_time, subject::unchanged};
 
 /// The largest renewal number there can be.
 const LAST: u64 = (1 << 53) - 1;
 
 pub(super) async fn renewal_extends_the_lease(bench: Bench) {
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let name = bench.name(&round.to_string());
-        let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
-        subject.grants(&a).await;
-        tokio::time::sleep(lease * 6 / 10).await;
-        let asked = Instant::now();
-        let renewal = subject.renew(&a, 1).await;
-        let renewed = Instant::now();
-        tokio::time::sleep(lease * 6 / 10).await;
-        let outcome = subject.acquire(&b).await;
-        if asked.elapsed() >= lease || renewal != (RenewOutcome::Renewed { asked: false }) {
-            continue;
-        }
-        assert!(
-            matches!(outcome, AcquireOutcome::Held(_)),
-            "the renewed lease was taken: {outcome:?}"
-        );
-        if bench.store_clock() {
-            // By one lease, and no further.
-            bench.outlast(lease.saturating_sub(renewed.elapsed())).await;
-            subject.grants(&b).await;
-        }
-        return;
+    let lease = bench.lease();
+    let name = bench.name("");
+    let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
+    let acquired = Instant::now();
+    subject.grants(&a).await;
+    tokio::time::sleep((lease * 6 / 10).saturating_sub(acquired.elapsed())).await;
+    let asked = Instant::now();
+    let renewal = subject.renew(&a, 1).await;
+    let renewed = Instant::now();
+    in_time(acquired.elapsed() < lease, "the lease may have ended");
+    assert_eq!(renewal, RenewOutcome::Renewed { asked: false });
+    tokio::time::sleep(lease * 6 / 10).await;
+    let outcome = subject.acquire(&b).await;
+    in_time(asked.elapsed() < lease, "the lease may have ended");
+    assert!(
+        matches!(outcome, AcquireOutcome::Held(_)),
+        "the renewed lease was taken: {outcome:?}"
+    );
+    if bench.store_clock() {
+        // By one lease, and no further.
+        bench.outlast(lease.saturating_sub(renewed.elapsed())).await;
+        subject.grants(&b).await;
     }
-    bench.too_slow()
 }
 
 pub(super) async fn renewal_changes_nothing_but_number_and_expiry(bench: Bench) {
@@ -90,54 +88,40 @@ pub(super) async fn overtaken_renewal_is_a_success_that_changes_nothing(bench: B
 
 pub(super) async fn repeated_renewal_does_not_extend_the_lease(bench: Bench) {
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let name = bench.name(&round.to_string());
-        let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
-        subject.grants(&a).await;
-        let asked = Instant::now();
-        let renewal = subject.renew(&a, 2).await;
-        let renewed = Instant::now();
-        tokio::time::sleep(lease / 2).await;
-        let copies = (subject.renew(&a, 2).await, subject.renew(&a, 1).await);
-        if asked.elapsed() >= lease || renewal != (RenewOutcome::Renewed { asked: false }) {
-            continue;
-        }
-        assert_eq!(
-            copies,
-            (
-                RenewOutcome::Renewed { asked: false },
-                RenewOutcome::Renewed { asked: false }
-            )
-        );
-        bench.outlast(lease.saturating_sub(renewed.elapsed())).await;
-        if bench.store_clock() {
-            subject.grants(&b).await;
-        }
-        return;
+    let lease = bench.lease();
+    let name = bench.name("");
+    let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
+    let asked = Instant::now();
+    subject.grants(&a).await;
+    let mut answers = vec![subject.renew(&a, 2).await];
+    let renewed = Instant::now();
+    tokio::time::sleep(lease / 2).await;
+    for copy in [2, 1] {
+        answers.push(subject.renew(&a, copy).await);
     }
-    bench.too_slow()
+    in_time(asked.elapsed() < lease, "the lease may have ended");
+    assert_eq!(answers, vec![RenewOutcome::Renewed { asked: false }; 3]);
+    bench.outlast(lease.saturating_sub(renewed.elapsed())).await;
+    if bench.store_clock() {
+        subject.grants(&b).await;
+    }
 }
 
 pub(super) async fn repeated_renewal_of_an_expired_term_is_still_answered(bench: Bench) {
     // R2 does not ask for the expiry: the answer belongs to an attempt that was applied in time, and
     // a caller that gets it late gains nothing by it. Anything else would be a false loss.
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let a = bench.term_of(&bench.name(&round.to_string()), lease);
-        let asked = Instant::now();
-        subject.grants(&a).await;
-        let renewal = subject.renew(&a, 1).await;
-        if asked.elapsed() >= lease {
-            continue;
-        }
-        assert_eq!(renewal, RenewOutcome::Renewed { asked: false });
-        bench.outlast(lease).await;
-        let before = subject.record(&a.name).await;
-        subject.renews(&a, 1).await;
-        unchanged(&before, &subject.record(&a.name).await);
-        return;
-    }
-    bench.too_slow()
+    let lease = bench.lease();
+    let a = bench.term_of(&bench.name(""), lease);
+    let asked = Instant::now();
+    subject.grants(&a).await;
+    let renewal = subject.renew(&a, 1).await;
+    in_time(asked.elapsed() < lease, "the lease may have ended");
+    assert_eq!(renewal, RenewOutcome::Renewed { asked: false });
+    bench.outlast(lease).await;
+    let before = subject.record(&a.name).await;
+    subject.renews(&a, 1).await;
+    unchanged(&before, &subject.record(&a.name).await);
 }
 
 pub(super) async fn renewal_of_a_released_term_is_lost(bench: Bench) {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use dlock_core::provider::{Acquire, AcquireOutcome, Version};
+use dlock_core::provider::{Acquire, AcquireOutcome, RenewOutcome, Version};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
     Bench, Subject,
+    slow::in_time,
     subject::{began, unchanged},
 };
 
@@ -38,24 +39,19 @@ pub(super) async fn expired_lock_is_taken_by_a_newcomer(bench: Bench) {
 
 pub(super) async fn lock_is_refused_until_it_expires(bench: Bench) {
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let name = bench.name(&round.to_string());
-        let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
-        let asked = Instant::now();
-        subject.grants(&a).await;
-        // As late as this clock can tell apart from the end.
-        tokio::time::sleep((lease * 3 / 4).saturating_sub(asked.elapsed())).await;
-        let outcome = subject.acquire(&b).await;
-        if asked.elapsed() >= lease {
-            continue;
-        }
-        assert!(
-            matches!(outcome, AcquireOutcome::Held(_)),
-            "taken before the end of the lease: {outcome:?}"
-        );
-        return;
-    }
-    bench.too_slow()
+    let lease = bench.lease();
+    let name = bench.name("");
+    let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
+    let asked = Instant::now();
+    subject.grants(&a).await;
+    // As late as this clock can tell apart from the end.
+    tokio::time::sleep((lease * 3 / 4).saturating_sub(asked.elapsed())).await;
+    let outcome = subject.acquire(&b).await;
+    in_time(asked.elapsed() < lease, "the lease may have ended");
+    assert!(
+        matches!(outcome, AcquireOutcome::Held(_)),
+        "taken before the end of the lease: {outcome:?}"
+    );
 }
 
 pub(super) async fn claimed_version_is_taken(bench: Bench) {
@@ -150,43 +146,39 @@ pub(super) async fn claim_does_not_hinder_where_none_is_needed(bench: Bench) {
 pub(super) async fn takeover_lasts_for_the_new_lease(bench: Bench) {
     // A library that left the old lease in place let a third client steal a live one.
     let subject = bench.subject().await;
-    for (round, lease) in bench.leases().enumerate() {
-        let name = bench.name(&round.to_string());
-        let (a, b, c) = (
-            bench.term_of(&name, (lease / 4).max(Duration::from_millis(100))),
-            bench.term_of(&name, lease * 2),
-            bench.term(&name),
-        );
-        let token = subject.grants(&a).await;
-        subject.releases(&a, Some(token)).await;
-        let asked = Instant::now();
-        subject.grants(&b).await;
-        tokio::time::sleep(lease).await;
-        let outcome = subject.acquire(&c).await;
-        if asked.elapsed() >= b.duration {
-            continue;
-        }
-        assert!(
-            matches!(outcome, AcquireOutcome::Held(_)),
-            "the live lease was stolen: {outcome:?}"
-        );
-        // Its renewals last as long.
-        let asked = Instant::now();
-        let renewal = subject.renew(&b, 1).await;
-        tokio::time::sleep(lease).await;
-        let outcome = subject.acquire(&c).await;
-        if asked.elapsed() >= b.duration
-            || matches!(renewal, dlock_core::provider::RenewOutcome::Lost(_))
-        {
-            continue;
-        }
-        assert!(
-            matches!(outcome, AcquireOutcome::Held(_)),
-            "the renewed lease was stolen: {outcome:?}"
-        );
-        return;
-    }
-    bench.too_slow()
+    let lease = bench.lease();
+    let name = bench.name("");
+    let (a, b, c) = (
+        bench.term_of(&name, (lease / 4).max(Duration::from_millis(100))),
+        bench.term_of(&name, lease * 2),
+        bench.term(&name),
+    );
+    let token = subject.grants(&a).await;
+    subject.releases(&a, Some(token)).await;
+    let asked = Instant::now();
+    subject.grants(&b).await;
+    tokio::time::sleep(lease).await;
+    let outcome = subject.acquire(&c).await;
+    in_time(asked.elapsed() < b.duration, "the lease may have ended");
+    assert!(
+        matches!(outcome, AcquireOutcome::Held(_)),
+        "the live lease was stolen: {outcome:?}"
+    );
+    // Its renewals last as long.
+    let again = Instant::now();
+    let renewal = subject.renew(&b, 1).await;
+    in_time(asked.elapsed() < b.duration, "the lease may have ended");
+    assert!(
+        matches!(renewal, RenewOutcome::Renewed { .. }),
+        "the live lease was lost: {renewal:?}"
+    );
+    tokio::time::sleep(lease).await;
+    let outcome = subject.acquire(&c).await;
+    in_time(again.elapsed() < b.duration, "the lease may have ended");
+    assert!(
+        matches!(outcome, AcquireOutcome::Held(_)),
+        "the renewed lease was stolen: {outcome:?}"
+    );
 }
 
 /// A first term with something in every field, and a second with none of it.

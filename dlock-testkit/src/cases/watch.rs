@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::{Bench, slow::within};
 use dlock_core::{
     Name, Provider,
     provider::{AcquireOutcome, Wakeup, Wakeups},
 };
-use tokio::time::timeout;
-
-use crate::Bench;
 
 /// A hint that takes longer is of no use to anybody.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -103,23 +101,19 @@ async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
 
 /// A hint for this name or for everyone, or the end of the stream (its listener wakes everyone).
 async fn hears(stream: &mut Wakeups, name: &Name) {
-    let heard = timeout(PATIENCE, async {
-        loop {
-            match stream.next().await {
-                Some(Wakeup::Name(hinted)) if hinted == *name => return true,
-                Some(Wakeup::Everyone) => return true,
-                Some(Wakeup::Name(_)) => {}
-                None => return false,
+    within(
+        PATIENCE,
+        format!("the hint of the release of {name}"),
+        async {
+            loop {
+                match stream.next().await {
+                    Some(Wakeup::Name(hinted)) if hinted == *name => return,
+                    Some(Wakeup::Everyone) => return,
+                    Some(Wakeup::Name(_)) => {}
+                    None => panic!("the stream ended, with the store in good health"),
+                }
             }
-        }
-    })
+        },
+    )
     .await;
-    assert!(
-        heard == Ok(true),
-        "the release of {name} was not hinted ({})",
-        match heard {
-            Ok(_) => "the stream ended, with the store in good health",
-            Err(_) => "nothing for 5 s",
-        }
-    );
 }

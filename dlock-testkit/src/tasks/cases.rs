@@ -37,6 +37,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
+use crate::slow::{in_time, joined, within};
 
 pub use self::{
     claims::*, endings::*, enqueueing::*, hints::*, lanes::*, leases::*, limiting::*, pausing::*,

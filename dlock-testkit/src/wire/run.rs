@@ -12,7 +12,7 @@ use super::{
     CASES, Case, Wired,
     wiring::{Erase, Erased, Wiring},
 };
-use crate::{runner::shared_runtime, stall};
+use crate::{runner::shared_runtime, slow};
 
 /// What `wire_conformance!` keeps for its test binary.
 #[doc(hidden)]
@@ -79,7 +79,7 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
         runtime.shutdown_background();
     });
     catch_unwind(run).map_err(|panic| {
-        let words = stall::message(&*panic);
+        let words = slow::message(&*panic);
         words.unwrap_or("a panic without words").to_owned()
     })
 }
@@ -88,11 +88,7 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
 async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
     let leases = (0..rounds).map(|doubled| W::LEASE * (1 << doubled));
     let wiring = |lease| Wiring::new(Arc::clone(&fixture), case.name, lease);
-    let ask = || {
-        let wiring = wiring(W::LEASE);
-        async move { drop(wiring.direct().await) }
-    };
-    let rounds = stall::rounds(leases, ask, |_, lease, _| (case.run)(wiring(lease)));
+    let rounds = slow::rounds(leases, |lease| (case.run)(wiring(lease)));
     if timeout(W::LIMIT, rounds).await.is_err() {
         panic!("{} took longer than {:?}", case.name, W::LIMIT);
     }

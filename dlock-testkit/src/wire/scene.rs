@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::wiring::{Wiring, ok};
-use crate::faults::Op;
+use crate::{faults::Op, slow::in_time};
 
 /// The operations that holders and contenders use.
 pub(super) const OPS: [Op; 5] = [Op::Acquire, Op::Renew, Op::RenewMany, Op::Release, Op::Read];
@@ -21,6 +21,7 @@ pub(super) struct Scene {
     pub(super) op: Op,
     terms: Vec<Acquire>,
     direct: Arc<dyn Provider>,
+    wiring: Wiring,
 }
 
 /// An answer for each of the scene's terms.
@@ -39,6 +40,7 @@ impl Scene {
                 .map(|_| wiring.term(Uuid::new_v4().simple()))
                 .collect(),
             direct: Arc::clone(direct),
+            wiring: wiring.clone(),
         };
         if op != Op::Acquire {
             for term in &scene.terms {
@@ -143,6 +145,7 @@ impl Scene {
     ) {
         let began = Instant::now();
         loop {
+            let asked = Instant::now();
             let answers = self.ask(provider).await;
             let error = answers.into_iter().find_map(Result::err);
             match error {
@@ -150,10 +153,12 @@ impl Scene {
                 Some(error) if error.kind() != ErrorKind::Fatal && began.elapsed() < patience => {
                     sleep(patience / 100).await;
                 }
-                Some(error) => panic!(
-                    "{:?} after {after} got the broken connection: {error:?}",
-                    self.op
-                ),
+                Some(error) => {
+                    let late = self.wiring.is_late(asked);
+                    let what = format!("{:?} after {after}: {error:?}", self.op);
+                    in_time(!late, &what);
+                    panic!("the broken connection again: {what}");
+                }
             }
         }
         assert!(self.applied().await.into_iter().all(|applied| applied));

@@ -9,7 +9,10 @@ use dlock_core::{
 use tokio::time::{Instant, interval};
 
 use super::wiring::{Wire, ok, store_clock};
-use crate::faults::{Op, Outcome};
+use crate::{
+    faults::{Op, Outcome},
+    slow::in_time,
+};
 
 /// I8: how late the holder may be told.
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
@@ -37,17 +40,16 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
                 assert!(guard.remaining().is_zero());
                 // The store's refusal ends it early (R3).
                 if matches!(loss.cause, EndCause::Expired { .. }) {
-                    in_time(at, deadline);
+                    on_time(at, deadline);
                 }
                 return Told { deadline, loss };
             }
             _ = tick.tick() => {
-                let (now, left) = (Instant::now(), guard.remaining());
+                let (before, left, after) = (Instant::now(), guard.remaining(), Instant::now());
                 if !left.is_zero() {
-                    let believed = now + left;
                     // A renewal is worth a third of the lease.
-                    assert!(believed + lease / 10 >= deadline, "valid_until moved back (I7)");
-                    deadline = deadline.max(believed);
+                    assert!(after + left + lease / 10 >= deadline, "valid_until moved back (I7)");
+                    deadline = deadline.max(before + left);
                 }
             }
         }
@@ -55,9 +57,12 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
 }
 
 /// I8: told at the deadline, neither late nor early.
-pub(super) fn in_time(at: Instant, deadline: Instant) {
+pub(super) fn on_time(at: Instant, deadline: Instant) {
     let late = at.saturating_duration_since(deadline);
-    assert!(late <= TOLD_WITHIN, "told {late:?} after the end (I8)");
+    in_time(
+        late <= TOLD_WITHIN,
+        format_args!("told {late:?} after the end (I8)"),
+    );
     let early = deadline.saturating_duration_since(at);
     assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
 }
@@ -81,9 +86,27 @@ pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration)
     );
 }
 
+/// A lease was lost whose renewals were answered in time, or else the machine was slow.
+pub(super) fn should_be_kept(guard: &Guard, told: &Told) -> ! {
+    let loss = &told.loss;
+    let ended_by_time = match &loss.cause {
+        EndCause::Expired { .. } => true,
+        EndCause::Refused { record } => record.as_ref().is_some_and(|own| own.uuid == guard.uuid()),
+        _ => false,
+    };
+    in_time(!ended_by_time, format_args!("the renewals: {loss:?}"));
+    panic!("lost: {loss:?}")
+}
+
 /// I2: the store keeps the name for its holder, who was just told.
-pub(super) async fn store_still_keeps_it(direct: &dyn Provider, guard: &Guard, name: &Name) {
+pub(super) async fn store_still_keeps_it(
+    direct: &dyn Provider,
+    guard: &Guard,
+    name: &Name,
+    kept_until: Instant,
+) {
     let record = ok(direct.read(name).await);
+    in_time(Instant::now() < kept_until, "a look into the store");
     let Some(record) = record else {
         panic!("the record is gone")
     };

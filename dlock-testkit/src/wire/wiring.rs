@@ -4,7 +4,7 @@ use std::{fmt, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Client, DLock, Name, Provider,
+    Client, DLock, Error, Name, Provider, ProviderError, ReleaseEnd,
     provider::{Acquire, Discipline, Release, Renew},
 };
 use tokio::time::{Instant, sleep};
@@ -14,6 +14,7 @@ use super::{Wired, aim::Aim};
 use crate::{
     faults::Faulty,
     proxy::{Protocol, Proxy},
+    slow::{in_time, is_late, within},
 };
 
 /// How long something may take that should come about soon.
@@ -54,6 +55,23 @@ impl Wiring {
     /// How long the calls of a provider take before they end by themselves.
     pub(super) const fn limit(&self) -> Duration {
         self.lease
+    }
+
+    /// The answer of a call. One that fails late may have been given up because the machine was slow.
+    pub(super) async fn answered<T>(
+        &self,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> T {
+        let asked = Instant::now();
+        call.await.unwrap_or_else(|error| {
+            in_time(!self.is_late(asked), format_args!("{error:?}"));
+            panic!("this should have been answered: {error:?}")
+        })
+    }
+
+    /// Whether a call that began at this instant may have failed because it took so long.
+    pub(super) fn is_late(&self, asked: Instant) -> bool {
+        asked.elapsed() >= self.limit() / 2
     }
 
     /// How long a call may get no answer because another one got none.
@@ -129,8 +147,11 @@ impl Wiring {
             match warm.await {
                 Ok(_released) => return,
                 // A machine with much to do may be too slow for a call's limit at first.
-                Err(_slow) if began.elapsed() < PATIENCE => sleep(self.lease / 20).await,
-                Err(error) => panic!("the wire does not even work whole: {error:?}"),
+                Err(error) => {
+                    let whole = began.elapsed() < PATIENCE;
+                    in_time(whole, format_args!("a call on a whole wire: {error:?}"));
+                    sleep(self.lease / 20).await;
+                }
             }
         }
     }
@@ -157,29 +178,42 @@ pub(super) fn store_clock(provider: &dyn Provider) -> bool {
     provider.capabilities().discipline == Discipline::StoreClock
 }
 
-/// Fails a case unless the future ends soon.
+/// The outcome of a future that ends soon.
 pub(super) async fn soon<F: Future>(what: impl fmt::Display, future: F) -> F::Output {
     within(PATIENCE, what, future).await
 }
 
-/// Fails a case unless the future ends within this time.
-pub(super) async fn within<F: Future>(
-    limit: Duration,
-    what: impl fmt::Display,
-    future: F,
-) -> F::Output {
-    match tokio::time::timeout(limit, future).await {
+/// An instant that is not after the one until which a holder believes in its lease.
+pub(super) fn believed_at_least(remaining: impl FnOnce() -> Duration) -> Instant {
+    let now = Instant::now();
+    now + remaining()
+}
+
+/// An instant that is not before the one until which a holder believes in its lease.
+pub(super) fn believed_at_most(remaining: impl FnOnce() -> Duration) -> Instant {
+    let left = remaining();
+    Instant::now() + left
+}
+
+#[track_caller]
+pub(super) fn ok<T, E: fmt::Debug + 'static>(result: Result<T, E>) -> T {
+    match result {
         Ok(value) => value,
-        Err(_elapsed) => panic!("{what}: not within {limit:?}"),
+        Err(error) => {
+            in_time(!is_late(&error), format_args!("{error:?}"));
+            panic!("this should have succeeded: {error:?}")
+        }
     }
 }
 
 #[track_caller]
-pub(super) fn ok<T, E: fmt::Debug>(result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("this should have succeeded: {error:?}"),
-    }
+pub(super) fn released(ended: Result<ReleaseEnd, Error>, what: impl fmt::Display) {
+    let ended = ok(ended);
+    in_time(
+        ended != ReleaseEnd::Unconfirmed,
+        format_args!("{what}: the release"),
+    );
+    assert_eq!(ended, ReleaseEnd::Released, "{what}");
 }
 
 /// A fixture without its type, so that the cases are compiled once.

@@ -11,7 +11,7 @@ mod proxy;
 mod proxy_faults;
 #[cfg(feature = "wire")]
 mod proxy_http2;
-mod stall;
+mod slow;
 mod storage;
 mod suite;
 #[cfg(feature = "wire")]

@@ -20,7 +20,7 @@ use dlock_testkit::{
     CASES, Fixture,
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Shared},
-    stall,
+    slow,
 };
 
 /// A memory store that offers only what it must, and one that offers the admin side as well.
@@ -146,7 +146,7 @@ impl Provider for Silent {
 pub(crate) fn complains(expected: &str, test: impl FnOnce()) {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test))
         .expect_err("the test should have failed");
-    let text = stall::message(&*panic).unwrap_or_default();
+    let text = slow::message(&*panic).unwrap_or_default();
     assert!(
         text.contains(expected),
         "{text:?} does not say {expected:?}"

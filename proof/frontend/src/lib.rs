@@ -1,5 +1,5 @@
-//! How dlock proves its own frontend. The cases run over the memory provider in both disciplines and over SQLite,
-//! and would over any other; on the servers run those of `dlock-testkit`, wire cases and elections. Authors of
+//! How dlock proves its own frontend. The cases run over the memory provider in both disciplines, in paused
+//! time; on real stores run those of `dlock-testkit`, wire cases and elections. Authors of
 //! providers need none of it: their suite is `dlock-testkit`.
 //!
 //! - [`frontend!`] makes one test of each case of the frontend ([`cases`]).

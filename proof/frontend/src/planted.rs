@@ -27,7 +27,7 @@ use dlock_testkit::{
     Case,
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Answers, Erased},
-    stall,
+    slow,
 };
 
 use self::provider::{PlantedProvider, Rows};
@@ -63,7 +63,7 @@ pub fn caught(
         });
     });
     catch_unwind(run).map_err(|panic| {
-        let words = stall::message(&*panic);
+        let words = slow::message(&*panic);
         words.unwrap_or("a panic without words").to_owned()
     })
 }

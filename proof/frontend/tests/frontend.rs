@@ -1,5 +1,5 @@
-//! Every case of the frontend, over the memory provider in both disciplines, in paused and in real time, and as a
-//! store whose reads cost less than its refusals.
+//! Every case of the frontend, over the memory provider in both disciplines, in paused time, and as a store whose reads
+//! cost less than its refusals.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use dlock_testkit::{
 };
 
 macro_rules! fixture {
-    ($module:ident, $discipline:ident, paused: $paused:literal, cheap_reads: $cheap_reads:literal) => {
+    ($module:ident, $discipline:ident, cheap_reads: $cheap_reads:literal) => {
         mod $module {
             use super::*;
 
@@ -26,7 +26,7 @@ macro_rules! fixture {
                         .cheap_reads($cheap_reads)
                         .batch(true)
                         .durability(Durability::Volatile);
-                const PAUSED: bool = $paused;
+                const PAUSED: bool = true;
 
                 async fn start() -> Self {
                     Self(MemoryStore::new(Discipline::$discipline))
@@ -46,8 +46,6 @@ macro_rules! fixture {
     };
 }
 
-fixture!(store_clock, StoreClock, paused: true, cheap_reads: false);
-fixture!(observer, Observer, paused: true, cheap_reads: false);
-fixture!(observer_by_reads, Observer, paused: true, cheap_reads: true);
-fixture!(store_clock_in_real_time, StoreClock, paused: false, cheap_reads: false);
-fixture!(observer_in_real_time, Observer, paused: false, cheap_reads: true);
+fixture!(store_clock, StoreClock, cheap_reads: false);
+fixture!(observer, Observer, cheap_reads: false);
+fixture!(observer_by_reads, Observer, cheap_reads: true);

@@ -30,7 +30,7 @@ pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
                     Ok(claimed) if claimed.tasks.is_empty() => return got,
                     Ok(claimed) => got.extend(claimed.tasks.into_iter().map(|task| task.key.id)),
                     Err(error) if error.kind() == ErrorKind::NotApplied => {
-                        assert!(began.elapsed() < PATIENCE, "{error:?}");
+                        in_time(began.elapsed() < PATIENCE, format_args!("{error:?}"));
                     }
                     Err(error) => panic!("{error:?}"),
                 }
@@ -39,7 +39,7 @@ pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
     }
     let mut got = Vec::new();
     for worker in workers {
-        got.extend(worker.await.unwrap_or_else(|error| panic!("{error}")));
+        got.extend(joined(worker.await));
     }
     assert_eq!(
         got.len(),
@@ -57,6 +57,7 @@ pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFix
     let asked = Instant::now();
     let first = stage.take(stage.short).await;
     let none = stage.claimed(&claim(LONG)).await;
+    stage.lasts(asked);
     assert!(
         none.tasks.is_empty() && none.next <= Some(stage.short),
         "{none:?}"
@@ -118,11 +119,7 @@ pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage
     let mine = claim(stage.short);
     let claimed = stage.claimed(&mine).await;
     assert_eq!(claimed.tasks.len(), 1);
-    let began = Instant::now();
-    while stage.state(id).await != State::Stalled {
-        assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(stage.short / 20).await;
-    }
+    stage.becomes(id, State::Stalled).await;
     for again in [mine.clone(), mine.clone().repeated()] {
         assert!(
             stage.claimed(&again).await.tasks.is_empty(),
@@ -184,12 +181,7 @@ pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixt
         .add(NewTask::builder().kind("a").max_attempts(1).build())
         .await;
     stage.take(stage.short).await;
-    let began = Instant::now();
-    while stage.state(id).await != State::Dead {
-        stage.nothing().await;
-        assert!(began.elapsed() < PATIENCE, "it is not dead");
-        sleep(stage.short / 20).await;
-    }
+    stage.is_made(id, State::Dead).await;
     let errors = stage.task(id).await.errors;
     assert!(
         errors.len() == 1 && errors[0].error.contains("ran out"),
@@ -221,10 +213,11 @@ pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<
     let much_later = NewTask::builder().kind("a").when(When::In(LONG)).build();
     stage.add(much_later).await;
     let claimed = stage.claimed(&claim(LONG)).await;
-    assert!(claimed.tasks.is_empty());
+    let state = stage.state(id).await;
+    stage.lasts(began);
+    assert_eq!((claimed.tasks, state), (Vec::new(), State::Scheduled));
     let next = claimed.next.unwrap_or_else(|| panic!("nothing is to come"));
     assert!(next <= stage.short, "{next:?}");
-    assert_eq!(stage.state(id).await, State::Scheduled);
     assert_eq!(stage.eventually(LONG).await.key.id, id);
     assert!(began.elapsed() >= stage.short, "before its time");
     let past = std::time::SystemTime::UNIX_EPOCH;
@@ -276,7 +269,7 @@ pub async fn tasks_of_other_kinds_wait_for_other_workers<F: TaskFixture>(stage: 
     let began = Instant::now();
     while stage.state(first).await != State::Cancelled {
         assert!(stage.claimed(&some(LONG)).await.tasks.is_empty());
-        assert!(began.elapsed() < PATIENCE, "it is not cancelled");
+        in_time(began.elapsed() < PATIENCE, "it is not cancelled");
         sleep(stage.short / 20).await;
     }
 

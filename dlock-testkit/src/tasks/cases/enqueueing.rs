@@ -56,7 +56,7 @@ pub async fn many_writers_of_one_key_add_one_task<F: TaskFixture>(stage: Stage<F
     }
     let mut added = Vec::new();
     for writer in writers {
-        let writer = writer.await.unwrap_or_else(|error| panic!("{error}"));
+        let writer = joined(writer.await);
         added.extend(writer.unwrap_or_else(|error| panic!("{error:?}")));
     }
     let new = added

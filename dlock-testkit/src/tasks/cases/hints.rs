@@ -35,11 +35,11 @@ impl<F: TaskFixture> Stage<F> {
 }
 
 async fn hears(stream: &mut Wakeups, what: &str) {
-    match timeout(PATIENCE, stream.next()).await {
-        Ok(Some(_)) => {}
-        Ok(None) => panic!("{what}: the stream ended, with the store in good health"),
-        Err(_) => panic!("{what}: no hint"),
-    }
+    let heard = within(PATIENCE, format!("the hint of {what}"), stream.next()).await;
+    assert!(
+        heard.is_some(),
+        "{what}: the stream ended, with the store in good health"
+    );
 }
 
 /// Takes what is there, and how many hints it were.

@@ -28,17 +28,6 @@ fn ids(claimed: &Claimed) -> Vec<TaskId> {
     claimed.tasks.iter().map(|task| task.key.id).collect()
 }
 
-impl<F: TaskFixture> Stage<F> {
-    /// Waits until the lease on a task has run out.
-    async fn stalls(&self, id: TaskId) {
-        let began = Instant::now();
-        while self.state(id).await != State::Stalled {
-            assert!(began.elapsed() < PATIENCE, "its lease does not end");
-            sleep(self.short / 20).await;
-        }
-    }
-}
-
 pub async fn tasks_of_a_lane_run_one_at_a_time_and_in_order<F: TaskFixture>(stage: Stage<F>) {
     let third = stage.add(in_lane("l")).await;
     let fourth = stage.add(in_lane("l")).await;
@@ -92,14 +81,15 @@ pub async fn lanes_are_of_one_queue_and_wait_for_no_other<F: TaskFixture>(stage:
 /// A crash frees a lane when the lease ends, and what had begun comes before what is more urgent.
 pub async fn lane_is_kept_over_a_crash<F: TaskFixture>(stage: Stage<F>) {
     let first = stage.add(in_lane("l")).await;
+    let mut kept = Instant::now();
     let key = stage.take(stage.short).await.key;
     let second = stage.add(urgent("l", 0)).await;
     for n in 1..=3 {
         sleep(stage.short / 2).await;
-        stage.nothing().await;
-        stage.renew(key, n).await;
+        stage.nothing_for_now(kept).await;
+        kept = stage.keeps(key, n, kept).await;
     }
-    stage.stalls(first).await;
+    stage.becomes(first, State::Stalled).await;
     let claimed = stage.claimed(&claim(LONG).max(9)).await;
     assert_eq!(ids(&claimed), [first], "what had begun, and nothing else");
     assert_eq!(stage.complete(key).await, Ended::Lost(Some(State::Running)));
@@ -138,11 +128,7 @@ pub async fn lane_goes_on_while_a_failed_task_waits<F: TaskFixture>(stage: Stage
     stage.finish(failed, fail).await;
     let key = stage.take(LONG).await.key;
     assert_eq!(key.id, second);
-    let began = Instant::now();
-    while stage.state(first).await != State::Ready {
-        assert!(began.elapsed() < PATIENCE, "it does not fall due");
-        sleep(stage.short / 20).await;
-    }
+    stage.becomes(first, State::Ready).await;
     stage.nothing().await;
     stage.finish(key, How::Snooze(LONG)).await;
     assert_eq!(stage.take(LONG).await.key.id, first);
@@ -211,7 +197,7 @@ pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage
         workers.push(tokio::spawn(async move {
             let began = Instant::now();
             while done.load(Ordering::SeqCst) < TASKS {
-                assert!(began.elapsed() < PATIENCE, "they do not all run");
+                in_time(began.elapsed() < PATIENCE, "they do not all run");
                 let claimed = store.claim(&claim(LONG).max(1 + worker % 3)).await;
                 let tasks = match claimed {
                     Ok(claimed) => claimed.tasks,
@@ -245,7 +231,7 @@ pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage
                             }
                             Err(error) if error.kind() == ErrorKind::Fatal => panic!("{error:?}"),
                             Err(error) => {
-                                assert!(began.elapsed() < PATIENCE, "{error:?}");
+                                in_time(began.elapsed() < PATIENCE, format_args!("{error:?}"));
                             }
                         }
                     }
@@ -258,6 +244,6 @@ pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage
         stage.add(task(number)).await;
     }
     for worker in workers {
-        worker.await.unwrap_or_else(|error| panic!("{error}"));
+        joined(worker.await);
     }
 }

@@ -6,29 +6,29 @@ use super::*;
 pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFixture>(
     stage: Stage<F>,
 ) {
-    let lease = 5 * stage.short;
     stage.add(task("a")).await;
-    let key = stage.take(lease).await.key;
     let began = Instant::now();
-    let mut n = 0;
-    while began.elapsed() < 2 * lease {
+    let key = stage.take(stage.short).await.key;
+    let (mut n, mut kept) = (0, began);
+    while began.elapsed() < 2 * stage.short {
         n += 1;
-        assert!(!stage.is_asked(key, n).await);
-        stage.nothing().await;
-        sleep(lease / 10).await;
+        kept = stage.keeps(key, n, kept).await;
+        stage.nothing_for_now(kept).await;
+        sleep(stage.short / 10).await;
     }
     // A copy of the newest, and an older one: successes that extend nothing.
-    let mut left = lease;
+    let mut left = stage.short;
     for copy in [n, 1, n] {
-        assert!(!stage.is_asked(key, copy).await);
+        stage.keeps(key, copy, kept).await;
         let holder = stage.task(key.id).await.holder;
-        let remaining = holder.map_or(lease, |holder| holder.remaining);
+        stage.lasts(kept);
+        let remaining = holder.map_or(stage.short, |holder| holder.remaining);
         assert!(
             remaining < left,
             "extended by a copy: {remaining:?} after {left:?}"
         );
         left = remaining;
-        sleep(lease / 50).await;
+        sleep(stage.short / 50).await;
     }
     stage.eventually(LONG).await;
 }

@@ -111,12 +111,12 @@ pub async fn place_is_free_when_a_lease_ends<F: TaskFixture>(stage: Stage<F>) {
     let asked = Instant::now();
     let key = stage.take(stage.short).await.key;
     let second = stage.add(urgent.build()).await;
-    stage.nothing().await;
+    stage.nothing_for_now(asked).await;
     sleep(stage.short / 2).await;
-    stage.nothing().await;
-    stage.renew(key, 1).await;
+    stage.nothing_for_now(asked).await;
+    let kept = stage.keeps(key, 1, asked).await;
     sleep(stage.short / 2).await;
-    stage.nothing().await;
+    stage.nothing_for_now(kept).await;
     let took = stage.eventually(stage.short).await;
     assert_eq!(took.key.id, second);
     assert!(
@@ -128,7 +128,7 @@ pub async fn place_is_free_when_a_lease_ends<F: TaskFixture>(stage: Stage<F>) {
     let began = Instant::now();
     while stage.state(second).await != State::Dead {
         stage.nothing().await;
-        assert!(began.elapsed() < PATIENCE, "it does not end");
+        in_time(began.elapsed() < PATIENCE, "it does not end");
         sleep(stage.short / 20).await;
         stage.cancel(first, true).await;
     }
@@ -177,7 +177,7 @@ pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stag
             let running = || running.lock().unwrap_or_else(PoisonError::into_inner);
             let began = Instant::now();
             while done.load(Ordering::SeqCst) < TASKS {
-                assert!(began.elapsed() < PATIENCE, "they do not all run");
+                in_time(began.elapsed() < PATIENCE, "they do not all run");
                 let tasks = match store.claim(&claim(LONG).max(1 + worker % 3)).await {
                     Ok(claimed) => claimed.tasks,
                     Err(error) if error.kind() == ErrorKind::NotApplied => continue,
@@ -194,7 +194,7 @@ pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stag
                     let ending = Ending::new(task.key, How::Complete(Value::Null));
                     while let Err(error) = store.finish(std::slice::from_ref(&ending)).await {
                         assert!(error.kind() != ErrorKind::Fatal, "{error:?}");
-                        assert!(began.elapsed() < PATIENCE, "{error:?}");
+                        in_time(began.elapsed() < PATIENCE, format_args!("{error:?}"));
                     }
                     done.fetch_add(1, Ordering::SeqCst);
                 }
@@ -202,7 +202,7 @@ pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stag
         }));
     }
     for worker in workers {
-        worker.await.unwrap_or_else(|error| panic!("{error}"));
+        joined(worker.await);
     }
 }
 

@@ -79,21 +79,13 @@ pub async fn nothing_of_a_paused_queue_is_ended<F: TaskFixture>(stage: Stage<F>)
     let id = stage.add(last).await;
     stage.take(stage.short).await;
     stage.set_paused(NewTask::QUEUE, true).await;
-    let began = Instant::now();
-    while stage.state(id).await != State::Stalled {
-        assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(stage.short / 20).await;
-    }
+    stage.becomes(id, State::Stalled).await;
     for _ in 0..3 {
         assert_eq!(stage.claimed(&claim(LONG)).await, Claimed::default());
     }
     assert_eq!(stage.state(id).await, State::Stalled);
     stage.set_paused(NewTask::QUEUE, false).await;
-    while stage.state(id).await != State::Dead {
-        stage.nothing().await;
-        assert!(began.elapsed() < PATIENCE, "it does not end");
-        sleep(stage.short / 20).await;
-    }
+    stage.is_made(id, State::Dead).await;
 }
 
 pub async fn paused_queues_are_listed<F: TaskFixture>(stage: Stage<F>) {
@@ -112,7 +104,10 @@ pub async fn paused_queues_are_listed<F: TaskFixture>(stage: Stage<F>) {
         let now = stage.fixture.now();
         let off = now.duration_since(paused.since);
         let off = off.unwrap_or_else(|later| later.duration());
-        assert!(off < PATIENCE, "{paused:?}, and now it is {now:?}");
+        in_time(
+            off < PATIENCE,
+            format_args!("{paused:?}, and now it is {now:?}"),
+        );
     }
     sleep(Duration::from_millis(2)).await;
     stage.set_paused("a", true).await;

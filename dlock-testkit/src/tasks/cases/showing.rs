@@ -19,11 +19,7 @@ pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
     stage.cancel(cancelled, false).await;
     let stalled = stage.add(task("a")).await;
     stage.take(stage.short).await;
-    let began = Instant::now();
-    while stage.state(stalled).await != State::Stalled {
-        assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(stage.short / 20).await;
-    }
+    stage.becomes(stalled, State::Stalled).await;
     let ready = [stage.add(task("a")).await, stage.add(task("a")).await];
     let later = NewTask::builder()
         .kind("a")

@@ -14,10 +14,11 @@ use tokio::{
 use crate::{
     faults::Op,
     proxy::{Fault, Happening, Proxy},
+    slow::{in_time, joined, within},
     wire::{
         Wiring,
         scene::{OPS, Scene},
-        wiring::{ok, soon, within},
+        wiring::{ok, soon},
     },
 };
 
@@ -89,16 +90,16 @@ pub(super) async fn request_that_arrives_late_changes_nothing(wiring: Wiring) {
             scene.is_true(&answers).await;
             if op == Op::Renew {
                 let newer = Renew::new(term.name.clone(), term.new, 2);
-                ok(wire.provider.renew(&newer).await);
+                wiring.answered(wire.provider.renew(&newer)).await;
             } else {
                 scene.repeat(&wire.provider, "a reset").await;
             }
             if successor {
                 let release = Release::new(term.name.clone(), term.new, None);
-                ok(wire.provider.release(&release).await);
+                wiring.answered(wire.provider.release(&release)).await;
                 let mut next = wiring.term("next");
                 next.name = term.name.clone();
-                ok(wire.provider.acquire(&next).await);
+                wiring.answered(wire.provider.acquire(&next)).await;
             }
             let before = shown(&*direct, &term.name).await;
             executed(&wire.proxy).await;
@@ -121,8 +122,9 @@ pub(super) async fn refused_connection_is_not_applied(wiring: Wiring) {
     for op in OPS {
         let scene = Scene::set(&wiring, op, &direct).await;
         // A driver may learn by a call that its old connections are gone, one after the other.
-        let mut refused = false;
+        let (mut refused, mut asked) = (false, Instant::now());
         for _ in 0..4 {
+            asked = Instant::now();
             let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
             scene.is_true(&answers).await;
             assert!(answers.iter().all(Result::is_err), "who answered that?");
@@ -134,6 +136,8 @@ pub(super) async fn refused_connection_is_not_applied(wiring: Wiring) {
                 break;
             }
         }
+        let late = wiring.is_late(asked);
+        in_time(refused || !late, format_args!("{op:?} to nobody"));
         assert!(refused, "{op:?}: nothing was sent, and nobody says so");
     }
     wire.proxy.accept().await;
@@ -208,10 +212,8 @@ pub(super) async fn shown(direct: &dyn Provider, name: &Name) -> Record {
     }
 }
 
-async fn finished(mut all: JoinSet<()>) {
+pub(super) async fn finished(mut all: JoinSet<()>) {
     while let Some(ended) = all.join_next().await {
-        if let Err(error) = ended {
-            std::panic::resume_unwind(error.into_panic());
-        }
+        joined(ended);
     }
 }

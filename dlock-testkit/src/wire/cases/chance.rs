@@ -10,6 +10,7 @@ use tokio::{
 
 use crate::{
     proxy::Mix,
+    slow::{in_time, joined},
     wire::{
         Wiring,
         wiring::{ok, soon},
@@ -51,16 +52,10 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
     }
     let (mut terms, mut struck) = (Vec::new(), 0);
     while let Some(ended) = all.join_next().await {
-        let (held, faults) = ok(ended);
+        let (held, faults) = joined(ended);
         terms.extend(held);
         struck += faults;
     }
-    let (grants, clients) = (terms.len(), terms.iter().map(|term| term.client));
-    assert!(clients.max() > Some(0), "one client had it all");
-    assert!(
-        grants >= 5 && struck >= 5,
-        "toothless: {grants} grants, {struck} faults"
-    );
     terms.sort_by_key(|term: &Held| term.from);
     for pair in terms.windows(2) {
         let [before, after] = pair else { continue };
@@ -75,6 +70,13 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
             );
         }
     }
+    // Enough to show that.
+    let (grants, clients) = (terms.len(), terms.iter().map(|term| term.client));
+    in_time(clients.max() > Some(0), "grants to more than one client");
+    in_time(
+        grants >= 5 && struck >= 5,
+        format_args!("toothless: {grants} grants, {struck} faults"),
+    );
 }
 
 /// Holds a lease for a while, and gives it back while others want it.
@@ -132,7 +134,7 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         // The bound without faults, and tries that were given up: each takes D/3 and leaves an
         // orphan that its own client knows (G4).
         let bound = lease * 5 / 2;
-        assert!(took <= bound, "round {round}: {took:?} (I15)");
+        in_time(took <= bound, format_args!("round {round}: {took:?} (I15)"));
         drop(next);
     }
 }

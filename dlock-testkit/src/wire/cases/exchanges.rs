@@ -9,11 +9,13 @@ use dlock_core::{
     Provider,
     provider::{AcquireOutcome, Release, ReleaseOutcome},
 };
+use tokio::time::Instant;
 
 use super::{calls::shown, cuts};
 use crate::{
     faults::Op,
     proxy::{Fault, Rule},
+    slow::in_time,
     wire::{
         Wiring,
         scene::{Answers, OPS, Scene},
@@ -35,7 +37,9 @@ pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered
                 let scene = Scene::set(&wiring, op, &direct).await;
                 let cut = format!("{op:?}, {fault} of exchange {}", exchange + 1);
                 let rule = Rule::new(fault).skip(exchange).times(1);
+                let asked = Instant::now();
                 let (answers, struck) = soon(&cut, strike(&wire, rule, &scene)).await;
+                let late = wiring.is_late(asked);
                 scene.is_true(&answers).await;
                 if let [Err(_)] = &answers[..] {
                     applied.push(scene.applied().await == [true]);
@@ -44,6 +48,7 @@ pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered
                 soon("the repeat", scene.repeat(&wire.provider, &after)).await;
                 if !struck {
                     let whole = answers.iter().all(Result::is_ok);
+                    in_time(whole || !late, format_args!("{op:?}: {answers:?}"));
                     assert!(whole, "{op:?} was not cut: {answers:?}");
                     break;
                 }
@@ -63,7 +68,7 @@ pub(super) async fn release_that_let_the_next_holder_in_is_not_denied(wiring: Wi
     for exchange in 0..MOST_EXCHANGES {
         let wire = wiring.wire().await;
         let term = wiring.term(exchange);
-        ok(wire.provider.acquire(&term).await);
+        wiring.answered(wire.provider.acquire(&term)).await;
         let chosen = wire.proxy.chosen();
         let rule = Rule::new(Fault::LoseReply).skip(exchange).times(1);
         wire.proxy.inject(rule);

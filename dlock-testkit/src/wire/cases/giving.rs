@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, DLock, Error, Lease, Name, ReleaseEnd, TryAcquire};
-use tokio::time::{Instant, sleep};
+use dlock_core::{Client, DLock, Error, Lease, Name, TryAcquire};
+use tokio::time::sleep;
 
 use super::cuts;
 use crate::{
     faults::Op,
     proxy::Fault,
+    slow::{in_time, joined, within},
     wire::{
         Wiring,
         vigil::belief_is_founded,
-        wiring::{Wire, lock, ok, soon, within},
+        wiring::{Wire, believed_at_least, believed_at_most, lock, ok, released, soon},
     },
 };
 
@@ -20,22 +21,31 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
     let (wire, direct) = (wiring.wire().await, wiring.direct().await);
     for fault in [Fault::LoseReply, Fault::DelayReply(wiring.lease() / 4)] {
         let name = wiring.name(fault);
-        let began = Instant::now();
         wire.provider.inner().next(Op::Acquire, fault);
         let lease = granted(soon(fault, wire.lock(&name).try_acquire()).await);
         let record = ok(direct.read(&name).await);
         let stored = record.map(|record| (record.uuid, record.token));
         // One term: the grant whose reply was lost (A2).
         assert_eq!(stored, Some((lease.uuid(), lease.token())), "{fault}");
+        let calls = wire.provider.calls();
+        let tries = calls.iter().filter_map(|call| {
+            let sent = call.acquire().filter(|sent| sent.name == name);
+            sent.map(|sent| (call.began, sent.new))
+        });
+        let (sent, terms): (Vec<_>, Vec<_>) = tries.unzip();
+        assert!(
+            terms.iter().all(|term| *term == lease.uuid()),
+            "{fault}: the repeat did not find the grant: {terms:?}"
+        );
         // The clock runs since the first attempt, also for what the repeat was answered (V1).
-        let believed = Instant::now() + lease.remaining();
-        let latest = began + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
+        let latest = sent[0] + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
+        let believed = believed_at_least(|| lease.remaining());
         assert!(
             believed <= latest,
             "{fault}: {:?} too long (I6)",
             believed - latest
         );
-        assert_eq!(ok(lease.release().await), ReleaseEnd::Released);
+        released(lease.release().await, fault);
     }
 }
 
@@ -48,27 +58,27 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
             let strikes = wire.proxy.struck();
             wire.provider.inner().next(struck, fault);
             let mut lease = granted(soon(&name, wire.lock(&name).try_acquire()).await);
-            let before = Instant::now() + lease.remaining();
+            let before = believed_at_least(|| lease.remaining());
             match soon(&name, lease.renew()).await {
-                Ok(()) => {}
                 // No answer is no loss (V5), and the next attempt is answered.
                 Err(Error::Provider(_)) if struck == Op::Renew => {
-                    assert!(lease.is_valid(), "{name}");
+                    in_time(lease.is_valid(), &name);
                     ok(soon(&name, lease.renew()).await);
                 }
-                Err(error) => panic!("{name}: {error:?}"),
+                renewed => ok(renewed),
             }
-            let after = Instant::now() + lease.remaining();
+            let after = believed_at_most(|| lease.remaining());
             assert!(
                 after + wiring.lease() / 20 >= before,
                 "{name}: moved back (I7)"
             );
+            let after = believed_at_least(|| lease.remaining());
             belief_is_founded(&wire, after, wiring.lease());
             // However it was cut, it was given back, and nothing is in a rival's way.
-            assert_eq!(ok(soon(&name, lease.release()).await), ReleaseEnd::Released);
+            released(soon(&name, lease.release()).await, &name);
             let next = lock(&rival, &name, wiring.lease());
             let next = granted(soon(&name, next.try_acquire()).await);
-            assert_eq!(ok(next.release().await), ReleaseEnd::Released);
+            released(next.release().await, &name);
             assert_eq!(wire.proxy.struck(), strikes + 1, "{name}");
         }
     }
@@ -87,13 +97,12 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
     ] {
         let guard = ok(soon(fault, wire.lock(&name).hold()).await);
         wire.provider.inner().next(Op::Release, fault);
-        let ended = ok(soon(fault, guard.release()).await);
-        assert_eq!(ended, ReleaseEnd::Released, "{fault}");
+        released(soon(fault, guard.release()).await, fault);
         let next = lock(&rival, &name, wiring.lease());
         let next = granted(soon(fault, next.try_acquire()).await);
         sleep(wiring.lease() / 3).await;
-        assert!(next.is_valid(), "{fault}");
-        assert_eq!(ok(next.release().await), ReleaseEnd::Released, "{fault}");
+        in_time(next.is_valid(), fault);
+        released(next.release().await, fault);
 
         // The same while somebody waits, who may have the lock before the repeat is sent: no loss (V7).
         let guard = ok(soon(fault, wire.lock(&name).hold()).await);
@@ -105,12 +114,12 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
             .build());
         let contender = tokio::spawn(async move { contender.hold().await });
         wire.provider.inner().next(Op::Release, fault);
-        let ended = ok(soon(fault, guard.release()).await);
-        assert_eq!(ended, ReleaseEnd::Released, "{fault}, with a contender");
-        let next = ok(ok(soon(fault, contender).await));
+        let what = format!("{fault}, with a contender");
+        released(soon(fault, guard.release()).await, &what);
+        let next = ok(joined(soon(fault, contender).await));
         sleep(wiring.lease() / 3).await;
-        assert!(next.is_valid(), "{fault}, with a contender");
-        assert_eq!(ok(next.release().await), ReleaseEnd::Released, "{fault}");
+        in_time(next.is_valid(), &what);
+        released(next.release().await, &what);
     }
 }
 
@@ -126,7 +135,7 @@ pub(super) async fn acquire_without_an_answer_stops_blocking_in_time(wiring: Wir
             .always(Op::Release, Fault::LoseRequest);
         let unanswered = soon(fault, wire.lock(&name).try_acquire()).await;
         assert!(unanswered.is_err(), "{fault}: {unanswered:?}");
-        assert!(wire.proxy.struck() >= 2, "the same try was repeated (W5)");
+        in_time(wire.proxy.struck() >= 2, "the same try once more (W5)");
         gets_it_in_time(&wiring, &wire, &Client::new(direct.clone()), &name).await;
     }
 }
@@ -183,7 +192,7 @@ async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Na
 
 async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
     let next = within(bound, "an orphan blocks (I10)", lock.acquire()).await;
-    assert_eq!(ok(ok(next).release().await), ReleaseEnd::Released);
+    released(ok(next).release().await, "an orphan");
     // W5: tasks that clean up end with the lease that may be left.
     let left = soon("the clean-up", wire.client.close()).await;
     assert_eq!(left, 0, "leases that nobody has");

@@ -17,7 +17,6 @@ use dlock_core::{
 use dlock_testkit::{
     Bench, Subject,
     faults::{Fault, Faulty, Op},
-    stall::{self, Lag},
 };
 use tokio::{
     task::JoinHandle,
@@ -47,25 +46,16 @@ macro_rules! lock {
 }
 pub(super) use lock;
 
-tokio::task_local! {
-    /// That of the case that runs.
-    static LAG: Lag;
-}
-
-/// One run of a case, with a lease of its own.
+/// A case that is played, and what it makes its clients from.
 pub(super) struct Round {
     bench: Bench,
-    number: usize,
-    /// The lease of this round, on the fixture's clock.
+    /// The lease, on the fixture's clock.
     pub(super) lease: Duration,
-    lag: Lag,
 }
 
 /// One process's side of the store.
 pub(super) struct Harness {
     bench: Bench,
-    number: usize,
-    lag: Lag,
     /// Between the faults and the provider.
     pub(super) interceptor: Interceptor,
     /// The provider, with faults and a record of calls.
@@ -79,23 +69,13 @@ pub(super) struct Harness {
 #[derive(Clone)]
 pub(super) struct Hand(ManualClock);
 
-/// Runs a case with the fixture's lease. If it fails while the machine stalled for long enough to
-/// explain that, it runs again with twice the lease, up to eight times the first.
-pub(super) async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut + Send + Sync)
+/// Plays a case, in the one round of paused time: nothing is late there.
+pub(super) async fn rounds<Fut>(bench: Bench, case: impl FnOnce(Round) -> Fut + Send)
 where
     Fut: Future<Output = ()> + Send,
 {
-    let ask = || std::future::ready(());
-    stall::rounds(bench.leases(), ask, |number, lease, lag| {
-        let round = Round {
-            bench: bench.clone(),
-            number,
-            lease,
-            lag: lag.clone(),
-        };
-        LAG.scope(lag, case(round))
-    })
-    .await;
+    let lease = bench.lease();
+    case(Round { bench, lease }).await;
 }
 
 impl Round {
@@ -120,12 +100,10 @@ impl Round {
     }
 
     async fn make(&self, clock: Clock, lease: Duration) -> Harness {
-        let interceptor = Interceptor::new(self.bench.provider().await, self.lag.clone());
+        let interceptor = Interceptor::new(self.bench.provider().await);
         let store = Faulty::new(interceptor.clone());
         Harness {
             bench: self.bench.clone(),
-            number: self.number,
-            lag: self.lag.clone(),
             client: Client::with_clock(store.clone(), clock),
             interceptor,
             store,
@@ -139,9 +117,7 @@ impl Harness {
     pub(super) async fn rival(&self) -> Self {
         let round = Round {
             bench: self.bench.clone(),
-            number: self.number,
             lease: self.lease,
-            lag: self.lag.clone(),
         };
         round.harness().await
     }
@@ -156,8 +132,7 @@ impl Harness {
     }
 
     pub(super) fn name(&self, label: impl AsRef<str>) -> Name {
-        self.bench
-            .name(&format!("{}-{}", self.number, label.as_ref()))
+        self.bench.name(label.as_ref())
     }
 
     /// The store itself, past all faults and clients.
@@ -282,17 +257,9 @@ pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Lets everything that can happen without time passing happen: also what waits for a slow store to
-/// answer.
+/// Lets everything that can happen without time passing happen.
 pub(super) async fn settle() {
-    let began = Instant::now();
-    loop {
-        sleep(Duration::from_millis(15)).await;
-        let answered = LAG.try_with(Lag::all_answered);
-        if answered.unwrap_or(true) || began.elapsed() >= PATIENCE {
-            break;
-        }
-    }
+    sleep(Duration::from_millis(15)).await;
 }
 
 /// Polls a future once.

@@ -1,5 +1,5 @@
-//! A wrapper between the faults and the provider under test: it measures how slow the store is,
-//! repeats what a busy store refused, and does what a case wants done at the instant of an answer.
+//! A wrapper between the faults and the provider under test: it does what a case wants done at the instant of an
+//! answer.
 
 use std::{
     collections::VecDeque,
@@ -14,16 +14,13 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    ErrorKind, Name, Provider, ProviderError, Record,
+    Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
         Wakeups,
     },
 };
-use dlock_testkit::{faults::Op, stall::Lag};
-
-/// How often a call that a busy store refused is repeated.
-const REPEATS: usize = 4;
+use dlock_testkit::faults::Op;
 
 /// What a case does at the instant of an answer.
 type Hooks = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
@@ -32,7 +29,6 @@ type Hooks = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
 #[derive(Clone)]
 pub(super) struct Interceptor {
     inner: Arc<dyn Provider>,
-    lag: Lag,
     plan: Arc<Plan>,
 }
 
@@ -49,10 +45,9 @@ struct Plan {
 }
 
 impl Interceptor {
-    pub(super) fn new(inner: Arc<dyn Provider>, lag: Lag) -> Self {
+    pub(super) fn new(inner: Arc<dyn Provider>) -> Self {
         Self {
             inner,
-            lag,
             plan: Arc::default(),
         }
     }
@@ -102,25 +97,9 @@ impl Interceptor {
         }
     }
 
-    async fn call<T, Fut>(&self, op: Op, call: impl Fn() -> Fut + Send) -> Result<T, ProviderError>
-    where
-        T: Send,
-        Fut: Future<Output = Result<T, ProviderError>> + Send,
-    {
-        let under_way = self.lag.call();
-        let mut repeats = 0;
-        let answer = loop {
-            let answer = self.lag.time(call()).await;
-            match &answer {
-                Err(error) if error.kind() != ErrorKind::Fatal && repeats < REPEATS => {
-                    repeats += 1;
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                _ => break answer,
-            }
-        };
+    async fn call<T>(&self, op: Op, call: impl Future<Output = T>) -> T {
+        let answer = call.await;
         self.answered(op);
-        drop(under_way);
         answer
     }
 
@@ -155,7 +134,7 @@ impl Provider for Interceptor {
         if self.plan.one_token.load(Ordering::SeqCst) {
             request.tokens = NonZeroU8::MIN;
         }
-        let answer = self.call(Op::Acquire, || self.inner.acquire(&request));
+        let answer = self.call(Op::Acquire, self.inner.acquire(&request));
         Ok(match answer.await? {
             AcquireOutcome::Held(record) => AcquireOutcome::Held(self.shown(record)),
             other => other,
@@ -164,7 +143,7 @@ impl Provider for Interceptor {
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         self.reach(std::slice::from_ref(request)).await;
-        let answer = self.call(Op::Renew, || self.inner.renew(request)).await?;
+        let answer = self.call(Op::Renew, self.inner.renew(request)).await?;
         let asked = self.plan.asked.load(Ordering::SeqCst);
         Ok(match answer {
             RenewOutcome::Renewed { .. } if asked => RenewOutcome::Renewed { asked },
@@ -173,34 +152,23 @@ impl Provider for Interceptor {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        self.call(Op::Release, || self.inner.release(request)).await
+        self.call(Op::Release, self.inner.release(request)).await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let record = self.call(Op::Read, || self.inner.read(name)).await?;
+        let record = self.call(Op::Read, self.inner.read(name)).await?;
         Ok(record.map(|record| self.shown(record)))
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         self.reach(requests).await;
-        let under_way = self.lag.call();
-        let mut answers = self.lag.time(self.inner.renew_many(requests)).await;
-        for (answer, request) in answers.iter_mut().zip(requests) {
-            // What a busy store refused is repeated here too.
-            if answer
-                .as_ref()
-                .is_err_and(|error| error.kind() != ErrorKind::Fatal)
-            {
-                *answer = self.renew(request).await;
-            }
-        }
+        let mut answers = self.inner.renew_many(requests).await;
         match open(&self.plan.miscounts).take() {
             Some(true) => answers.extend(answers.first().cloned()),
             Some(false) => drop(answers.remove(0)),
             None => {}
         }
         self.answered(Op::RenewMany);
-        drop(under_way);
         answers
     }
 
@@ -215,8 +183,6 @@ impl Provider for Interceptor {
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
-        // A store may take its time to listen, and once it does everyone is woken.
-        let _under_way = self.lag.call();
         self.inner.watch().await
     }
 }

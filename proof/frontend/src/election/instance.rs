@@ -12,9 +12,8 @@ use dlock_core::{
 };
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition};
 use dlock_testkit::{
-    faults::{Fault, Faulty, Op, Outcome},
+    faults::{Fault, Faulty, Outcome},
     proxy::{Direction, Proxy},
-    stall::Timed,
 };
 use tokio::{
     sync::oneshot,
@@ -57,13 +56,7 @@ impl Instance {
             },
             None => (None, None),
         };
-        let inner = electorate.provider(address, *lease).await;
-        let provider: Arc<dyn Admin> = match &proxy {
-            // What the proxy holds back is no stall of the store.
-            Some(_) => inner,
-            None => Arc::new(Timed::new(inner, voters.lag.clone())),
-        };
-        let provider = Faulty::new(provider);
+        let provider = Faulty::new(electorate.provider(address, *lease).await);
         let election = Election::builder()
             .provider(Client::with_clock(provider.clone(), Clock::system()))
             .name(name)
@@ -147,13 +140,6 @@ impl Instance {
             )
         });
         good.map(|call| call.began).max()
-    }
-
-    /// Whether a renewal had no answer within an attempt, a sixth of the lease (W4).
-    pub(super) fn gave_up(&self) -> bool {
-        let calls = self.provider.calls();
-        let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
-        renewals.any(|call| call.answer.is_none() && call.began.elapsed() > self.voters.lease / 6)
     }
 
     /// Waits for the next of these transitions after `since`: when it came.
@@ -269,8 +255,7 @@ fn work(election: &Election, voters: &Voters) {
     election.lead(move |leadership: Leadership| {
         let stage = stage.clone();
         async move {
-            let _working = stage.work();
-            stage.as_leader(&leadership);
+            let _working = stage.work(&leadership);
             leadership.ending().await;
         }
     });

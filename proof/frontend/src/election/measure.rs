@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_core::provider::Discipline;
 use dlock_testkit::runner::shared_runtime;
-use dlock_testkit::stall::Lag;
 use tokio::time::Instant;
 
 use super::{
@@ -33,7 +32,7 @@ pub fn measure<E: Electorate>() {
         let (mut crashes, mut stops, mut formula) = (Vec::new(), Vec::new(), String::new());
         let mut what = String::new();
         for _ in 0..RUNS {
-            let voters = Voters::new(Arc::clone(&electorate), "failover", lease, Lag::default());
+            let voters = Voters::new(Arc::clone(&electorate), "failover", lease);
             let (mut first, second) = pair(&voters).await;
             let capabilities = second.capabilities();
             let most = voters.failover(second.discipline()) - voters.slack();
@@ -46,7 +45,7 @@ pub fn measure<E: Electorate>() {
             first.crash().await;
             crashes.push(second.gained(sent, LIMIT).await - sent);
 
-            let voters = Voters::new(Arc::clone(&electorate), "failover", lease, Lag::default());
+            let voters = Voters::new(Arc::clone(&electorate), "failover", lease);
             let (mut first, second) = pair(&voters).await;
             let told = Instant::now();
             first.stop().await;

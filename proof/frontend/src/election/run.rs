@@ -5,10 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use dlock_testkit::{
-    runner::shared_runtime,
-    stall::{self, Lag},
-};
+use dlock_testkit::{runner::shared_runtime, slow};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -32,7 +29,7 @@ impl Shared {
     }
 }
 
-/// Plays one story as a test, with longer leases if the machine is too slow for this one.
+/// Plays one story as a test, with longer leases where it misses a bound of time.
 #[doc(hidden)]
 pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
     let Some(story) = STORIES.iter().find(|story| story.name == name) else {
@@ -44,14 +41,8 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
         (runtime, electorate)
     });
     let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
-    let voters = |lease, lag| Voters::new(Arc::clone(electorate), name, lease, lag);
-    let ask = || {
-        let voters = voters(E::LEASE, Lag::default());
-        async move { voters.ask().await }
-    };
-    runtime.block_on(stall::rounds(leases, ask, |_, lease, lag| {
-        (story.play)(voters(lease, lag))
-    }));
+    let voters = |lease| Voters::new(Arc::clone(electorate), name, lease);
+    runtime.block_on(slow::rounds(leases, |lease| (story.play)(voters(lease))));
 }
 
 impl fmt::Debug for Shared {

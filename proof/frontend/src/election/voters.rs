@@ -3,20 +3,17 @@
 use std::{
     fmt,
     net::SocketAddr,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use dlock_core::{
-    Name,
+    FencingToken,
     provider::{Admin, Discipline},
 };
 use dlock_election::Leadership;
-use dlock_testkit::stall::Lag;
+use dlock_testkit::slow::in_time;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -29,30 +26,30 @@ pub struct Voters {
     pub(super) name: String,
     pub(super) lease: Duration,
     pub(super) stage: Stage,
-    pub(super) lag: Lag,
 }
 
 /// What the leaders do.
 #[derive(Clone, Default)]
-pub(super) struct Stage(Arc<Seen>);
+pub(super) struct Stage(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 struct Seen {
-    working: AtomicUsize,
-    most: AtomicUsize,
-    /// What was done without leading.
-    wrong: AtomicUsize,
-    runs: Mutex<Vec<(String, Instant)>>,
+    /// For what work is being done.
+    working: Vec<Leadership>,
+    /// What was done while another instance led.
+    wrong: usize,
+    /// What was done after a leadership had ended, with no other one valid.
+    late: usize,
+    runs: Vec<(String, Instant)>,
 }
 
 impl Voters {
-    pub(super) fn new(electorate: Arc<dyn Erased>, story: &str, lease: Duration, lag: Lag) -> Self {
+    pub(super) fn new(electorate: Arc<dyn Erased>, story: &str, lease: Duration) -> Self {
         Self {
             electorate,
             name: format!("{story}/{}", Uuid::new_v4().simple()),
             lease,
             stage: Stage::default(),
-            lag,
         }
     }
 
@@ -69,15 +66,6 @@ impl Voters {
         let address = self.electorate.server();
         let provider = self.electorate.provider(address, self.lease).await;
         provider.capabilities().watch
-    }
-
-    /// Asks the store something, in a new connection.
-    pub(super) async fn ask(&self) {
-        let address = self.electorate.server();
-        let provider = self.electorate.provider(address, 20 * self.lease).await;
-        if let Ok(name) = Name::new(self.name.as_str()) {
-            drop(provider.read(&name).await);
-        }
     }
 
     /// An instance that takes part.
@@ -114,58 +102,69 @@ impl Voters {
 
 impl Stage {
     /// Somebody works until what this returns is dropped.
-    pub(super) fn work(&self) -> Working {
-        let working = self.0.working.fetch_add(1, Ordering::SeqCst) + 1;
-        self.0.most.fetch_max(working, Ordering::SeqCst);
-        Working(self.clone())
+    pub(super) fn work(&self, leadership: &Leadership) -> Working {
+        self.as_leader(leadership);
+        self.seen().working.push(leadership.clone());
+        Working(self.clone(), leadership.token())
     }
 
     pub(super) fn working(&self) -> usize {
-        self.0.working.load(Ordering::SeqCst)
+        self.seen().working.len()
     }
 
-    /// Nobody ever worked beside another, or as a follower.
+    /// Nobody ever worked while another one led, or after its leadership had ended.
     pub(super) fn is_sound(&self) {
-        let most = self.0.most.load(Ordering::SeqCst);
-        assert!(most <= 1, "{most} instances worked at one instant");
-        let wrong = self.0.wrong.load(Ordering::SeqCst);
-        assert_eq!(wrong, 0, "something was done by a follower");
+        let seen = self.seen();
+        assert_eq!(
+            seen.wrong, 0,
+            "something was done while another instance led"
+        );
+        in_time(seen.late == 0, "the end of what a former leader did");
     }
 
-    /// What is done now is right only of a leader.
+    /// What is done now is right only of a leader, and of one.
     pub(super) fn as_leader(&self, leadership: &Leadership) {
-        let wrong = usize::from(!leadership.is_valid());
-        self.0.wrong.fetch_add(wrong, Ordering::SeqCst);
+        let mut seen = self.seen();
+        let others = seen.working.iter();
+        let others = others.filter(|other| other.token() != leadership.token());
+        let led: Vec<bool> = others.map(Leadership::is_valid).collect();
+        seen.wrong += usize::from(led.contains(&true));
+        seen.late += usize::from(!led.is_empty() || !leadership.is_valid());
     }
 
     pub(super) fn ran(&self, who: &str) {
-        self.list().push((who.to_owned(), Instant::now()));
+        self.seen().runs.push((who.to_owned(), Instant::now()));
     }
 
     /// Every run of the periodic task.
     pub(super) fn runs(&self) -> Vec<(String, Instant)> {
-        self.list().clone()
+        self.seen().runs.clone()
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<(String, Instant)>> {
-        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Somebody works.
-pub(super) struct Working(Stage);
+pub(super) struct Working(Stage, FencingToken);
 
 impl Drop for Working {
     fn drop(&mut self) {
-        self.0.0.working.fetch_sub(1, Ordering::SeqCst);
+        let mut seen = self.0.seen();
+        seen.working
+            .retain(|leadership| leadership.token() != self.1);
     }
 }
 
-/// Waits until it is so, and fails the story if that takes longer.
+/// Waits until it is so, which may take this long.
 pub(super) async fn until(what: &str, limit: Duration, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {
-        assert!(began.elapsed() < limit, "{what}: not within {limit:?}");
+        in_time(
+            began.elapsed() < limit,
+            format_args!("{what}: not within {limit:?}"),
+        );
         sleep(Duration::from_millis(2)).await;
     }
 }

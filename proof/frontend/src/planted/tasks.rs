@@ -19,7 +19,7 @@ use std::{
 
 use dlock_testkit::{
     runner,
-    stall::message,
+    slow::message,
     tasks::{self, SHORT, Stage, TaskFixture, memory::MemoryTasks},
 };
 

@@ -1,0 +1,143 @@
+//! Bounds of time, the one kind of failure that a case may be repeated for.
+//!
+//! A busy machine or store can make anything late, and nothing else. So a case that measures says [`in_time`] of each upper
+//! bound of time, and asserts everything else. A missed bound ends its round, and the case runs again with a longer lease,
+//! until the last; a failed assertion ends the test at once, whatever the machine did.
+
+use std::{
+    any::Any,
+    fmt::{self, Display},
+    future::{Future, poll_fn},
+    io::{Write, stderr},
+    panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::Poll,
+    thread,
+    time::Duration,
+};
+
+use dlock_core::{Error, ErrorKind};
+use tokio::{task::JoinError, time::timeout};
+
+/// How many rounds one test program may repeat. With more than that the machine is too slow for the leases
+/// of its fixture, and what passes in the end says little.
+const MOST_REPEATS: usize = 48;
+
+/// How many rounds this program has repeated.
+static REPEATS: AtomicUsize = AtomicUsize::new(0);
+
+/// A round ended by a missed bound of time. The panic of [`in_time`], and nothing else.
+#[derive(Debug)]
+struct TooSlow(String);
+
+impl Display for TooSlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "too slow: {}", self.0)
+    }
+}
+
+/// Ends the round unless this upper bound of time was kept. Only for what a slow machine alone can explain: never for
+/// exclusion, tokens, stale writes or wrong answers.
+///
+/// # Panics
+/// If the bound was missed.
+#[track_caller]
+pub fn in_time(kept: bool, bound: impl Display) {
+    if !kept {
+        too_slow(format!("{}: {bound}", Location::caller()));
+    }
+}
+
+/// The outcome of a future that has to end within this limit, which is an upper bound of time like those of [`in_time`].
+///
+/// # Panics
+/// If it does not.
+pub async fn within<F: Future>(limit: Duration, what: impl Display, future: F) -> F::Output {
+    match timeout(limit, future).await {
+        Ok(value) => value,
+        Err(_elapsed) => too_slow(format!("{what}: not within {limit:?}")),
+    }
+}
+
+/// Past the panic hook: a round that is repeated is reported in one line, and the last one panics with its message.
+fn too_slow(bound: String) -> ! {
+    resume_unwind(Box::new(TooSlow(bound)))
+}
+
+/// The result of a task of a case; its panic is the case's.
+///
+/// # Panics
+/// If the task did, or was cancelled.
+pub fn joined<T>(ended: Result<T, JoinError>) -> T {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(value) => value,
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(cancelled)) => panic!("a task of the case: {cancelled}"),
+    }
+}
+
+/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow.
+#[must_use]
+pub fn is_late(error: &dyn Any) -> bool {
+    match error.downcast_ref() {
+        Some(Error::Timeout { .. }) => true,
+        Some(Error::Provider(error)) => error.kind() != ErrorKind::Fatal,
+        _ => false,
+    }
+}
+
+/// Plays a case with the first of these leases. If a bound of time was missed ([`in_time`]), it is played again with the
+/// next; any other failure is the test's at once. Every repeat is reported on standard error, also that of a test that
+/// passes, and more than 48 in one program are a failure.
+///
+/// # Panics
+/// If the case fails, or misses a bound with the last lease too.
+pub async fn rounds<Fut: Future<Output = ()>>(
+    leases: impl IntoIterator<Item = Duration>,
+    case: impl Fn(Duration) -> Fut,
+) {
+    let mut leases = leases.into_iter().peekable();
+    while let Some(lease) = leases.next() {
+        let Err(panic) = unwound(case(lease)).await else {
+            return;
+        };
+        let slow = match panic.downcast::<TooSlow>() {
+            Ok(slow) => slow,
+            Err(panic) => resume_unwind(panic),
+        };
+        assert!(
+            leases.peek().is_some() && REPEATS.load(Ordering::SeqCst) < MOST_REPEATS,
+            "{slow} (with a lease of {lease:?})"
+        );
+        let repeats = REPEATS.fetch_add(1, Ordering::SeqCst) + 1;
+        // Past the harness, which keeps back what a passing test prints.
+        let _unreported = writeln!(
+            stderr(),
+            "{}: {slow}: once more with a longer lease than {lease:?} (repeat {repeats} of at most {MOST_REPEATS} in \
+             this program)",
+            thread::current().name().unwrap_or("a case"),
+        );
+    }
+}
+
+/// The message of a panic.
+#[must_use]
+pub fn message(panic: &(dyn Any + Send)) -> Option<&str> {
+    let slow = panic.downcast_ref::<TooSlow>().map(|slow| &*slow.0);
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    slow.or(text)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+}
+
+/// Catches the panic of a future, here and not in a task, so that its message is the test's.
+async fn unwound(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        },
+    )
+    .await
+}
