@@ -109,7 +109,7 @@ impl Client {
 
     /// Ends the client: waiting and later acquires fail with [`Error::Closed`](crate::Error::Closed),
     /// and everything that is under way to the store (tries, and the releases of leases that were
-    /// dropped) runs to its end. A term that lingers (S7) is given back at once. Returns how many leases are
+    /// dropped) runs to its end. Returns how many leases are
     /// still in somebody's hands: they stay valid, are renewed as before, and are released by their own handles.
     ///
     /// Call it before the runtime shuts down, else a dropped lease's release may be cut off and

@@ -57,14 +57,6 @@ impl<F: Future> Future for Within<F> {
     }
 }
 
-/// Does work within a span that goes on.
-pub(crate) fn inside<T>(span: &Span, work: impl FnOnce() -> T) -> T {
-    let entered = contained(|| span.enter());
-    let done = work();
-    contained(|| drop(entered));
-    done
-}
-
 /// A span that contains the subscriber's panics when it ends.
 struct ContainedSpan(Option<Span>);
 

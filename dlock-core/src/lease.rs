@@ -3,7 +3,7 @@
 
 mod failure;
 mod holding;
-mod lingering;
+mod offering;
 mod release;
 pub(crate) mod renewal;
 mod settings;

@@ -22,7 +22,7 @@ pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
     runtimes::Waiter,
     succession::{
-        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Lingers, Offer, Registration,
+        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Offer, Offering, Registration,
     },
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};

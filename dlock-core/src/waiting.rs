@@ -27,7 +27,6 @@ use std::{
 };
 
 use tokio::sync::futures::Notified;
-use uuid::Uuid;
 
 pub(crate) use self::acquire::acquire;
 use self::{
@@ -83,8 +82,6 @@ struct Contender {
     reservation: Option<Reservation>,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
-    /// The term of its own client that it has ended before it began to ask (S7): its release is on its way.
-    over: Option<Uuid>,
     /// The warning that this client itself holds the lock was logged.
     warned: bool,
     /// The last error since then.
@@ -114,7 +111,6 @@ impl Contender {
             passed_over: PassedOver::default(),
             reservation: None,
             seen: None,
-            over: None,
             warned: false,
             error: None,
         }
@@ -150,11 +146,6 @@ impl Contender {
 
     /// One try, past all waiters. `None` if the caller has gone away before it.
     async fn once(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
-        if let Some(uuid) = self.over.take()
-            && let ControlFlow::Break(end) = self.await_release(sender, uuid).await
-        {
-            return end;
-        }
         // What a ticket opens waits for nothing.
         let admitted = tokio::select! {
             biased;
@@ -255,7 +246,7 @@ impl Contender {
             let over = match self.take_term() {
                 Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
                 Some(Taken::Over(uuid)) => Some(uuid),
-                None => self.over.take(),
+                None => None,
             };
             let offer = self.take_offer();
             let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());

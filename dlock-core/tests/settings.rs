@@ -214,20 +214,6 @@ fn longest_hold_is_a_lease_at_least() {
 }
 
 #[test]
-fn term_lingers_for_a_tenth_of_its_lease_at_most() {
-    for possible in [Duration::ZERO, NANOSECOND, ms(1500)] {
-        built!(linger = possible).unwrap();
-    }
-    for impossible in [ms(1500) + NANOSECOND, Duration::MAX] {
-        refused!(
-            BuildError::Linger { .. },
-            "at most D/10",
-            linger = impossible
-        );
-    }
-}
-
-#[test]
 fn data_fits_beside_the_lock() {
     for possible in [0, 1, 4096] {
         built!(data = vec![0; possible]).unwrap();

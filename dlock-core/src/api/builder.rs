@@ -102,14 +102,6 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long a term stays with this process after a release with nobody in line (S7): at most D/10. The next acquire or `try_acquire` of this process takes it from there, with a new token and **without the store**. For a lock that one process takes again and again, for a moment each time, and that others want now and then.\n\n**What it costs others**: to them the lock is held until then, so they wait for up to this long after the work has ended; and if the process dies meanwhile, or ends without [`Client::close`], until the lease runs out. `release` answers [`Released`](crate::ReleaseEnd::Released) at once, and what the store says later is only logged. It ends sooner where its tokens are used up (16 of them, or up to 128 where those were gone in an instant), D/10 (at most a second) after the grant that began the term, when somebody asks for the lock, when a caller of this process wants it with another owner, data or lease, and with [`Client::close`]. A lease that was held for longer than that D/10 is released at once, and so is one whose `at_least` closes the name. A term is given back on the runtime where its lease was acquired; if nobody drives that one, `close` on another runtime waits for it. Where the store mints one token a grant there is nothing to go on with, and this has no effect. Default none."
-        )
-    )]
-    linger: Option<Duration>,
-    #[builder(
-        default,
-        setter(
             into,
             strip_option(fallback_suffix = "_opt"),
             doc = "Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none."
@@ -204,7 +196,6 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
         give_up_after,
         max_hold,
         at_least,
-        linger,
         ..
     } = options;
 
@@ -249,11 +240,6 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
     {
         return Err(BuildError::AtLeast { at_least });
     }
-    if let Some(linger) = linger
-        && linger > duration / 10
-    {
-        return Err(BuildError::Linger { linger, duration });
-    }
     let seconds = Duration::from_secs;
     Ok(Plan {
         duration,
@@ -266,7 +252,6 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
         at_least,
-        linger: linger.filter(|linger| !linger.is_zero()),
         group: None,
         observed: true,
         tasks: Arc::default(),

@@ -99,7 +99,6 @@ impl Lease {
     /// If somebody waits for it in this process, it goes to the first waiter in line there, without a call to the
     /// store (S1), and then this returns at once; or in one write (H1). So it goes for a while, or some sixteen times in a
     /// row, 128 where that takes but an instant (S1, S3, H5). Then it goes back to the store.
-    /// With `linger` and nobody in line it may stay with this process for a while (S7), and this returns at once.
     ///
     /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
     ///

@@ -99,9 +99,6 @@ impl DLock {
     /// For work that is to be done once per period build the lock with `at_least`: without it a short
     /// job runs on every host whose clock gets there after the first one has finished.
     ///
-    /// Where a term of this client lingers (S7) that is not for this lock, such as one with another owner, it is released
-    /// first, and its answer is waited for: for a sixth of the lease or the poll interval, whichever is less.
-    ///
     /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
     /// after one duration, also on stores whose clock decides nothing
     /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). There a *program* that asks
@@ -300,7 +297,7 @@ impl DLock {
     /// Resolves when nothing that this lock has begun is under way to the store: the tries of acquires
     /// that were dropped (G1), and the releases of leases that were dropped. Counts those of its clones
     /// too, and of locks made of it with [`DLock::named`]. A call that waits for the lock is under way
-    /// until it ends; a lease in somebody's hands is not. A term that lingers (S7) is, until it has gone back.
+    /// until it ends; a lease in somebody's hands is not.
     ///
     /// For a program that has stopped waiting and is about to end, and shares its client with others:
     /// afterwards nobody is kept out by what it left. [`Client::close`] is the same for a whole client.

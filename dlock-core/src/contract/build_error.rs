@@ -80,16 +80,6 @@ pub enum BuildError {
         /// What it calls its store.
         backend: &'static str,
     },
-    /// How long a term stays with its client.
-    #[error(
-        "a lease of {duration:?} that lingers for {linger:?} is not possible: it is at most D/10"
-    )]
-    Linger {
-        /// What was asked for.
-        linger: Duration,
-        /// The lease.
-        duration: Duration,
-    },
     /// The data stored beside the lock.
     #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
     Data {

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
-    lease::{PendingRelease, Term, lingering::lingers},
+    lease::{PendingRelease, Term, offering},
     store::driven::{Driven, Unfinished, Work},
 };
 
@@ -108,12 +108,12 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
 }
 
-/// The release begins here: from now on the lease is invalid (V7). `None` if its term lingers, for the next waiter or
-/// caller (S1, S7): to the holder that is released.
+/// The release begins here: from now on the lease is invalid (V7). `None` if its term is on offer to the
+/// next waiter (S1): to the holder that is released.
 fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
     term.begin_release();
     let closes_until = term.closes_until();
-    if closes_until.is_none() && lingers(term) {
+    if closes_until.is_none() && offering::is_offered(term) {
         return None;
     }
     // Where the store itself has answered that the term has ended there is nothing to claim; and a name that is closed

@@ -121,8 +121,8 @@ impl PendingRelease {
         self.go_on(hand_over)
     }
 
-    /// A release that has begun, and whose term lingers no more (S4, S7), ends in a task of ours.
-    pub(crate) fn spawn_lingered(self, home: &Handle) {
+    /// A release that has begun, and whose term has not gone on (S4), ends in a task of ours.
+    pub(crate) fn spawn_begun(self, home: &Handle) {
         drop(home.spawn(self.go_on(None)));
     }
 

@@ -252,7 +252,6 @@ impl Term {
         let before = self.extend(attempt, asked);
         if asked {
             self.tell_successors(|belief| belief.asked = true);
-            self.state.end_lingering(self.uuid);
         }
         self.measure(|| Measured::Renewed {
             left: before.map(|before| {

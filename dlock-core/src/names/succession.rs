@@ -2,18 +2,18 @@
 //! a term goes on with a lease of the waiter's (S1), or the waiter's try may claim it (H1, H3), within the pass budget
 //! that ends a row of such hand-overs (H5). Sends nothing. The duty to release stays behind until the waiter has a
 //! lease, so nothing is lost with a waiter (S4): with the releasing task, which waits for the verdict on a claim
-//! (`hand_over`), or with the keeper of a term that may go on (`lingering`).
+//! (`hand_over`), or with the keeper of a term that may go on (`offering`).
 
 mod blocks;
 mod hand_over;
-mod lingering;
+mod offering;
 #[cfg(test)]
 mod tests;
 
 use std::{
     any::Any,
     num::NonZeroU8,
-    sync::{Arc, MutexGuard, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -25,11 +25,11 @@ use uuid::Uuid;
 
 use self::{
     blocks::BlockSize,
-    lingering::{Keeper, OfferedTerm},
+    offering::{Keeper, OfferedTerm},
 };
 pub(crate) use self::{
     hand_over::HandOver,
-    lingering::{Duty, KeeperIdentity, Lingers},
+    offering::{Duty, KeeperIdentity, Offering},
 };
 use super::{
     Known, NameState,
@@ -59,7 +59,7 @@ pub(super) struct Succession {
     block_size: BlockSize,
     /// When a term last did not go on because the waiter's lock is unlike its holder's.
     unlike_since: Option<ContenderInstant>,
-    /// What looks after terms on offer (S4, S7).
+    /// What looks after terms on offer (S4).
     keeper: Option<Keeper>,
 }
 
@@ -171,9 +171,8 @@ impl Known {
         self.succession.as_mut()?.offer.take_if(which)
     }
 
-    fn take_term_if(&mut self, which: impl FnOnce(&OfferedTerm) -> bool) -> Option<OfferedTerm> {
-        let taken =
-            self.take_offer_if(|offer| matches!(offer, Offer::Term(offered) if which(offered)));
+    fn take_term(&mut self) -> Option<OfferedTerm> {
+        let taken = self.take_offer_if(|offer| matches!(offer, Offer::Term(_)));
         match taken? {
             Offer::Term(offered) => Some(offered),
             Offer::Claim(..) => None,
@@ -250,17 +249,7 @@ impl NameState {
         begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
     ) -> Option<Following<L>> {
         let mut known = self.known();
-        let offered = known.take_term_if(|_| true)?;
-        Some(self.follow(known, offered, clock, begin))
-    }
-
-    fn follow<L>(
-        &self,
-        mut known: MutexGuard<'_, Known>,
-        offered: OfferedTerm,
-        clock: &Clock,
-        begin: impl FnOnce(&dyn GoesOn, u64) -> Begun<L>,
-    ) -> Following<L> {
+        let offered = known.take_term()?;
         let giver = &*offered.giver;
         // A later term of ours has larger tokens; and a keeper may be late.
         let begun = if known.newest == Some(giver.uuid()) && clock.now() < offered.until {
@@ -276,11 +265,11 @@ impl NameState {
             let uuid = giver.uuid();
             self.is_over(&mut known, giver);
             drop(known);
-            return Following::Over(uuid);
+            return Some(Following::Over(uuid));
         };
         drop(known);
         offered.duty.was_taken();
-        Following::Lease(lease)
+        Some(Following::Lease(lease))
     }
 
     /// A term that is on offer no more, and has not gone on, is retired (G4), before its release runs.
@@ -346,14 +335,6 @@ impl Offer {
             Self::Term(offered) => offered.duty.was_taken(),
         }
     }
-
-    /// It is for those in line, and ends with the last of them.
-    fn is_for_the_line(&self) -> bool {
-        match self {
-            Self::Claim(..) => true,
-            Self::Term(offered) => offered.in_line,
-        }
-    }
 }
 
 impl Drop for Registration {
@@ -366,7 +347,7 @@ impl Drop for Registration {
             runtimes, offer, ..
         } = &mut **succession;
         runtimes.leave(self.runtime, &self.waiter);
-        let unclaimed = offer.take_if(|offer| runtimes.is_empty() && offer.is_for_the_line());
+        let unclaimed = offer.take_if(|_| runtimes.is_empty());
         if succession.is_idle() {
             // Most names are held for longer than they are waited for.
             known.succession = None;

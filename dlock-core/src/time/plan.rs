@@ -35,8 +35,6 @@ pub(crate) struct Plan {
     pub(crate) max_hold: Option<Duration>,
     /// How long after the `sent` of a grant everybody else is kept out at least (B4).
     pub(crate) at_least: Option<Duration>,
-    /// How long a term stays with its client after a release with nobody in line (S7).
-    pub(crate) linger: Option<Duration>,
     /// The label `group` of its metrics.
     pub(crate) group: Option<Arc<str>>,
     /// Whether metrics and logs report its leases.
@@ -99,7 +97,6 @@ impl Plan {
             reservations: false,
             max_hold: None,
             at_least: None,
-            linger: None,
             observed: false,
             tasks: Arc::clone(&self.tasks),
             ..self.clone()
@@ -181,7 +178,6 @@ pub(super) mod tests {
             give_up_after: duration,
             max_hold: None,
             at_least: None,
-            linger: None,
             group: None,
             observed: true,
             tasks: Arc::default(),
@@ -249,14 +245,12 @@ pub(super) mod tests {
             reservations: true,
             max_hold: Some(SECOND),
             at_least: Some(SECOND),
-            linger: Some(SECOND),
             group: Some("group".into()),
             ..plan_of(60 * SECOND)
         };
         let reservation = plan.of_reservation();
         assert!(!reservation.wakeups && !reservation.reservations && !reservation.observed);
         assert_eq!((reservation.max_hold, reservation.at_least), (None, None));
-        assert_eq!(reservation.linger, None);
         assert_eq!(reservation.group, plan.group);
         assert!(Arc::ptr_eq(&reservation.tasks, &plan.tasks));
     }

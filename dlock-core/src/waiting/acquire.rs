@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{
     Acquired, Contender, Settings, Wait,
     call::AcquireCall,
-    claiming::Taken,
     queue_entry::QueueEntry,
     rendezvous::{Received, rendezvous},
 };
@@ -55,21 +54,6 @@ async fn contend_for(
                 token = tracing::field::Empty
             )
         });
-        let over = match emit::inside(&span, || Contender::take_lingering(lock, ticket)) {
-            Some(Taken::Lease(holding)) => {
-                let token = holding.term().token.get();
-                emit(|| {
-                    span.record("token", token);
-                });
-                // By itself: a panic while another one unwinds would abort the process.
-                emit(move || drop(span));
-                holding.term().picked_up();
-                return Ok(Acquired::Holding(holding));
-            }
-            // A ticket waits for nothing (H9).
-            Some(Taken::Over(uuid)) => ticket.is_none().then_some(uuid),
-            None => None,
-        };
         let (sender, mut receiver) = rendezvous();
         let entry = QueueEntry::default();
         // Dropped with this future.
@@ -85,7 +69,6 @@ async fn contend_for(
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
         let mut contender = Contender::new(lock, wait, ticket, started, entry.gone());
-        contender.over = over;
         let tracked = lock.store.track(&lock.plan);
         let work = Box::pin(emit::within(span, async move {
             contender.run(sender, entry, queues).await;

@@ -6,14 +6,12 @@ mod tests;
 
 use std::{num::NonZeroU8, ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
-    Ticket,
     lease::{Holding, Settings, Term},
-    names::{Begun, Following, Offer},
+    names::{Following, Offer},
     provider::Version,
 };
 
@@ -48,20 +46,6 @@ impl Contender {
         following.map(Taken::from)
     }
 
-    /// S7: before it asks for anything, a caller has the term that lingers, or ends it. A ticket is for another term.
-    pub(super) fn take_lingering(lock: &Arc<Settings>, ticket: Option<&Ticket>) -> Option<Taken> {
-        let Settings { store, state, .. } = &**lock;
-        // Its lease would be renewed here. Outside of a runtime this panics, before anything is taken.
-        let _home = Handle::current();
-        let following = state.take_lingering(&store.clock, |giver, highest_elsewhere| {
-            if ticket.is_some() {
-                return Begun::Over;
-            }
-            Term::follow(giver, lock, highest_elsewhere)
-        });
-        following.map(Taken::from)
-    }
-
     /// Leaves a term that did not go on to its release, whose answer rings: others go first then, as after every
     /// release (F1, W8). No answer costs an attempt, or a poll, or half of the time that is left. Any other ring
     /// ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns whether it
@@ -84,7 +68,7 @@ impl Contender {
         self.rest(sender, freed, pause).await
     }
 
-    /// How many tokens a try asks for: a block where others of this client wait behind it, or its lock lingers, for
+    /// How many tokens a try asks for: a block where others of this client wait behind it, for
     /// leases that follow one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is
     /// under way where an offer is claimed, has a budget of its own (H5); and a ticket is for one lease (S3).
     pub(super) fn tokens(&self, offer: Option<&Offer>) -> NonZeroU8 {
@@ -92,7 +76,7 @@ impl Contender {
             store, state, plan, ..
         } = &*self.lock;
         let itself = usize::from(self.may_take_offers());
-        let wanted = plan.linger.is_some() || state.waiters() > itself;
+        let wanted = state.waiters() > itself;
         let wanted = wanted && !state.are_unlike(&store.clock, plan);
         if wanted && offer.is_none() && self.ticket.is_none() {
             state.block_size()

@@ -1,10 +1,13 @@
 //! The loop of a waiter and its sleep; and what the tests of the parts share: contenders, and leases on offer to them.
 
+use std::num::NonZeroU8;
+
 use super::*;
 use crate::{
     Clock, DLock,
+    lease::Term,
     names::HandOver,
-    provider::Version,
+    provider::{Tokens, Version},
     tests::{
         poll_once,
         scripted::{LEASE, Scripted, record, silence, token, uuid},
@@ -68,17 +71,19 @@ pub(super) fn begin_outage(lock: &Settings) {
 
 /// A term did not go on, and its release is answered or not. Whether its waiter, which something else had woken before
 /// or not, leaves a slot to the waiter of another client then, and does not ask at once.
-fn yields_after_a_release(woken: bool, answered: bool) -> bool {
+async fn yields_after_a_release(woken: bool, answered: bool) -> bool {
     let (clock, hand) = Clock::manual();
     let lock = Scripted::new().lock(clock);
     let Settings {
         store, state, plan, ..
     } = &*lock.0;
     state.fairness().refused(Some("another"));
-    state.granted(uuid(1), token(1));
-    state.retire(&store.clock, uuid(1), LEASE);
+    let _in_line = in_line(&lock).await;
+    let tokens = Tokens::new(token(16), NonZeroU8::new(16).unwrap()).unwrap();
+    let unlike = lock.owned_by("they").unwrap();
+    let term = Term::new(&unlike.0, uuid(1), tokens, store.clock.now(), true);
+    drop(Holding::new(term));
     let mut waiter = contender(&lock, Wait::Limit(None));
-    waiter.over = Some(uuid(1));
     waiter.seen = woken.then(|| holder(2, "another"));
     let (sender, _receiver) = rendezvous();
     let mut contends = pin!(waiter.contend(&sender));
@@ -97,7 +102,7 @@ fn yields_after_a_release(woken: bool, answered: bool) -> bool {
 async fn waiter_that_was_woken_before_or_by_a_release_lets_its_seniors_first() {
     for woken in [false, true] {
         for answered in [false, true] {
-            let yields = yields_after_a_release(woken, answered);
+            let yields = yields_after_a_release(woken, answered).await;
             assert_eq!(yields, woken || answered, "{woken} {answered}");
         }
     }

@@ -66,19 +66,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             timed(&runtime, async move { pairs(&lock, times).await })
         });
     });
-    let lingering = DLock::builder()
-        .name("lingering")
-        .duration(LEASE)
-        .linger(LEASE / 60)
-        .provider(provider)
-        .build()?;
-    // With the store, which is asked once in 128 pairs.
-    pair.bench_function("DLock::acquire, linger", |bencher| {
-        bencher.iter_custom(|times| {
-            let lock = lingering.clone();
-            timed(&runtime, async move { pairs(&lock, times).await })
-        });
-    });
     pair.finish();
     criterion.final_summary();
     Ok(())

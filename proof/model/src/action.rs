@@ -79,8 +79,7 @@ pub enum Action {
     },
     /// H7: the holder ends its handle and gives out a ticket.
     HandOver(u8),
-    /// S1: a lease ends, and its term goes on: for a waiter of the same client, or for the
-    /// next caller (S7).
+    /// S1: a lease ends, and its term goes on: for a waiter of the same client.
     Give(u8),
     /// S1: the next lease of the term begins.
     Succeed(u8),

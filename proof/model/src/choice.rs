@@ -167,7 +167,7 @@ fn leased(config: &Config, state: &State, index: u8, term: &Term, actions: &mut 
     }
 }
 
-/// S1, S7, and S3 where it forbids one: the block is used up, the name is closed, the token lies below the floor.
+/// S1, and S3 where it forbids one: the block is used up, the name is closed, the token lies below the floor.
 fn successors(config: &Config, state: &State, index: u8, term: &Term, actions: &mut Vec<Action>) {
     let place = usize::from(index);
     if term.giver {

@@ -109,7 +109,7 @@ pub struct Term {
     /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. `Over`, if it closes the name:
     /// ticks until that is open. All on its own clock.
     pub clock: u8,
-    /// `Leased`: no lease of it is held now. The last one has ended, and another may begin (S1, S7).
+    /// `Leased`: no lease of it is held now. The last one has ended, and another may begin (S1).
     pub between: bool,
     /// S1: how many leases of it there were before this one.
     pub leases: u8,

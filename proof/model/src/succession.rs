@@ -1,4 +1,4 @@
-//! Leases that follow one another on a term (S1 to S7), the tokens that they have of it (T1), and what T1 and T6 are
+//! Leases that follow one another on a term (S1 to S6), the tokens that they have of it (T1), and what T1 and T6 are
 //! there for: a record that was purged or lost, and clients that are told of a higher token.
 
 use crate::{

@@ -158,16 +158,11 @@ impl Term {
         }
     }
 
-    /// Until when the term may stay with its client, if this lease is given back now: for those in line as long as it may
-    /// go on (S3, S4), with nobody in line for its lock's `linger` at most (S7). It is renewed by nobody until then: S3
+    /// Until when the term may stay with its client after this lease (S3, S4). It is renewed by nobody until then: S3
     /// leaves it most of its validity, and an answer would come too late to matter.
-    pub(crate) fn lingers_until(&self, in_line: bool) -> Option<HolderInstant> {
+    pub(crate) fn goes_on_until(&self) -> Option<HolderInstant> {
         let block = self.block.as_ref()?;
-        let longest = block.began + self.plan.succession_time();
-        if in_line {
-            return Some(longest);
-        }
-        Some(longest.min(self.store.clock.now() + self.plan.linger?))
+        Some(block.began + self.plan.succession_time())
     }
 
     /// The last of the tokens that came with the term, which the record shows.
@@ -182,9 +177,8 @@ impl Term {
     }
 
     fn goes_on(&self, belief: &Belief) -> bool {
-        let young = self.block.as_ref().is_some_and(|block| {
-            self.store.clock.now() < block.began + self.plan.succession_time()
-        });
+        let now = self.store.clock.now();
+        let young = self.goes_on_until().is_some_and(|until| now < until);
         let given_back = matches!(belief.ended, Some(EndCause::Released));
         young
             && given_back

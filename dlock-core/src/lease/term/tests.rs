@@ -56,7 +56,6 @@ pub(crate) fn lock(clock: Clock) -> (Arc<Settings>, HolderInstant) {
         give_up_after: LEASE,
         max_hold: None,
         at_least: None,
-        linger: None,
         group: None,
         observed: true,
         tasks: std::sync::Arc::default(),

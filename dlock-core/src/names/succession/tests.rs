@@ -176,14 +176,14 @@ impl Scene {
         let became = Arc::default();
         let duty: Box<dyn Duty> = Box::new(Gives(Arc::clone(&became)));
         let giver = Arc::<Term>::clone(lease);
-        let until = |in_line| lease.lingers_until(in_line);
-        let lingers = self
+        let until = lease.goes_on_until().unwrap();
+        let offering = self
             .state()
-            .linger(giver, until, lease.home.id(), || Some(duty));
-        let keeper = match lingers {
-            Lingers::No => return None,
-            Lingers::Kept => None,
-            Lingers::Unkept(keeper) => Some(keeper),
+            .offer_term(giver, until, lease.home.id(), || Some(duty));
+        let keeper = match offering {
+            Offering::No => return None,
+            Offering::Kept => None,
+            Offering::Unkept(keeper) => Some(keeper),
         };
         Some(OnOffer { keeper, became })
     }
@@ -247,7 +247,7 @@ async fn term_goes_on_or_is_given_back() {
     assert!(scene.follows(&scene.lock.0).is_none());
 }
 
-/// S7: a keeper that sleeps for an offer to those in line wakes for one that ends sooner.
+/// S4: a keeper that sleeps for one offer wakes for the next one, which ends sooner.
 #[tokio::test(start_paused = true)]
 async fn keeper_wakes_for_an_offer_that_ends_sooner() {
     let scene = Scene::new();
@@ -261,10 +261,8 @@ async fn keeper_wakes_for_an_offer_that_ends_sooner() {
     assert!(sooner < first);
     let duty: Box<dyn Duty> = Box::new(Gives(Arc::default()));
     let (giver, home) = (Arc::<Term>::clone(&next), next.home.id());
-    let lingers = scene
-        .state()
-        .linger(giver, |_| Some(sooner), home, || Some(duty));
-    assert!(matches!(lingers, Lingers::Kept), "a name has one keeper");
+    let offering = scene.state().offer_term(giver, sooner, home, || Some(duty));
+    assert!(matches!(offering, Offering::Kept), "a name has one keeper");
     tokio::time::timeout(Duration::ZERO, keeper.notified())
         .await
         .unwrap();

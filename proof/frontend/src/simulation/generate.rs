@@ -4,7 +4,6 @@
 mod crews;
 mod crowds;
 mod faults;
-mod lingering;
 mod mixes;
 mod periods;
 
@@ -36,10 +35,6 @@ const MIXES: u64 = 0x6d69_7865;
 /// A seed with this remainder, divided by `MIXED`, has periods.
 const WITH_PERIODS: u64 = 1;
 const PERIODS: u64 = 0x7065_7269;
-
-/// A seed with this remainder, divided by `MIXED`, has terms that linger.
-const WITH_LINGERING: u64 = 4;
-const LINGERING: u64 = 0x6c69_6e67;
 
 /// A seed with this remainder, divided by `CROWDED_EVERY`, has a crowd.
 const CROWDED: u64 = 2;
@@ -78,10 +73,6 @@ impl Plan {
         if seed % MIXED == WITH_PERIODS {
             draw.rng = Rng::with_seed(seed ^ PERIODS);
             draw.periods(&mut clients, &mut faults);
-        }
-        if seed % MIXED == WITH_LINGERING {
-            draw.rng = Rng::with_seed(seed ^ LINGERING);
-            draw.lingering(&mut clients, &mut faults);
         }
         if seed % CROWDED_EVERY == CROWDED {
             draw.rng = Rng::with_seed(seed ^ CROWDS);
@@ -187,7 +178,6 @@ impl Draw {
                 .then(|| ms(lease * self.rng.u64(10..=20) / 10)),
             data: self.chance(30).then(|| vec![self.rng.u8(..); 3]),
             at_least: None,
-            linger: None,
         }
     }
 

@@ -76,8 +76,6 @@ pub struct Settings {
     pub data: Option<Vec<u8>>,
     /// For how long from a grant on others are kept out (B4).
     pub at_least: Option<Duration>,
-    /// How long a term stays with its client after a release with nobody in line (S7).
-    pub linger: Option<Duration>,
 }
 
 /// One thing that the owner of a handle does.

@@ -36,8 +36,6 @@ pub struct Figures {
     pub handed_over: u64,
     /// Leases of a waiter of the same client on a term that went on (S1).
     pub went_on: u64,
-    /// Those of them whose term had lingered (S7).
-    pub lingered: u64,
     pub tickets: u64,
     pub redeemed: u64,
     pub other_numbers: u64,
@@ -105,7 +103,6 @@ impl Figures {
             own_orphans,
             handed_over,
             went_on,
-            lingered,
             tickets,
             redeemed,
             other_numbers,
@@ -138,7 +135,6 @@ impl Figures {
         self.own_orphans += own_orphans;
         self.handed_over += handed_over;
         self.went_on += went_on;
-        self.lingered += lingered;
         self.tickets += tickets;
         self.redeemed += redeemed;
         self.other_numbers += other_numbers;
@@ -181,9 +177,8 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "{} terms went on with a waiter of the same client ({} had lingered), {} were handed to one, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
+            "{} terms went on with a waiter of the same client, {} were handed to one, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
             self.went_on,
-            self.lingered,
             self.handed_over,
             self.tickets,
             self.redeemed,

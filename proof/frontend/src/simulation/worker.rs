@@ -78,7 +78,7 @@ impl Worker {
             .monitor
             .begins(self.index, name, settings, once, limit, term);
         let label = match &self.plan.label {
-            Some(label) if (!once || settings.linger.is_some()) && term.is_none() => {
+            Some(label) if !once && term.is_none() => {
                 self.monitor.labelled(id, label);
                 label.clone()
             }
@@ -204,7 +204,6 @@ impl Worker {
             .max_hold_opt(settings.max_hold)
             .data_opt(settings.data.clone())
             .at_least_opt(settings.at_least)
-            .linger_opt(settings.linger)
             .build();
         match lock {
             Ok(lock) => Some(lock),

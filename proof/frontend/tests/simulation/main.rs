@@ -156,7 +156,6 @@ fn bites(figures: &Figures) {
         ("spent tries", figures.spent, runs / 50),
         ("refusals by own orphans", figures.own_orphans, runs / 5),
         ("leases of terms that went on", figures.went_on, runs * 4),
-        ("leases of terms that lingered", figures.lingered, runs / 4),
         ("leases handed to a waiter", figures.handed_over, runs / 2),
         ("tickets", figures.tickets, runs / 2),
         ("redeemed tickets", figures.redeemed, runs / 5),

@@ -59,8 +59,6 @@ impl State {
             });
         }
         self.figures.went_on += 1;
-        let lingered = self.terms[&before].settings.linger.is_some();
-        self.figures.lingered += u64::from(lingered);
         let follower = self.follower(before, caller);
         self.terms.insert(lease, follower);
         self.newest.insert(lease.uuid, lease);

@@ -330,7 +330,7 @@ pub(super) struct Term {
     pub(super) gone: bool,
     /// A lease followed it on its term (S1).
     pub(super) followed: bool,
-    /// For how long its term may linger since its release began, for those in line (S1) or for the next caller (S7).
+    /// For how long its term may linger since its release began, for those in line (S1).
     pub(super) lingers: Option<Duration>,
     /// H5: the hand-overs in a row that led to it, and since when on its client's contender's clock.
     pub(super) passes: (usize, Duration),

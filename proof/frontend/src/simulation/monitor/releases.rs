@@ -36,7 +36,7 @@ impl State {
         if let Some(term) = self.terms.get_mut(&lease) {
             term.lingers = lingers;
         }
-        // A term that may go on is not over (S1, S7): its release says so.
+        // A term that may go on is not over (S1): its release says so.
         if lingers.is_none() {
             let until = now.contender + closes.unwrap_or_default() + 2 * duration;
             self.retire_until(client, &name, lease.uuid, until);

@@ -309,11 +309,7 @@ impl State {
             let mut found = None;
             if caller.ticket.is_some() && caller.calls == 0 && waited > SLACK {
                 found = Some(("H9", format!("{id} has a ticket and is kept waiting")));
-            } else if caller.once
-                && caller.calls == 0
-                && waited > SLACK + self.ended_what_lingered(id)
-                && !self.may_be_held(id)
-            {
+            } else if caller.once && caller.calls == 0 && waited > SLACK && !self.may_be_held(id) {
                 found = Some((
                     "W1",
                     format!("{id} asks once and is kept waiting for {waited:?}"),

@@ -34,7 +34,6 @@ impl State {
         }
         if !repeated {
             self.grants_come_back(id);
-            self.check_lingering(id);
             self.successor_asks(id, request);
             self.claims_retired(client, request);
             self.check_successor(id, request);

@@ -1,8 +1,7 @@
-//! Terms that linger, and their keepers, over a scripted store.
+//! Terms on offer to those in line, and their keepers, over a scripted store.
 
 use std::{
     num::NonZeroU8,
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
         OnceLock,
@@ -12,11 +11,6 @@ use std::{
 };
 
 use tokio::{runtime::Builder, task::yield_now, time::sleep};
-use tracing::{
-    Metadata, Subscriber,
-    span::{Attributes, Id, Record},
-    subscriber::set_default,
-};
 
 use super::*;
 use crate::{
@@ -27,8 +21,8 @@ use crate::{
     tests::scripted::{LEASE, Scripted, token},
 };
 
-/// How long the terms of these locks linger.
-const LINGER: Duration = Duration::from_millis(400);
+/// For how long the terms of these locks go on.
+const YOUNG: Duration = Duration::from_secs(1);
 
 const INSTANT: Duration = Duration::from_millis(1);
 
@@ -42,23 +36,26 @@ fn store(grants: u64) -> Scripted {
     provider
 }
 
-fn lock_on(provider: &Scripted, clock: Clock) -> DLock {
+fn lock_on(client: Client) -> DLock {
     DLock::builder()
         .name("door")
-        .provider(Client::with_clock(provider.clone(), clock))
+        .provider(client)
         .owner("we")
         .duration(LEASE)
-        .linger(LINGER)
         .build()
         .unwrap()
 }
 
-/// A lease that was taken from the store.
+fn lock_by(provider: &Scripted, clock: Clock) -> DLock {
+    lock_on(Client::with_clock(provider.clone(), clock))
+}
+
+/// The lease that is on offer, or one that is taken from the store.
 async fn lease(lock: &DLock) -> Lease {
     lock.acquire().await.unwrap()
 }
 
-/// Somebody stands in line until this is dropped.
+/// Somebody stands in line on this runtime until this is dropped, and leaves the turn to others.
 fn somebody_in_line(lock: &DLock) -> Registration {
     struct Somebody;
     impl Waiter for Somebody {
@@ -76,50 +73,31 @@ fn tasks(lock: &DLock) -> usize {
 #[tokio::test(start_paused = true)]
 async fn one_keeper_looks_after_term_after_term_and_ends() {
     let provider = store(3);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let lock = lock_by(&provider, Clock::tokio(1.0));
+    let _in_line = somebody_in_line(&lock);
     for round in 1..=40 {
         lease(&lock).await.release().await.unwrap();
         // The last of sixteen gives the term back.
-        let lingers = round % 16 != 0;
-        assert_eq!(tasks(&lock), usize::from(lingers), "round {round}");
+        let goes_on = round % 16 != 0;
+        assert_eq!(tasks(&lock), usize::from(goes_on), "round {round}");
     }
     assert_eq!(
         (provider.acquired().len(), provider.released().len()),
         (3, 2)
     );
-    sleep(LINGER - INSTANT).await;
+    sleep(YOUNG - INSTANT).await;
     assert_eq!(provider.released().len(), 2);
     sleep(2 * INSTANT).await;
     assert_eq!((provider.released().len(), tasks(&lock)), (3, 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn keeper_goes_while_a_lease_is_held_and_another_comes() {
-    let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
-    lease(&lock).await.release().await.unwrap();
-    let next = lease(&lock).await;
-    sleep(LINGER + INSTANT).await;
-    assert_eq!(tasks(&lock), 0, "nothing lingers");
-    drop(next);
-    assert_eq!((provider.released().len(), tasks(&lock)), (0, 1));
-    sleep(LINGER + INSTANT).await;
-    assert_eq!((provider.released().len(), tasks(&lock)), (1, 0));
-}
-
 /// `idle` speaks of the locks with one plan.
 #[tokio::test(start_paused = true)]
-async fn keeper_counts_for_the_lock_whose_term_lingers() {
+async fn keeper_counts_for_the_lock_whose_term_is_on_offer() {
     let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
-    let alike = DLock::builder()
-        .name("door")
-        .provider(lock.client())
-        .owner("we")
-        .duration(LEASE)
-        .linger(LINGER / 2)
-        .build()
-        .unwrap();
+    let lock = lock_by(&provider, Clock::tokio(1.0));
+    let _in_line = somebody_in_line(&lock);
+    let alike = lock_on(lock.client());
     drop(lease(&lock).await);
     drop(lease(&alike).await);
     assert_eq!(tasks(&alike), 1);
@@ -131,19 +109,12 @@ async fn keeper_counts_for_the_lock_whose_term_lingers() {
 #[tokio::test(start_paused = true)]
 async fn keepers_of_locks_that_were_built_anew_do_not_pile_up() {
     let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let lock = lock_by(&provider, Clock::tokio(1.0));
+    let _in_line = somebody_in_line(&lock);
     drop(lease(&lock).await);
     let in_use = Arc::strong_count(&lock.0.store);
     for _ in 0..10 {
-        let alike = DLock::builder()
-            .name("door")
-            .provider(lock.client())
-            .owner("we")
-            .duration(LEASE)
-            .linger(LINGER)
-            .build()
-            .unwrap();
-        drop(lease(&alike).await);
+        drop(lease(&lock_on(lock.client())).await);
         // Its keeper sleeps from here on.
         sleep(INSTANT).await;
     }
@@ -153,7 +124,7 @@ async fn keepers_of_locks_that_were_built_anew_do_not_pile_up() {
 
 /// Otherwise a program that has awaited both the release and `close` would end before the release is sent.
 #[tokio::test(start_paused = true)]
-async fn client_that_closes_while_a_term_begins_to_linger_waits_for_it() {
+async fn client_that_closes_while_a_term_is_offered_waits_for_it() {
     #[derive(Default)]
     struct Closes {
         store: OnceLock<Arc<Store>>,
@@ -174,7 +145,8 @@ async fn client_that_closes_while_a_term_begins_to_linger_waits_for_it() {
         }
     }
     let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let lock = lock_by(&provider, Clock::tokio(1.0));
+    let _in_line = somebody_in_line(&lock);
     let closes = Arc::new(Closes::default());
     let recorder: Arc<dyn Recorder> = Arc::<Closes>::clone(&closes);
     let client = lock.client().recorded(recorder);
@@ -192,10 +164,11 @@ fn term_whose_runtime_has_ended_is_retired() {
     let provider = store(1);
     let [first, second] =
         [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
-    let lock = first.block_on(async {
-        let lock = lock_on(&provider, Clock::system());
+    let (lock, _in_line) = first.block_on(async {
+        let lock = lock_by(&provider, Clock::system());
+        let in_line = somebody_in_line(&lock);
         drop(lease(&lock).await);
-        lock
+        (lock, in_line)
     });
     let term = lock.0.state.newest().unwrap();
     assert!(lock.0.state.is_offered() && lock.0.state.is_live(term));
@@ -212,7 +185,8 @@ fn term_that_moves_to_another_runtime_is_kept_there() {
     let provider = store(1);
     let [first, second] =
         [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
-    let lock = lock_on(&provider, Clock::system());
+    let lock = lock_by(&provider, Clock::system());
+    let _in_line = first.block_on(async { somebody_in_line(&lock) });
     for runtime in [&first, &second] {
         runtime.block_on(async { drop(lease(&lock).await) });
     }
@@ -227,7 +201,8 @@ fn keeper_that_a_term_has_left_ends_and_ends_nothing() {
     let provider = store(1);
     let [first, second] =
         [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
-    let lock = lock_on(&provider, Clock::manual().0);
+    let lock = lock_by(&provider, Clock::manual().0);
+    let _in_line = first.block_on(async { somebody_in_line(&lock) });
     let settles = async || {
         for _ in 0..10 {
             yield_now().await;
@@ -247,106 +222,13 @@ fn keeper_that_a_term_has_left_ends_and_ends_nothing() {
     assert!(lock.0.state.is_offered());
 }
 
-/// While somebody is in line, nobody else takes what lingers.
+/// W1: a caller outside of the line asks the store.
 #[tokio::test(start_paused = true)]
-async fn term_that_lingers_is_the_first_waiters() {
+async fn term_on_offer_is_the_first_waiters() {
     let provider = store(2);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
+    let lock = lock_by(&provider, Clock::tokio(1.0));
+    let _in_line = somebody_in_line(&lock);
     drop(lease(&lock).await);
-    let in_line = somebody_in_line(&lock);
     drop(lock.try_acquire().await.unwrap());
     assert_eq!(provider.acquired().len(), 2, "it asks");
-    drop(in_line);
-}
-
-/// Unlike a term that was offered to those in line (S4).
-#[tokio::test(start_paused = true)]
-async fn term_that_lingers_stays_when_a_waiter_that_came_later_leaves() {
-    let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
-    drop(lease(&lock).await);
-    drop(somebody_in_line(&lock));
-    assert!(lock.0.state.is_offered());
-    drop(lease(&lock).await);
-    assert_eq!(provider.acquired().len(), 1);
-}
-
-/// Where somebody is in line, the term goes on as ever (S1).
-#[tokio::test(start_paused = true)]
-async fn term_lingers_for_nobody_in_line() {
-    let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
-    let first = lease(&lock).await;
-    let next = tokio::spawn({
-        let lock = lock.clone();
-        async move { lock.acquire().await }
-    });
-    sleep(INSTANT).await;
-    let before = tasks(&lock);
-    first.release().await.unwrap();
-    let next = next.await.unwrap().unwrap();
-    assert_eq!((before, tasks(&lock)), (1, 0), "no keeper");
-    assert_eq!(next.token().get(), 2);
-}
-
-/// Its keeper may be late: its runtime was busy, or the machine slept.
-#[tokio::test]
-async fn term_that_has_lingered_for_its_time_is_not_taken() {
-    let provider = store(2);
-    let (clock, hand) = Clock::manual();
-    let lock = lock_on(&provider, clock);
-    drop(lease(&lock).await);
-    hand.advance(LINGER);
-    drop(lease(&lock).await);
-    assert_eq!(
-        (provider.acquired().len(), provider.released().len()),
-        (2, 1)
-    );
-}
-
-#[test]
-fn acquire_that_panics_outside_of_a_runtime_leaves_the_term() {
-    let provider = store(1);
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let lock = runtime.block_on(async {
-        let lock = lock_on(&provider, Clock::system());
-        drop(lease(&lock).await);
-        lock
-    });
-    let mut acquire = pin!(lock.acquire());
-    let mut context = Context::from_waker(Waker::noop());
-    let polled = catch_unwind(AssertUnwindSafe(|| acquire.as_mut().poll(&mut context)));
-    assert!(polled.is_err());
-    assert!(lock.0.state.is_offered());
-    assert_eq!(runtime.block_on(lock.client().close()), 0);
-    assert_eq!(provider.released().len(), 1);
-}
-
-/// Two panics at a time would abort the process.
-#[tokio::test(start_paused = true)]
-async fn subscriber_may_panic_at_each_end_of_a_span() {
-    struct Panics;
-    impl Subscriber for Panics {
-        fn enabled(&self, _: &Metadata<'_>) -> bool {
-            true
-        }
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-        fn record(&self, _: &Id, _: &Record<'_>) {
-            panic!("on purpose");
-        }
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-        fn event(&self, _: &tracing::Event<'_>) {}
-        fn enter(&self, _: &Id) {}
-        fn exit(&self, _: &Id) {}
-        fn try_close(&self, _: Id) -> bool {
-            panic!("on purpose");
-        }
-    }
-    let provider = store(1);
-    let lock = lock_on(&provider, Clock::tokio(1.0));
-    drop(lease(&lock).await);
-    let _panics = set_default(Panics);
-    assert!(lease(&lock).await.is_valid());
 }

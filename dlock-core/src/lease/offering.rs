@@ -1,6 +1,6 @@
-//! After a release a term may linger with its client, for the first waiter in line (S1) or for the next caller (S7), and
-//! its keeper gives it back in time (S4). The keeper is a task on the runtime where the release is to run: with that
-//! runtime it ends, and the term runs out.
+//! After a release the term of a lease may go on with the first waiter in line (S1): it is on offer, and its keeper gives it
+//! back in time (S4). The keeper is a task on the runtime where the release is to run: with that runtime it ends, and the
+//! term runs out.
 
 #[cfg(test)]
 mod tests;
@@ -11,25 +11,24 @@ use super::{PendingRelease, Term};
 use crate::{
     ReleaseEnd,
     events::Measured,
-    names::{Duty, KeeperIdentity, Lingers, NameState},
+    names::{Duty, KeeperIdentity, NameState, Offering},
     store::{Store, TaskToken},
     testing::Event,
 };
 
-/// The lease has just been given back, and frees its name. Whether its term lingers.
-pub(super) fn lingers(term: &Arc<Term>) -> bool {
-    if !term.has_block() {
+/// The lease has just been given back, and frees its name. Whether its term is on offer now.
+pub(super) fn is_offered(term: &Arc<Term>) -> bool {
+    let Some(until) = term.goes_on_until() else {
         return false;
-    }
+    };
     let Term {
         store, state, plan, ..
     } = &**term;
     let (giver, home) = (Arc::<Term>::clone(term), term.home.id());
-    let until = |in_line| term.lingers_until(in_line);
-    match state.linger(giver, until, home, || GivesBack::begin(term)) {
-        Lingers::No => false,
-        Lingers::Kept => true,
-        Lingers::Unkept(identity) => {
+    match state.offer_term(giver, until, home, || GivesBack::begin(term)) {
+        Offering::No => false,
+        Offering::Kept => true,
+        Offering::Unkept(identity) => {
             let keeper = Keeper {
                 store: Arc::clone(store),
                 state: Arc::clone(state),
@@ -84,12 +83,12 @@ impl Duty for GivesBack {
 impl Drop for GivesBack {
     fn drop(&mut self) {
         if let Some(term) = self.term.take() {
-            PendingRelease::of(&term, None, None).spawn_lingered(&term.home);
+            PendingRelease::of(&term, None, None).spawn_begun(&term.home);
         }
     }
 }
 
-/// Looks after the terms of one name that linger. Dropping it, with its runtime, ends what lingers there.
+/// Looks after the terms of one name that are on offer. Dropping it, with its runtime, ends what is on offer there.
 struct Keeper {
     store: Arc<Store>,
     state: Arc<NameState>,
