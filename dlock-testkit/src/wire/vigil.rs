@@ -8,7 +8,7 @@ use dlock_core::{
 };
 use tokio::time::{Instant, interval};
 
-use super::wiring::{Wire, ok, store_clock};
+use super::wiring::{Wire, believed_at_least, ok, store_clock};
 use crate::{
     faults::{Op, Outcome},
     slow::in_time,
@@ -30,7 +30,8 @@ pub(super) struct Told {
 pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
     let mut lost = pin!(guard.ended());
     let mut tick = interval(Duration::from_millis(2));
-    let mut deadline = Instant::now();
+    let mut deadline = believed_at_least(|| guard.remaining());
+    in_time(guard.is_valid(), "the first look at a holder");
     loop {
         tokio::select! {
             biased;

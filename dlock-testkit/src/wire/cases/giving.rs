@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, DLock, Error, Lease, Name, TryAcquire};
+use dlock_core::{Client, DLock, Error, Lease, Name, TryAcquire, provider::Acquire};
 use tokio::time::sleep;
 
 use super::cuts;
 use crate::{
-    faults::Op,
+    faults::{Call, Op},
     proxy::Fault,
     slow::{in_time, joined, within},
     wire::{
@@ -28,18 +28,32 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
         // One term: the grant whose reply was lost (A2).
         assert_eq!(stored, Some((lease.uuid(), lease.token())), "{fault}");
         let calls = wire.provider.calls();
-        let tries = calls.iter().filter_map(|call| {
-            let sent = call.acquire().filter(|sent| sent.name == name);
-            sent.map(|sent| (call.began, sent.new))
-        });
-        let (sent, terms): (Vec<_>, Vec<_>) = tries.unzip();
+        let is_ours = |sent: &&Acquire| sent.name == name;
+        let asked = |call: &&Call| call.acquire().filter(is_ours).is_some();
+        let attempts: Vec<_> = calls.iter().filter(asked).collect();
+        // Only the first one was struck.
+        let repeats = &attempts[1..];
+        in_time(
+            repeats
+                .iter()
+                .all(|call| matches!(call.answer, Some(Ok(_)))),
+            format_args!("{fault}: the answer to a repeat"),
+        );
+        let found = attempts
+            .iter()
+            .filter_map(|call| call.acquire())
+            .all(|sent| sent.new == lease.uuid());
         assert!(
-            terms.iter().all(|term| *term == lease.uuid()),
-            "{fault}: the repeat did not find the grant: {terms:?}"
+            found,
+            "{fault}: the repeat did not find the grant: {attempts:?}"
         );
         // The clock runs since the first attempt, also for what the repeat was answered (V1).
-        let latest = sent[0] + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
+        let latest = attempts[0].began + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
         let believed = believed_at_least(|| lease.remaining());
+        in_time(
+            lease.is_valid(),
+            format_args!("{fault}: a look at the holder"),
+        );
         assert!(
             believed <= latest,
             "{fault}: {:?} too long (I6)",
@@ -73,6 +87,10 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
                 "{name}: moved back (I7)"
             );
             let after = believed_at_least(|| lease.remaining());
+            in_time(
+                lease.is_valid(),
+                format_args!("{name}: a look at the holder"),
+            );
             belief_is_founded(&wire, after, wiring.lease());
             // However it was cut, it was given back, and nothing is in a rival's way.
             released(soon(&name, lease.release()).await, &name);

@@ -79,8 +79,8 @@ pub(super) async fn lost_reply_of_a_renewal_costs_nothing(wiring: Wiring) {
         struck = strike => struck,
     };
     in_time(last_sent(&wire, Op::Renew) > struck, "the next renewals");
-    in_time(guard.is_valid(), "the next renewals");
     let believed = believed_at_least(|| guard.remaining());
+    in_time(guard.is_valid(), "the next renewals");
     belief_is_founded(&wire, believed, wiring.lease());
     released(guard.release().await, "a lease that was kept");
 }
@@ -140,9 +140,9 @@ async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     let mut lease = ok(wire.lock(&name).acquire().await);
     wire.provider.inner().next(Op::Renew, fault);
     let renewed = soon(fault, lease.renew()).await;
+    let deadline = believed_at_least(|| lease.remaining());
     in_time(lease.is_valid(), "the end of the attempt");
     assert!(matches!(renewed, Err(Error::Provider(_))), "{renewed:?}");
-    let deadline = believed_at_least(|| lease.remaining());
     belief_is_founded(&wire, deadline, wiring.lease());
     within(4 * wiring.lease(), "the end", lease.expired()).await;
     on_time(Instant::now(), deadline);
