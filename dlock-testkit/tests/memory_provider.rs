@@ -1,5 +1,5 @@
-//! The reference provider passes the suite, in both disciplines, in paused and in real time, and as
-//! a store whose reads cost less than its refusals.
+//! The reference provider passes the suite, in both disciplines, in paused time, and as a store whose reads cost less
+//! than its refusals.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const fn capabilities(discipline: Discipline, cheap_reads: bool) -> Capabilities
 }
 
 macro_rules! fixture {
-    ($module:ident, $discipline:ident, paused: $paused:literal, cheap_reads: $cheap_reads:literal) => {
+    ($module:ident, $discipline:ident, cheap_reads: $cheap_reads:literal) => {
         mod $module {
             use super::*;
 
@@ -33,7 +33,7 @@ macro_rules! fixture {
 
                 const CAPABILITIES: Capabilities =
                     capabilities(Discipline::$discipline, $cheap_reads);
-                const PAUSED: bool = $paused;
+                const PAUSED: bool = true;
                 const BLOCKS: bool = true;
 
                 async fn start() -> Self {
@@ -62,8 +62,6 @@ macro_rules! fixture {
     };
 }
 
-fixture!(store_clock, StoreClock, paused: true, cheap_reads: false);
-fixture!(observer, Observer, paused: true, cheap_reads: false);
-fixture!(observer_by_reads, Observer, paused: true, cheap_reads: true);
-fixture!(store_clock_in_real_time, StoreClock, paused: false, cheap_reads: false);
-fixture!(observer_in_real_time, Observer, paused: false, cheap_reads: true);
+fixture!(store_clock, StoreClock, cheap_reads: false);
+fixture!(observer, Observer, cheap_reads: false);
+fixture!(observer_by_reads, Observer, cheap_reads: true);

@@ -263,7 +263,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         for passed in [clock.now().since(holder), clock.elapsed(contender)] {
             assert!(
-                passed >= Duration::from_millis(19) && passed < Duration::from_secs(5),
+                passed >= Duration::from_millis(19) && passed < Duration::from_hours(1),
                 "{passed:?}"
             );
         }

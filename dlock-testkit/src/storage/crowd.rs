@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    iter,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +11,6 @@ use std::{
 
 use dlock_core::FencingToken;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 use super::Storage;
 
@@ -23,9 +23,17 @@ const WRITES_OF_EACH: usize = 80;
 /// # Panics
 /// If the storage is wrong.
 pub async fn random_tokens_leave_the_highest(storage: impl Storage) {
-    let mut random = Random::seeded();
+    let seed = fastrand::u64(..);
+    eprintln!("tokens from seed {seed:#x}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut tokens = || FencingToken::new(random.u64(1..=FencingToken::MAX.get()));
     let shares: Vec<Vec<FencingToken>> = (0..WRITERS)
-        .map(|_| (0..WRITES_OF_EACH).map(|_| random.token()).collect())
+        .map(|_| {
+            iter::repeat_with(&mut tokens)
+                .flatten()
+                .take(WRITES_OF_EACH)
+                .collect()
+        })
         .collect();
     let tokens: HashSet<FencingToken> = shares.iter().flatten().copied().collect();
     let highest = tokens.iter().max().copied();
@@ -92,30 +100,5 @@ async fn watch(storage: impl Storage, done: Arc<AtomicBool>) -> usize {
             return looks;
         }
         tokio::task::yield_now().await;
-    }
-}
-
-/// Vigna's `SplitMix64` (<https://prng.di.unimi.it/splitmix64.c>).
-struct Random(u64);
-
-impl Random {
-    /// Says its seed.
-    fn seeded() -> Self {
-        let (seed, _) = Uuid::new_v4().as_u64_pair();
-        eprintln!("tokens from seed {seed:#x}");
-        Self(seed)
-    }
-
-    fn token(&mut self) -> FencingToken {
-        loop {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            // 53 bits; 0 is no token.
-            if let Some(token) = FencingToken::new((mixed ^ (mixed >> 31)) >> 11) {
-                return token;
-            }
-        }
     }
 }

@@ -42,6 +42,11 @@ async fn holder(faulty: &Wrapped, name: &str) -> Option<Uuid> {
     (!record.released).then_some(record.uuid)
 }
 
+async fn renewals(faulty: &Wrapped, term: &Acquire) -> u64 {
+    let record = faulty.inner().read(&term.name).await.unwrap();
+    record.unwrap().renewals
+}
+
 /// Whether the call was still waiting after a long time.
 async fn hangs(call: impl Future) -> bool {
     timeout(LONG, call).await.is_err()
@@ -134,38 +139,11 @@ async fn duplicate_arrives_later_or_when_told() {
     faulty.inner().store().wipe();
     faulty.inner().acquire(&a).await.unwrap();
     sleep(9 * SECOND).await;
-    assert_eq!(
-        faulty
-            .inner()
-            .read(&a.name)
-            .await
-            .unwrap()
-            .unwrap()
-            .renewals,
-        0
-    );
+    assert_eq!(renewals(&faulty, &a).await, 0);
     sleep(2 * SECOND).await;
-    assert_eq!(
-        faulty
-            .inner()
-            .read(&a.name)
-            .await
-            .unwrap()
-            .unwrap()
-            .renewals,
-        1
-    );
+    assert_eq!(renewals(&faulty, &a).await, 1);
     faulty.deliver().await;
-    assert_eq!(
-        faulty
-            .inner()
-            .read(&a.name)
-            .await
-            .unwrap()
-            .unwrap()
-            .renewals,
-        2
-    );
+    assert_eq!(renewals(&faulty, &a).await, 2);
     assert_eq!(faulty.held(), 0);
 }
 

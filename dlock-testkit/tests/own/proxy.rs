@@ -9,7 +9,9 @@ use tokio::{
     time::timeout,
 };
 
-const SOON: Duration = Duration::from_secs(5);
+/// For everything that has to come, on however busy a machine.
+const SOON: Duration = Duration::from_secs(60);
+/// How long nothing is heard before we believe that nothing comes. A slow machine makes that no failure.
 const WHILE: Duration = Duration::from_millis(100);
 
 /// A server that sends every byte back.
@@ -51,7 +53,8 @@ async fn keepalive_ends_a_silent_connection_whose_client_has_gone() -> io::Resul
         server.read_exact(&mut half).await?;
         assert_eq!(&half, b"wh");
         drop(client);
-        let told = timeout(5 * WHILE, server.read_u8()).await;
+        let patience = if keepalive.is_some() { SOON } else { 5 * WHILE };
+        let told = timeout(patience, server.read_u8()).await;
         assert_eq!(told.is_ok(), keepalive.is_some(), "{told:?}");
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! How dlock proves its own frontend. The cases run over the memory provider in both disciplines, in paused
-//! time; on real stores run those of `dlock-testkit`, wire cases and elections. Authors of
-//! providers need none of it: their suite is `dlock-testkit`.
+//! time; on real stores run those of `dlock-testkit`, wire cases and elections. Authors of providers need none of it:
+//! their suite is `dlock-testkit`.
 //!
 //! - [`frontend!`] makes one test of each case of the frontend ([`cases`]).
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a process and a

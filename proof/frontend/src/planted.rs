@@ -72,10 +72,7 @@ pub fn caught(
 ///
 /// # Panics
 /// If a thread panics.
-pub fn survivors<T: Copy + Send + Sync>(
-    all: &[T],
-    caught: impl Fn(&T) -> bool + Sync,
-) -> Vec<T> {
+pub fn survivors<T: Copy + Send + Sync>(all: &[T], caught: impl Fn(&T) -> bool + Sync) -> Vec<T> {
     panic::set_hook(Box::new(|_| {}));
     let next = AtomicUsize::new(0);
     let search = || {
