@@ -9,9 +9,6 @@ use crate::{Name, Record, provider::Version};
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
 
-/// What the text of a ticket that closes the name begins with: a release that knows only [`TAG`] must refuse it.
-const CLOSING_TAG: &str = "dlock-ticket-2";
-
 /// One above the largest number of a renewal (R1).
 const RENEWALS_END: u64 = 1 << 53;
 
@@ -29,20 +26,19 @@ const RENEWALS_END: u64 = 1 << 53;
 ///
 /// As text it is one line without spaces, in ASCII: `dlock-ticket-1:` (the tag, with the version of
 /// this format), the term as a hyphenated uuid in lower case, `:`, the number of its newest renewal
-/// in decimal, `:`, and the name, in which every byte but letters, digits, `-`, `.`, `_`, `~` and
-/// `/` is written as `%` and two capital hexadecimal digits. Each ticket has one such text, and
-/// nothing else is read as a ticket.
+/// in decimal, `:`, for how many milliseconds it closes the name, `:`, and the name, in which every
+/// byte but letters, digits, `-`, `.`, `_`, `~` and `/` is written as `%` and two capital
+/// hexadecimal digits. Each ticket has one such text, and nothing else is read as a ticket.
 ///
 /// A lease of a lock with `at_least` hands that over too: the redeemer goes on with the same work, and
 /// its release closes the name for what was left when the lease was handed over, or
-/// for the `at_least` of its own lock if that ends later. Such a text begins with `dlock-ticket-2:`
-/// and has those milliseconds in decimal, and `:`, before the name. If nobody redeems it nothing is
+/// for the `at_least` of its own lock if that ends later. If nobody redeems the ticket nothing is
 /// closed, as after a crash.
 ///
 /// ```
 /// use dlock_core::Ticket;
 ///
-/// let text = "dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:12:invoice%20run/7";
+/// let text = "dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:12:0:invoice%20run/7";
 /// let ticket: Ticket = text.parse()?;
 /// assert_eq!(ticket.name().as_str(), "invoice run/7");
 /// assert_eq!(ticket.to_string(), text);
@@ -53,7 +49,7 @@ const RENEWALS_END: u64 = 1 << 53;
 pub struct Ticket {
     name: Name,
     version: Version,
-    /// For how long the redeemer keeps everybody else out (B4), in milliseconds.
+    /// For how long the redeemer keeps everybody else out (B4), in milliseconds; 0 without `at_least`.
     closes_for: u64,
 }
 
@@ -114,10 +110,7 @@ impl fmt::Display for Ticket {
             version: Version { uuid, renewals },
             closes_for,
         } = self;
-        match closes_for {
-            0 => write!(f, "{TAG}:{uuid}:{renewals}:")?,
-            millis => write!(f, "{CLOSING_TAG}:{uuid}:{renewals}:{millis}:")?,
-        }
+        write!(f, "{TAG}:{uuid}:{renewals}:{closes_for}:")?;
         for byte in name.as_str().bytes() {
             if is_plain(byte) {
                 write!(f, "{}", char::from(byte))?;
@@ -139,11 +132,10 @@ impl FromStr for Ticket {
     type Err = ParseTicketError;
 
     fn from_str(text: &str) -> Result<Self, ParseTicketError> {
-        let closes = text.starts_with(CLOSING_TAG);
-        let mut parts = text.splitn(if closes { 5 } else { 4 }, ':');
+        let mut parts = text.splitn(5, ':');
         let mut part = |reason| parts.next().ok_or(ParseTicketError { reason });
-        if ![TAG, CLOSING_TAG].contains(&part("it is empty")?) {
-            let reason = "it does not begin with \"dlock-ticket-1:\" or \"dlock-ticket-2:\"";
+        if part("it is empty")? != TAG {
+            let reason = "it does not begin with \"dlock-ticket-1:\"";
             return Err(ParseTicketError { reason });
         }
         let reason = "its term is not a uuid";
@@ -155,11 +147,10 @@ impl FromStr for Ticket {
         if renewals >= RENEWALS_END {
             return Err(ParseTicketError { reason });
         }
-        let reason = "its closing is not one of 1 ms to 24 h";
-        let closes_for = match closes.then(|| part(reason)).transpose()? {
-            None => 0,
-            Some(millis) => millis.parse().map_err(|_| ParseTicketError { reason })?,
-        };
+        let reason = "its closing is not one of at most 24 h";
+        let closes_for = part(reason)?
+            .parse()
+            .map_err(|_| ParseTicketError { reason })?;
         if Duration::from_millis(closes_for) > Record::LONGEST {
             return Err(ParseTicketError { reason });
         }
@@ -247,9 +238,7 @@ mod tests {
     fn nothing_else_is_read_as_a_ticket() {
         let good = ticket("a b", 7).to_string();
         assert!(good.parse::<Ticket>().is_ok());
-        let closes = good
-            .replace("ticket-1", "ticket-2")
-            .replace(":7:", ":7:250:");
+        let closes = good.replace(":7:0:", ":7:250:");
         let closing = Duration::from_millis(250);
         assert_eq!(closes.parse(), Ok(ticket("a b", 7).closing(closing)));
         let longest = closes.replace(":250:", ":86400000:");
@@ -259,11 +248,10 @@ mod tests {
             String::new(),
             "hello".into(),
             good.replace("ticket-1", "ticket-2"),
-            closes.replace(":250:", ":0:"),
+            good.replace(":7:0:", ":7:"),
+            closes.replace(":250:", "::"),
             closes.replace(":250:", ":0250:"),
             closes.replace(":250:", ":86400001:"),
-            closes.replace("ticket-2", "ticket-1"),
-            closes.replace("ticket-2", "ticket-3"),
             format!(" {good}"),
             format!("{good}\n"),
             good.replace(UUID, &UUID.to_uppercase()),

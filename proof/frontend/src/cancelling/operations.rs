@@ -215,7 +215,7 @@ async fn worthless(stage: &Stage) -> (Ticket, JoinHandle<()>) {
         drop(lease.release().await);
     });
     let name = stage.lock.name();
-    let ticket = format!("dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:{name}");
+    let ticket = format!("dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:0:{name}");
     (ok(ticket.parse()), holder)
 }
 

@@ -35,7 +35,7 @@ impl Monitor {
         state.release_begins(lease);
     }
 
-    /// What the ticket of a lease says of its closing. A ticket of a lease without one says nothing.
+    /// What the ticket of a lease says of its closing: 0 without one.
     pub(in super::super) fn ticket_left(&self, lease: LeaseId, ticket: &str) {
         let mut state = self.state();
         let holder = state.holder(lease);
@@ -46,7 +46,7 @@ impl Monitor {
             .closes_until
             .map_or(Duration::ZERO, |until| until.saturating_sub(holder));
         let said = ticket
-            .strip_prefix("dlock-ticket-2:")
+            .strip_prefix("dlock-ticket-1:")
             .and_then(|parts| parts.split(':').nth(2)?.parse().ok())
             .map_or(Duration::ZERO, Duration::from_millis);
         if said != whole_millis(left) {
