@@ -13,8 +13,8 @@ const LEASE: Duration = Duration::from_secs(60);
 /// The longest that a lock's waiter may sleep, and so a follower.
 const RAREST_ATTEMPTS: Duration = Duration::from_secs(3600);
 /// What a leader keeps beside its lease ([`Record::data`](dlock_core::Record::data)), and leaves there when it is gone:
-/// it tells those who read the record that the name is that of an election. A lock may carry the same, and a leader of an
-/// earlier release carries nothing, so nothing is to be decided by it.
+/// it tells those who read the record that the name is that of an election. A lock may carry the same, so nothing is to be
+/// decided by it.
 pub const RECORD_DATA: &[u8] = b"dlock-election";
 /// The locks' own default.
 const MARGIN: f64 = 0.2;
