@@ -8,19 +8,21 @@ use crate::error::BuildError;
 /// The longest name that the server takes, in characters, which are bytes here.
 const MAX_IDENTIFIER: usize = 64;
 
-/// The procedures, their versions, and the files that create them. A procedure that takes, answers or does something
-/// else than before, or better, has the next version, which is part of its name: so processes of two releases can work
-/// on one table while one replaces the other.
-const PROCEDURES: [(&str, u32, &str); 9] = [
-    ("acquire", 2, include_str!("sql/acquire.sql")),
-    ("renew", 1, include_str!("sql/renew.sql")),
-    ("release", 1, include_str!("sql/release.sql")),
-    ("close", 1, include_str!("sql/close.sql")),
-    ("read", 1, include_str!("sql/read.sql")),
-    ("list", 1, include_str!("sql/list.sql")),
-    ("revoke", 1, include_str!("sql/revoke.sql")),
-    ("ask", 1, include_str!("sql/ask.sql")),
-    ("purge", 1, include_str!("sql/purge.sql")),
+/// The version of the procedures, which is part of their names. A release in which one of them takes, answers or does
+/// something else has the next number: so processes of two releases can work on one table while one replaces the other.
+const VERSION: u32 = 1;
+
+/// The procedures, and the files that create them.
+const PROCEDURES: [(&str, &str); 9] = [
+    ("acquire", include_str!("sql/acquire.sql")),
+    ("renew", include_str!("sql/renew.sql")),
+    ("release", include_str!("sql/release.sql")),
+    ("close", include_str!("sql/close.sql")),
+    ("read", include_str!("sql/read.sql")),
+    ("list", include_str!("sql/list.sql")),
+    ("revoke", include_str!("sql/revoke.sql")),
+    ("ask", include_str!("sql/ask.sql")),
+    ("purge", include_str!("sql/purge.sql")),
 ];
 
 /// What the files above have in common. A part may name those that come after it.
@@ -37,7 +39,7 @@ const PARTS: [(&str, &str); 7] = [
 /// A procedure keeps the mode of the session that makes it. In this one a value that does not fit is an error.
 const MODE: &str =
     "SET @dlock_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES'";
-const FORMER_MODE: &str = "SET SESSION sql_mode = @dlock_sql_mode";
+const MODE_BEFORE: &str = "SET SESSION sql_mode = @dlock_sql_mode";
 
 /// The longest ending of a procedure's name.
 const LONGEST_ENDING: usize = "_acquire_".len() + 3;
@@ -101,13 +103,13 @@ impl Schema {
     /// What makes the schema; safe to run again.
     pub(crate) fn sql(&self) -> String {
         let mut sql = format!("-- The schema of dlock for MariaDB.\n{MODE};\n");
-        let files = PROCEDURES.iter().map(|(_, _, file)| *file);
+        let files = PROCEDURES.map(|(_, file)| file);
         for file in [include_str!("sql/table.sql")].into_iter().chain(files) {
             sql.push('\n');
             sql.push_str(self.names.fill(file).trim_end());
             sql.push_str(";\n");
         }
-        sql.push_str(&format!("\n{FORMER_MODE};\n"));
+        sql.push_str(&format!("\n{MODE_BEFORE};\n"));
         sql
     }
 
@@ -130,7 +132,7 @@ impl Schema {
         lacks.dedup();
         let procedures = PROCEDURES
             .iter()
-            .map(|(name, version, _)| self.names.ending(name, *version))
+            .map(|(name, _)| self.names.ending(name))
             .filter(|procedure| !has("procedure", procedure));
         lacks.extend(procedures.map(|procedure| format!("the procedure {procedure} is missing")));
         lacks
@@ -183,8 +185,8 @@ impl Names {
                 filled = filled.replace(&word, &without_comments(part));
             }
         }
-        for (name, version, _) in PROCEDURES {
-            let procedure = self.quoted(&self.ending(name, version));
+        for (name, _) in PROCEDURES {
+            let procedure = self.quoted(&self.ending(name));
             filled = filled.replace(&format!("{{{name}}}"), &procedure);
         }
         filled.replace("{table}", &self.table())
@@ -201,8 +203,8 @@ impl Names {
             .replace("{name}", &format!("'{}'", self.table))
     }
 
-    fn ending(&self, name: &str, version: u32) -> String {
-        format!("{}_{name}_{version}", self.table)
+    fn ending(&self, name: &str) -> String {
+        format!("{}_{name}_{VERSION}", self.table)
     }
 
     fn quoted(&self, name: &str) -> String {

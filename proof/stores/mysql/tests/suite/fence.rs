@@ -1,7 +1,5 @@
 //! Storage that refuses a stale token (T3), in the user's own transaction.
 
-mod former;
-
 use std::time::Duration;
 
 use async_trait::async_trait;

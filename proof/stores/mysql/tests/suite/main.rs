@@ -11,7 +11,6 @@ mod conformance;
 mod connections;
 mod election;
 mod fence;
-mod former;
 mod locked_row;
 mod names;
 mod outage;

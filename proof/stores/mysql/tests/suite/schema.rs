@@ -1,4 +1,4 @@
-//! Making the schema: at once, again, by hand, after an older release.
+//! Making the schema: at once, again, by hand, beside the procedures of another release.
 
 use std::{
     io::Write,
@@ -82,10 +82,9 @@ async fn session_keeps_its_mode() {
     assert_eq!(kept, ["STRICT_ALL_TABLES"]);
 }
 
-/// An older release has procedures of other versions: what this one needs is missing until it is made, and what the
-/// older one needs stays.
+/// The procedures of this release are missing until they are made, and those of the other one stay.
 #[tokio::test]
-async fn schema_of_an_older_release_is_completed() {
+async fn schema_of_another_release_is_completed() {
     let database = server().await.database().await;
     let ours = database.provider(2).await;
     let a = term("door");

@@ -173,7 +173,7 @@ async fn character_set_of_the_database_does_not_matter() {
         database
             .run(&format!(
                 "ALTER DATABASE CHARACTER SET {set}; DROP TABLE IF EXISTS dlock_lock; \
-                 DROP PROCEDURE IF EXISTS dlock_lock_acquire_2; DROP PROCEDURE IF EXISTS dlock_lock_read_1"
+                 DROP PROCEDURE IF EXISTS dlock_lock_acquire_1; DROP PROCEDURE IF EXISTS dlock_lock_read_1"
             ))
             .await;
         let ours = database.provider(1).await;
