@@ -11,7 +11,6 @@ mod contents;
 mod doubt;
 mod faulty;
 mod foreign;
-mod former;
 mod requests;
 #[path = "../../examples/memory/store.rs"]
 mod store;

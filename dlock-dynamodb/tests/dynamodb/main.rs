@@ -15,7 +15,6 @@ mod crowd;
 mod election;
 mod errors;
 mod fence;
-mod former;
 mod outage;
 mod rights;
 mod rows;

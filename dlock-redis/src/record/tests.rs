@@ -11,6 +11,15 @@ fn text(state: &str, end: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn the_record_that_the_readme_shows_is_one() {
+    let (_, shown) = include_str!("../../README.md")
+        .split_once("> GET ")
+        .unwrap();
+    let text = shown.split('"').nth(1).unwrap();
+    assert_eq!(read(text.as_bytes(), 0).unwrap().owner, "web-3:4711");
+}
+
+#[test]
 fn every_word_is_read() {
     let record = read(&text("held,asked", b"5 3 a b:c\0 \xff"), 7_000_001).unwrap();
     let since = UNIX_EPOCH + Duration::from_secs(6);

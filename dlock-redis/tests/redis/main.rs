@@ -20,7 +20,6 @@ mod evicting;
 mod fence;
 mod foreign;
 mod forgotten;
-mod former;
 mod life;
 mod outage;
 mod partition;
