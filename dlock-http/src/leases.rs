@@ -28,9 +28,6 @@ pub struct Version {
 }
 
 /// `POST acquire`: begins a term (A1 to A7).
-///
-/// How many tokens the grant is to bring, 1 to 128, is said in the query, `?tokens=`, and only where it is more than
-/// one: a server of an earlier release refuses a field of the body that it does not know, and does not look at the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -53,6 +50,10 @@ pub struct Acquire {
     /// The token must be this at least (T6).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub floor: u64,
+    /// How many tokens the grant is to bring, 1 to 128 (T1); it may bring fewer.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
+    pub tokens: NonZeroU8,
     /// How long the server may wait until the name is free before it asks, at most 25 s; 0: not at all.
     #[serde(default, skip_serializing_if = "is_none")]
     pub wait_ms: Millis,
@@ -66,7 +67,7 @@ pub struct Acquired {
     #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: FencingToken,
     /// How many tokens the term has: this one, and those right below it (T1). One where it is not said: that is all that
-    /// a repeat is told of (A2), and all that a server of an earlier release, and some stores, can do.
+    /// the answer to a repeat shows (A2), and all that some stores can do.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,

@@ -1,6 +1,6 @@
 //! The provider: each request is one request to a server.
 
-use std::{fmt, num::NonZeroU8};
+use std::fmt;
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -90,10 +90,7 @@ impl Provider for HttpProvider {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         request.check()?;
-        let mut path = self.server.path("leases/acquire");
-        if request.tokens > NonZeroU8::MIN {
-            path.push_str(&format!("?tokens={}", request.tokens));
-        }
+        let path = self.server.path("leases/acquire");
         let said: Said<wire::Acquired> = self
             .server
             .post(&path, &wire::Acquire::from(request))

@@ -29,6 +29,7 @@ impl Acquire {
             .prev(self.prev.map(Into::into))
             .data(self.data.map(|Base64(data)| data))
             .floor(self.floor)
+            .tokens(self.tokens)
     }
 }
 
@@ -42,6 +43,7 @@ impl From<&provider::Acquire> for Acquire {
             owner: request.owner.clone(),
             data: request.data.clone().map(Base64),
             floor: request.floor,
+            tokens: request.tokens,
             wait_ms: Millis(0),
         }
     }

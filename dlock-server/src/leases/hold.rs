@@ -1,6 +1,6 @@
 //! Having a lease: acquire, renew, release.
 
-use std::{num::NonZeroU8, time::Duration};
+use std::time::Duration;
 
 use axum::{Json, extract::State};
 use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
@@ -10,8 +10,6 @@ use dlock_http::{
         Acquire, Acquired, Done, Release, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
     },
 };
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -20,7 +18,7 @@ use super::{
 };
 use crate::{
     Service,
-    body::{Asked, Body},
+    body::Body,
     calls::Class,
     guard::{Allowed, ToHold, ToKeep},
     names::{InNamespace, Namespace},
@@ -39,15 +37,6 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(release))
 }
 
-/// What a client may ask for beside what is in the body. What else is in the query is for servers to come.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-struct Wanted {
-    /// How many fencing tokens the grant is to bring: 1, where it is not given, to 128. It may bring fewer.
-    #[param(value_type = Option<u8>, minimum = 1, maximum = 128)]
-    tokens: Option<NonZeroU8>,
-}
-
 /// Begins a term, if the name is free.
 #[utoipa::path(
     post,
@@ -59,12 +48,11 @@ struct Wanted {
         (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(Wanted, InNamespace),
+    params(InNamespace),
 )]
 async fn acquire(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToHold>,
-    Asked(Wanted { tokens }): Asked<Wanted>,
     Body(body): Body<Acquire>,
 ) -> Answer<Acquired> {
     let longest: Duration = body.wait_ms.into();
@@ -74,9 +62,7 @@ async fn acquire(
         return Err(problem.pointer("/wait_ms").into());
     }
     let name = namespace.stored(&body.name, "/name")?;
-    let mut request = body
-        .into_request(name)
-        .tokens(tokens.unwrap_or(NonZeroU8::MIN));
+    let mut request = body.into_request(name);
     request.check().map_err(|error| not_possible(&error))?;
     let mut waited = Duration::ZERO;
     if !longest.is_zero() {

@@ -1,21 +1,24 @@
-//! Grants of several tokens: asked for in the query, and told to those alone who asked.
+//! Grants of several tokens.
 
 use serde_json::{Value, json};
 
-use crate::support::{ACQUIRE, Answer, Api, acquire};
+use crate::support::{ACQUIRE, Api, acquire};
 
-async fn asked(api: &Api, query: &str, body: Value) -> Answer {
-    api.post(&format!("{ACQUIRE}?{query}"), body).await
+fn with_tokens(name: &str, uuid: u32, tokens: Value) -> Value {
+    let mut body = acquire(name, uuid);
+    body["tokens"] = tokens;
+    body
 }
 
 #[tokio::test]
-async fn grant_brings_as_many_tokens_as_the_query_says() {
+async fn grant_brings_as_many_tokens_as_were_asked_for() {
     let api = Api::new();
-    let answer = asked(&api, "tokens=16", acquire("door", 1)).await;
+    let sixteen = with_tokens("door", 1, json!(16));
+    let answer = api.post(ACQUIRE, sixteen.clone()).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.body["tokens"], json!(16));
-    // The last one is the record's. A repeat is told of it alone.
-    let repeat = asked(&api, "tokens=16", acquire("door", 1)).await;
+    // The last one is the record's, and a repeat shows it alone.
+    let repeat = api.post(ACQUIRE, sixteen).await;
     let record = api.get("/v1/default/leases/one?name=door").await;
     for body in [&repeat.body, &record.body] {
         assert_eq!(body["token"], answer.body["token"]);
@@ -23,32 +26,13 @@ async fn grant_brings_as_many_tokens_as_the_query_says() {
     }
 }
 
-/// As of an earlier release, whose clients ask for no number, and refuse no answer that has none.
-#[tokio::test]
-async fn grant_of_one_token_is_answered_as_ever() {
-    let api = Api::new();
-    let plain = api.post(ACQUIRE, acquire("door", 1)).await;
-    let one = asked(&api, "tokens=1", acquire("gate", 2)).await;
-    for Answer { status, body, .. } in [plain, one] {
-        let fields: Vec<_> = body.as_object().unwrap().keys().collect();
-        assert_eq!(status, 200);
-        assert_eq!(fields, ["token", "waited_ms"]);
-    }
-}
-
-/// So a client of a later release may ask for more than this server knows of.
-#[tokio::test]
-async fn query_that_is_not_known_is_not_looked_at() {
-    let api = Api::new();
-    let answer = asked(&api, "leases=3&tokens=2", acquire("door", 1)).await;
-    assert_eq!((answer.status, &answer.body["tokens"]), (200, &json!(2)));
-}
-
 #[tokio::test]
 async fn number_that_no_grant_can_have_is_refused() {
     let api = Api::new();
-    for tokens in ["0", "129", "256", "-1", "x", ""] {
-        let answer = asked(&api, &format!("tokens={tokens}"), acquire("door", 1)).await;
+    for tokens in [json!(0), json!(129), json!(256), json!(-1), json!("1")] {
+        let answer = api
+            .post(ACQUIRE, with_tokens("door", 1, tokens.clone()))
+            .await;
         assert_eq!(
             (answer.status, answer.code()),
             (400, "bad-request"),
