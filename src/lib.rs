@@ -38,7 +38,8 @@
 //! # Where to go on
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
 //!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
-//!   [`DLock::many`] holds several locks as one, [`DLock::semaphore`] lets so many in at a time.
+//!   [`MultiLock`](several::MultiLock) holds several locks as one, and a
+//!   [`Semaphore`](several::Semaphore) admits a number of holders at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
 //!   `kubernetes` (the Leases of a namespace),
@@ -60,6 +61,8 @@
 //!   what it does not.
 
 pub use dlock_core::*;
+#[doc(inline)]
+pub use dlock_several as several;
 
 #[cfg(feature = "blocking")]
 #[doc(inline)]

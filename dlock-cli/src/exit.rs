@@ -150,6 +150,12 @@ impl From<BuildError> for Failure {
     }
 }
 
+impl From<dlock_several::BuildError> for Failure {
+    fn from(error: dlock_several::BuildError) -> Self {
+        Self::new(Exit::Usage, error.to_string()).advise("see 'dlock run --help'")
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = if error.is_temporary() {

@@ -6,10 +6,7 @@ mod fence;
 mod guard;
 mod lease;
 mod lock;
-mod multi;
-mod scope;
-mod semaphore;
-mod together;
+pub mod scope;
 mod watch;
 
 pub use self::{
@@ -19,7 +16,5 @@ pub use self::{
     guard::Guard,
     lease::Lease,
     lock::{DLock, TryAcquire},
-    multi::{MultiGuard, MultiLock, TryHold},
-    semaphore::{Permit, Semaphore},
     watch::LeaseWatch,
 };

@@ -107,6 +107,12 @@ impl Client {
         self
     }
 
+    /// What the durations of its locks are measured by, for layers with time limits of their own.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
     /// Ends the client: waiting and later acquires fail with [`Error::Closed`](crate::Error::Closed),
     /// and everything that is under way to the store (tries, and the releases of leases that were
     /// dropped) runs to its end. Returns how many leases are
@@ -134,6 +140,15 @@ pub fn seeded_client(provider: impl Provider, clock: Clock, seed: u64) -> Client
     let provider: Arc<dyn Provider> = Arc::new(provider);
     Client::of_clones(&provider, clock, Entropy::seeded(seed))
 }
+
+/// Whether they are clones of one client.
+impl PartialEq for Client {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Client {}
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -52,8 +52,8 @@ pub mod testing {
 pub use self::events::metrics;
 pub use self::{
     api::{
-        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, MultiGuard,
-        MultiLock, Permit, Semaphore, Sent, Stale, TryAcquire, TryHold,
+        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, Sent, Stale,
+        TryAcquire, scope,
     },
     client::{Client, IntoClient},
     contract::{

@@ -1,6 +1,7 @@
 //! `--permits N`: the command runs under one of so many locks, NAME/1 to NAME/N.
 
-use dlock_core::{DLock, Semaphore};
+use dlock_core::DLock;
+use dlock_several::Semaphore;
 use dlock_stores::Store;
 
 use super::{
@@ -47,7 +48,7 @@ impl Permits {
     pub(super) fn new(lock: &DLock, names: &Names, count: u8) -> Result<Self, Failure> {
         let lock = lock.named(names.first().as_str())?;
         Ok(Self {
-            semaphore: lock.semaphore(count.into())?,
+            semaphore: Semaphore::new(&lock, count.into())?,
             lock,
             count,
         })

@@ -2,7 +2,8 @@
 
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 
-use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Permit, Record, Semaphore, TryAcquire};
+use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Record, TryAcquire};
+use dlock_several::{Permit, Semaphore};
 use dlock_stores::Store;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::{

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    End, Error, FencingToken, ReleaseEnd, State, Ticket,
+    End, Error, FencingToken, Name, ReleaseEnd, State, Ticket,
     lease::{Holding, Term},
     renewals::Schedulers,
     testing::Event,
@@ -29,6 +29,12 @@ impl Guard {
         term.emit(|uuid, token| Event::KeptAlive { uuid, token });
         Schedulers::keep(term);
         Self(holding)
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.0.term().name
     }
 
     /// The fencing token of this lease.
@@ -110,8 +116,14 @@ impl Guard {
     /// # Cancel safety
     /// As for [`Lease::release`](crate::Lease::release).
     pub async fn release_open(self) -> Result<ReleaseEnd, Error> {
-        self.0.term().leaves_open();
+        self.leave_open();
         self.0.release().await
+    }
+
+    /// The work was not done: however the guard ends from here on, dropped or released, the name is open at once, with
+    /// `at_least` too.
+    pub fn leave_open(&self) {
+        self.0.term().leaves_open();
     }
 
     /// Ends the guard and leaves the lock to the process that redeems the ticket; see

@@ -9,16 +9,25 @@ use std::{
 
 use crate::{End, Error, FencingToken, Guard, State};
 
-/// What work runs under: one lock, or several.
-pub(crate) trait Scope: Send + Sync {
+/// What work runs under: a [`Guard`], or a layer's own guard over several.
+pub trait Scope: Send + Sync {
     /// What the work gets.
     type Tokens: Send;
 
+    /// The fencing token, or one for each lock.
     fn tokens(&self) -> Self::Tokens;
+
+    /// As [`Guard::state`]: ended if any lock of it has.
     fn state(&self) -> State;
+
+    /// As [`Guard::is_valid`]: asked at each poll of the work.
     fn is_valid(&self) -> bool;
+
+    /// As [`Guard::ended`]: the first loss.
     fn ended(&self) -> impl Future<Output = End> + Send;
-    /// Releases, and waits for it a little.
+
+    /// Releases, and waits for the answer for a sixth of the lease at most, and never past its end. The release
+    /// continues in the background then.
     fn give_back(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -30,8 +39,15 @@ enum Work<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Runs the work under the guard, and releases when the work has ended and is gone (V7, V9).
-pub(crate) async fn run<S, F, Fut, T>(guard: S, work: F) -> Result<T, Error>
+/// Runs the work under the guard, and releases when the work has ended and is gone (V7, V9): what
+/// [`DLock::with`](crate::DLock::with) does after it has acquired.
+///
+/// # Errors
+/// [`Error::Lost`] if the lease ended before the work had.
+///
+/// # Cancel safety
+/// Dropping the future drops the work, then the guard.
+pub async fn run<S, F, Fut, T>(guard: S, work: F) -> Result<T, Error>
 where
     S: Scope,
     F: FnOnce(S::Tokens) -> Fut,

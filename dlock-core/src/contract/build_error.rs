@@ -86,16 +86,4 @@ pub enum BuildError {
         /// How many were offered.
         bytes: usize,
     },
-    /// Several locks as one.
-    #[error("these locks cannot be held as one: {reason}")]
-    Many {
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// The permits of a semaphore.
-    #[error("{permits} permits are not possible: a semaphore has 1 to 64")]
-    Permits {
-        /// What was asked for.
-        permits: usize,
-    },
 }

@@ -40,11 +40,6 @@ impl Entropy {
         Duration::from_nanos(self.draw(|rng| rng.u64(..=most)))
     }
 
-    /// A random number below this one, which is not zero.
-    pub(crate) fn below(&self, count: usize) -> usize {
-        self.draw(|rng| rng.usize(..count))
-    }
-
     /// For what need not be secret.
     fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
         match self {
@@ -56,8 +51,6 @@ impl Entropy {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -69,15 +62,6 @@ mod tests {
             assert!(drawn.iter().any(|span| *span < most / 5));
             assert!(drawn.iter().any(|span| *span > most * 4 / 5));
             assert_eq!(entropy.jitter(Duration::ZERO), Duration::ZERO);
-        }
-    }
-
-    #[test]
-    fn number_below_another_is_any_of_them() {
-        for entropy in [Entropy::System, Entropy::seeded(7)] {
-            let drawn: BTreeSet<usize> = (0..200).map(|_| entropy.below(3)).collect();
-            assert!(drawn.into_iter().eq(0..3));
-            assert_eq!(entropy.below(1), 0);
         }
     }
 }

@@ -11,22 +11,22 @@ use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 /// Where the types are whose methods return futures that a user of locks polls.
 const SOURCES: [&str; 8] = [
-    "api/guard.rs",
-    "api/lease.rs",
-    "api/lock.rs",
-    "api/multi.rs",
-    "api/multi/guard.rs",
-    "api/semaphore.rs",
-    "api/watch.rs",
-    "client.rs",
+    "dlock-core/src/api/guard.rs",
+    "dlock-core/src/api/lease.rs",
+    "dlock-core/src/api/lock.rs",
+    "dlock-core/src/api/watch.rs",
+    "dlock-core/src/client.rs",
+    "dlock-several/src/multi.rs",
+    "dlock-several/src/multi/guard.rs",
+    "dlock-several/src/semaphore.rs",
 ];
 
-/// `Type::method` of every public future of the core, and `Lease::keep_alive`, whose guard renews in a task.
+/// `Type::method` of every public future of these, and `Lease::keep_alive`, whose guard renews in a task.
 fn public_futures() -> BTreeSet<String> {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dlock-core/src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut futures = BTreeSet::from(["Lease::keep_alive".to_owned()]);
     for source in SOURCES {
-        let text = fs::read_to_string(core.join(source)).unwrap();
+        let text = fs::read_to_string(root.join(source)).unwrap();
         for item in syn::parse_file(&text).unwrap().items {
             let syn::Item::Impl(of) = item else { continue };
             let syn::Type::Path(of_type) = &*of.self_ty else {

@@ -12,8 +12,8 @@ use crate::{Edit, Mutants, apply};
 /// The crate whose copy knows what is on.
 const MUTATED: &str = "dlock-core";
 
-/// Another one whose copy gets bugs, and asks the first.
-const TASKS: &str = "dlock-tasks";
+/// The others whose copies get bugs, and ask the first.
+const OTHERS: [&str; 2] = ["dlock-several", "dlock-tasks"];
 
 /// The matrix calls what only the copy has. So it stands where cargo does not look for it, but in the
 /// copy.
@@ -109,16 +109,14 @@ fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Er
 /// The module that knows what is on.
 fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(MUTATED).join("src");
-    for (package, module) in [
-        (
-            MUTATED,
-            "mod planted;\n#[doc(hidden)]\npub use self::planted::{is_on as is_planted, plant};",
-        ),
-        (
-            TASKS,
-            "mod planted {\n    pub(crate) use dlock_core::is_planted as is_on;\n}",
-        ),
-    ] {
+    let asks = "mod planted {\n    pub(crate) use dlock_core::is_planted as is_on;\n}";
+    let own =
+        "mod planted;\n#[doc(hidden)]\npub use self::planted::{is_on as is_planted, plant};";
+    for (package, module) in OTHERS
+        .map(|other| (other, asks))
+        .into_iter()
+        .chain([(MUTATED, own)])
+    {
         let root = files
             .get_mut(&Path::new(package).join("src/lib.rs"))
             .ok_or_else(|| format!("{package} has no lib.rs"))?;

@@ -3,14 +3,14 @@
 // ANCHOR: crawl
 use std::time::Duration;
 
-use dlock::{DLock, Error};
+use dlock::{DLock, Error, several::Semaphore};
 
 /// Fetches a page while at most eight of them are fetched, on all hosts together.
 pub async fn crawl(
     lock: &DLock,
     page: &str,
 ) -> Result<String, Box<dyn std::error::Error>> {
-    let crawlers = lock.named("crawlers")?.semaphore(8)?;
+    let crawlers = Semaphore::new(&lock.named("crawlers")?, 8)?;
     match crawlers.acquire_timeout(Duration::from_secs(30)).await {
         Ok(permit) => Ok(permit.lease.with(async |_| fetch(page).await).await?),
         Err(error @ Error::Timeout { .. }) if error.store_error().is_none() => {

@@ -1,7 +1,7 @@
 //! Two records at once.
 
 // ANCHOR: transfer
-use dlock::{DLock, FencingToken};
+use dlock::{DLock, FencingToken, several::MultiLock};
 
 pub async fn transfer(
     locks: &DLock,
@@ -9,7 +9,7 @@ pub async fn transfer(
     to: u64,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let (giver, taker) = (format!("account-{from}"), format!("account-{to}"));
-    let both = DLock::many([locks.named(&giver)?, locks.named(&taker)?])?;
+    let both = MultiLock::new([locks.named(&giver)?, locks.named(&taker)?])?;
     both.with_result(async |tokens| {
         book(from, -100, tokens[giver.as_str()]).await?;
         book(to, 100, tokens[taker.as_str()]).await

@@ -6,8 +6,6 @@ mod cancelling_bites;
 mod claims;
 mod handing_over;
 mod history;
-mod many;
 mod reasons;
 mod recorder;
 mod reserving;
-mod semaphores;

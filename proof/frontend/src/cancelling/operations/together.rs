@@ -1,6 +1,7 @@
 //! Futures of several locks: those of a [`MultiLock`], and of a semaphore, whose permits are locks.
 
-use dlock_core::{DLock, Lease, MultiGuard, MultiLock, Semaphore, TryHold};
+use dlock_core::{DLock, Lease};
+use dlock_several::{MultiGuard, MultiLock, Semaphore, TryHold};
 use tokio::task::JoinHandle;
 
 use super::{HELD_FOR, fallible, is_ready, work, worked};
@@ -12,7 +13,7 @@ use crate::cancelling::{
 /// The lock, and one that is asked for after it.
 fn many(stage: &mut Stage) -> MultiLock {
     let second = second(stage);
-    ok(DLock::many([second, stage.lock.clone()]))
+    ok(MultiLock::new([second, stage.lock.clone()]))
 }
 
 fn second(stage: &mut Stage) -> DLock {
@@ -99,7 +100,7 @@ fn semaphore(stage: &mut Stage) -> Semaphore {
     for slot in 1..=2 {
         let _permit = stage.another(format!("{name}/{slot}"));
     }
-    ok(stage.lock.semaphore(2))
+    ok(Semaphore::new(&stage.lock, 2))
 }
 
 pub(super) async fn try_acquire_permit(stage: &mut Stage) {

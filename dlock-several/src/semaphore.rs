@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{BuildError, DLock, Error, Lease, MultiLock, TryAcquire, api::together::first};
+use dlock_core::{DLock, Error, Lease, TryAcquire};
+
+use crate::{BuildError, MultiLock, together::first};
 
 /// At most so many holders at a time among all processes that use the same store and name. Made by
-/// [`DLock::semaphore`].
+/// [`Semaphore::new`].
 ///
 /// Each permit is a lock of its own, named `NAME/1`, `NAME/2` and so on, and everything that holds of a lock holds
 /// of it: a permit of a dead holder is free when its lease ends, and its holder learns before that it is
@@ -34,14 +36,19 @@ pub struct Permit {
     pub lease: Lease,
 }
 
-impl DLock {
-    /// At most `permits` holders at a time, under names that begin with this lock's and a slash.
+impl Semaphore {
+    /// The most permits there can be.
+    pub const MOST: usize = 64;
+
+    /// At most `permits` holders at a time, under names that begin with the lock's and a slash.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
     /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
     /// # async fn crawl() {}
-    /// let crawlers = lock.named("crawlers")?.semaphore(8)?;
+    /// use dlock_several::Semaphore;
+    ///
+    /// let crawlers = Semaphore::new(&lock.named("crawlers")?, 8)?;
     /// let permit = crawlers.acquire().await?;
     /// permit.lease.with(async |_| crawl().await).await?;
     /// # Ok(()) }
@@ -50,21 +57,14 @@ impl DLock {
     /// # Errors
     /// [`BuildError::Permits`] if it is not 1 to 64; [`BuildError::Name`] if the name is too long for
     /// the ending.
-    pub fn semaphore(&self, permits: usize) -> Result<Semaphore, BuildError> {
-        if !(1..=Semaphore::MOST).contains(&permits) {
+    pub fn new(lock: &DLock, permits: usize) -> Result<Self, BuildError> {
+        if !(1..=Self::MOST).contains(&permits) {
             return Err(BuildError::Permits { permits });
         }
-        let permit = |slot| self.named(format!("{}/{slot}", self.name()));
-        (1..=permits)
-            .map(permit)
-            .collect::<Result<_, _>>()
-            .map(Semaphore)
+        let permit = |slot| lock.named(format!("{}/{slot}", lock.name()));
+        let locks: Result<_, _> = (1..=permits).map(permit).collect();
+        Ok(Self(locks?))
     }
-}
-
-impl Semaphore {
-    /// The most permits there can be.
-    pub const MOST: usize = 64;
 
     /// Asks for each permit once, in turn, until one is granted; `None` if all are taken.
     ///
@@ -75,7 +75,7 @@ impl Semaphore {
     /// As for [`DLock::try_acquire`].
     pub async fn try_acquire(&self) -> Result<Option<Permit>, Error> {
         let count = self.0.len();
-        let start = self.0[0].0.store.entropy.below(count);
+        let start = fastrand::usize(..count);
         for place in 0..count {
             let place = (start + place) % count;
             if let TryAcquire::Acquired(lease) = self.0[place].try_acquire().await? {
@@ -108,7 +108,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As for [`DLock::acquire`].
     pub async fn acquire_timeout(&self, limit: Duration) -> Result<Permit, Error> {
-        let stopwatch = self.0[0].client().0.clock.stopwatch();
+        let stopwatch = self.0[0].client().clock().stopwatch();
         if let Some(permit) = self.try_acquire().await? {
             return Ok(permit);
         }
@@ -127,7 +127,8 @@ impl Semaphore {
     /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
     /// # async fn read() {}
     /// # async fn rewrite(_: dlock_core::FencingToken) {}
-    /// let readers = lock.named("report")?.semaphore(8)?;
+    /// # use dlock_several::Semaphore;
+    /// let readers = Semaphore::new(&lock.named("report")?, 8)?;
     /// // One of up to eight.
     /// readers.acquire().await?.lease.with(async |_| read().await).await?;
     /// // Alone.

@@ -2,13 +2,15 @@
 
 mod guard;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
+
+use dlock_core::{DLock, Error, FencingToken, Holder, Name, TryAcquire, scope};
 
 use self::guard::Incomplete;
 pub use self::guard::MultiGuard;
-use crate::{BuildError, DLock, Error, FencingToken, Holder, Name, TryAcquire, api::scope};
+use crate::BuildError;
 
-/// Several locks that are held together: all of them, or none. Made by [`DLock::many`].
+/// Several locks that are held together: all of them, or none. Made by [`MultiLock::new`].
 ///
 /// They are acquired one after the other in the order of their names, in whatever order they were given: so
 /// processes that want the same locks never wait for each other in a circle, as long as each of them takes
@@ -38,39 +40,38 @@ pub enum TryHold {
     },
 }
 
-impl DLock {
+impl MultiLock {
     /// Several locks as one: all or none, in an order in which nobody waits in a circle.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
     /// # use dlock_core::{DLock, FencingToken};
+    /// # use dlock_several::MultiLock;
     /// # async fn example(accounts: DLock) -> Result<(), Box<dyn std::error::Error>> {
     /// # async fn transfer(_: FencingToken, _: FencingToken) -> Result<(), std::io::Error> { Ok(()) }
-    /// let both = DLock::many([accounts.named("account-7")?, accounts.named("account-3")?])?;
+    /// let both = MultiLock::new([accounts.named("account-7")?, accounts.named("account-3")?])?;
     /// both.with(async |tokens| transfer(tokens["account-7"], tokens["account-3"]).await).await??;
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     /// [`BuildError::Many`] if there is none, if two have the same name, or if they are of different clients.
-    pub fn many(locks: impl IntoIterator<Item = Self>) -> Result<MultiLock, BuildError> {
-        let many = MultiLock::in_order_of_names(locks.into_iter().collect());
+    pub fn new(locks: impl IntoIterator<Item = DLock>) -> Result<Self, BuildError> {
+        let many = Self::in_order_of_names(locks.into_iter().collect());
         let locks = &many.0;
         let neighbours = || locks.iter().zip(locks.iter().skip(1));
         let reason = if locks.is_empty() {
             "there is none"
         } else if neighbours().any(|(a, b)| a.name() == b.name()) {
             "two of them have the same name"
-        } else if neighbours().any(|(a, b)| !Arc::ptr_eq(&a.0.store, &b.0.store)) {
+        } else if neighbours().any(|(a, b)| a.client() != b.client()) {
             "they are of different clients, between which there is no order; make them with `DLock::named`"
         } else {
             return Ok(many);
         };
         Err(BuildError::Many { reason })
     }
-}
 
-impl MultiLock {
     /// Of one client, with a name of its own each.
     pub(super) fn in_order_of_names(mut locks: Vec<DLock>) -> Self {
         locks.sort_by(|a, b| a.name().cmp(b.name()));
@@ -162,7 +163,7 @@ impl MultiLock {
     }
 
     async fn wait(&self, limit: Option<Duration>) -> Result<MultiGuard, Error> {
-        let stopwatch = self.0[0].client().0.clock.stopwatch();
+        let stopwatch = self.0[0].client().clock().stopwatch();
         loop {
             let left = || limit.map(|limit| limit.saturating_sub(stopwatch.elapsed()));
             match self.in_order(left).await {

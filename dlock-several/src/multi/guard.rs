@@ -2,13 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, mem, time::Duration};
 
-use crate::{
-    End, Error, FencingToken, Guard, Name, ReleaseEnd, State,
-    api::{
-        scope::Scope,
-        together::{all, first},
-    },
-};
+use dlock_core::{End, Error, FencingToken, Guard, Name, ReleaseEnd, State, scope::Scope};
+
+use crate::together::{all, first};
 
 /// Several locks that are held and renewed, each with a token of its own, for as long as this guard lives.
 ///
@@ -69,10 +65,10 @@ impl MultiGuard {
     }
 
     /// Ends the work's protection and gives all of them back at the same time; see
-    /// [`Lease::release`](crate::Lease::release). Tells how each release ended. End the work first.
+    /// [`Lease::release`](dlock_core::Lease::release). Tells how each release ended. End the work first.
     ///
     /// # Cancel safety
-    /// As for [`Lease::release`](crate::Lease::release).
+    /// As for [`Lease::release`](dlock_core::Lease::release).
     pub async fn release(self) -> BTreeMap<Name, Result<ReleaseEnd, Error>> {
         let names: Vec<_> = self.0.iter().map(|guard| of(guard).0).collect();
         let ends = all(self.0.into_iter().map(Guard::release).collect()).await;
@@ -80,20 +76,20 @@ impl MultiGuard {
     }
 
     /// The same for work that was not done and that somebody else may do; see
-    /// [`Lease::release_open`](crate::Lease::release_open).
+    /// [`Lease::release_open`](dlock_core::Lease::release_open).
     ///
     /// # Cancel safety
-    /// As for [`Lease::release`](crate::Lease::release).
+    /// As for [`Lease::release`](dlock_core::Lease::release).
     pub async fn release_open(self) -> BTreeMap<Name, Result<ReleaseEnd, Error>> {
         for guard in &self.0 {
-            guard.term().leaves_open();
+            guard.leave_open();
         }
         self.release().await
     }
 }
 
 fn of(guard: &Guard) -> (Name, FencingToken) {
-    (guard.term().name.clone(), guard.token())
+    (guard.name().clone(), guard.token())
 }
 
 impl Scope for MultiGuard {
@@ -156,7 +152,7 @@ impl Incomplete {
 
     fn leave_open(&self) {
         for guard in &self.0 {
-            guard.term().leaves_open();
+            guard.leave_open();
         }
     }
 }

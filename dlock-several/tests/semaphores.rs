@@ -11,7 +11,8 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{BuildError, Client, DLock, Error, Semaphore};
+use dlock_core::{Client, DLock, Error};
+use dlock_several::{BuildError, Semaphore};
 use dlock_testkit::memory::MemoryStore;
 use tokio::time::{sleep, timeout};
 
@@ -24,7 +25,7 @@ fn semaphore(client: &Client, permits: usize) -> Semaphore {
         .name("crawlers")
         .duration(LEASE)
         .provider(client);
-    lock.build().unwrap().semaphore(permits).unwrap()
+    Semaphore::new(&lock.build().unwrap(), permits).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,10 +163,10 @@ async fn a_number_that_cannot_be_is_refused() {
     let lock = DLock::builder().name("crawlers").provider(&client);
     let lock = lock.build().unwrap();
     for permits in [0, Semaphore::MOST + 1] {
-        let error = lock.semaphore(permits).unwrap_err();
+        let error = Semaphore::new(&lock, permits).unwrap_err();
         assert_eq!(error, BuildError::Permits { permits });
     }
     let long = "x".repeat(1023);
-    let error = lock.named(long).unwrap().semaphore(1).unwrap_err();
+    let error = Semaphore::new(&lock.named(long).unwrap(), 1).unwrap_err();
     assert!(matches!(error, BuildError::Name { .. }));
 }

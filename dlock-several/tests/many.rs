@@ -11,9 +11,10 @@ use std::{
 };
 
 use dlock_core::{
-    BuildError, Client, DLock, Error, MultiLock, Name, Provider, State, TryAcquire, TryHold,
+    Client, DLock, Error, Name, Provider, State, TryAcquire,
     provider::{Admin, Revoke},
 };
+use dlock_several::{BuildError, MultiLock, TryHold};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::{sleep, timeout};
 
@@ -27,7 +28,7 @@ fn one(client: &Client, name: &str) -> DLock {
 }
 
 fn many(client: &Client, names: &[&str]) -> MultiLock {
-    DLock::many(names.iter().map(|name| one(client, name))).unwrap()
+    MultiLock::new(names.iter().map(|name| one(client, name))).unwrap()
 }
 
 async fn is_free(store: &MemoryStore, name: &str) -> bool {
@@ -105,7 +106,7 @@ async fn a_refusal_leaves_nothing_held_and_nothing_closed() {
         let lock = DLock::builder().name(name).duration(LEASE);
         lock.at_least(EVER).provider(&client).build().unwrap()
     };
-    let both = DLock::many([at_least("a"), at_least("b")]).unwrap();
+    let both = MultiLock::new([at_least("a"), at_least("b")]).unwrap();
     match both.try_hold().await.unwrap() {
         TryHold::Refused { name, holder } => {
             assert_eq!(name.as_str(), "b");
@@ -181,7 +182,7 @@ async fn the_loss_of_one_ends_the_work_and_frees_the_others() {
 async fn what_cannot_be_one_is_refused() {
     let store = MemoryStore::store_clock();
     let (client, other) = (store.client(), store.client());
-    let reason = |locks: Vec<DLock>| match DLock::many(locks) {
+    let reason = |locks: Vec<DLock>| match MultiLock::new(locks) {
         Err(BuildError::Many { reason }) => reason,
         other => panic!("{other:?}"),
     };
