@@ -1,12 +1,12 @@
 //! What one process shares over one provider. Names, durations and terms belong to others.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use crate::{
     Clock, Provider,
     events::Recording,
     provider::Discipline,
-    store::{Observations, Store},
+    store::{Keeper, Observations, Store},
     testing::Recorder,
     time::Entropy,
 };
@@ -48,53 +48,27 @@ impl Client {
         })
     }
 
-    /// Keeps what this client sees of held locks in a folder, for the processes of this host that come
-    /// after it. Programs that ask once and end (`cron` with `try_acquire`, functions that are started
-    /// anew) need it on stores whose clock decides nothing ([`Discipline::Observer`]): there the lock
-    /// of a dead holder is taken by a contender that has seen it unchanged for its duration, and
-    /// without a folder each process takes what it has seen with it. On other stores nothing is kept,
-    /// and nothing is needed. The first folder stays.
+    /// Keeps what this client sees of held locks in a place that outlives it, for the processes of this host that come
+    /// after it: `ObservationFolder` of the crate `dlock-stores` is one on a local disk. Programs that ask once and end
+    /// (`cron` with `try_acquire`, functions that are started anew) need it on stores whose clock decides nothing
+    /// ([`Discipline::Observer`]): there the lock of a dead holder is taken by a contender that has seen it unchanged
+    /// for its duration, and without such a place each process takes what it has seen with it. On other stores nothing
+    /// is kept, and nothing is needed. The first place stays.
     ///
-    /// - **The folder** is this program's own, on a local disk: `/var/lib/myapp/seen`. It is made if
-    ///   there is none. Processes of a host may share it. One that everybody may write to is refused,
-    ///   since a process that writes there can have a live lock taken; and so is a network's file system, or any
-    ///   that is not known to be local.
-    /// - **The store** is a name of yours for what the provider speaks to (`"orders, eu-central-1"`), so
-    ///   that the same lock in two stores has two files. To mix them up would cost time and nothing
-    ///   else: a claim is for one version, whose uuid no other store has.
-    /// - **What is kept** is one file of some 300 bytes a lock, at most about a thousand; the oldest go
-    ///   first. One is written for each version that is seen for the first time, and read in the same
-    ///   step: when an acquire was refused or a read showed a holder, never before a grant. It runs on
-    ///   Tokio's threads for blocking work.
+    /// - **When it is asked**: when an acquire was refused or a read showed a holder, never before a grant. Each version
+    ///   that is seen for the first time is stored.
     /// - **What it is worth**: it decides nothing by itself, since the store takes the record only if
     ///   it still is the version that was seen (A6). A reboot makes it worthless, and damaged or
-    ///   foreign files count for nothing. Without an answer of the folder within a sixth of the lease,
-    ///   at most a second, or without one at all, the client goes on as if there were none, and says
+    ///   foreign texts count for nothing. Without an answer within a sixth of the lease,
+    ///   at most a second, or without one at all, the client continues as if it had no such place, and says
     ///   so with a warning of the event `observation_not_kept`.
-    /// - **Clones of a virtual machine** whose memory was copied have the same boot id and clocks
-    ///   that stood still for different times. What was seen before the copy counts in each of
-    ///   them. What one of them saw later must not come to another: do not copy the folder between
-    ///   them.
     ///
     /// Linux only: other systems do not tell one boot from another, so nothing is kept there.
-    ///
-    /// ```no_run
-    /// # // no_run: needs a provider, and this crate has none.
-    /// # fn example(provider: impl dlock_core::Provider) -> Result<(), dlock_core::BuildError> {
-    /// use dlock_core::{Client, DLock};
-    ///
-    /// let client = Client::new(provider).observations("/var/lib/myapp/seen", "orders, eu-central-1");
-    /// let lock = DLock::builder().name("nightly").provider(&client).build()?;
-    /// # drop(lock);
-    /// # Ok(()) }
-    /// ```
     #[must_use]
-    pub fn observations(self, folder: impl Into<PathBuf>, store: impl Into<String>) -> Self {
+    pub fn observations(self, place: impl Observations) -> Self {
         let observes = self.0.provider.capabilities().discipline == Discipline::Observer;
         if observes {
-            self.0
-                .observations
-                .get_or_init(|| Observations::new(folder.into(), store.into()));
+            self.0.observations.get_or_init(|| Keeper::new(place));
         }
         self
     }

@@ -61,5 +61,6 @@ pub use self::{
     },
     events::{End, EndCause, ReleaseEnd, State},
     lease::{Error, ParseTicketError, Ticket},
+    store::Observations,
     time::{Clock, Stopwatch},
 };

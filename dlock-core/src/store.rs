@@ -21,7 +21,8 @@ use std::{
 use tokio::{sync::Notify, task::unconstrained};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::observations::Observations;
+pub use self::observations::Observations;
+pub(crate) use self::observations::Keeper;
 use self::{driven::Watchdogs, outage::Outage};
 use crate::{
     Clock, Name, Provider, ProviderError, Record,
@@ -49,8 +50,8 @@ pub(crate) struct Store {
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
     pub(crate) channel_open: AtomicBool,
-    /// The folder in which observations outlive this process, if there is one (O4).
-    pub(crate) observations: OnceLock<Observations>,
+    /// Where observations outlive this process, if there is such a place (O4).
+    pub(crate) observations: OnceLock<Keeper>,
     /// The recorder of events, if there is one.
     pub(crate) recording: OnceLock<Recording>,
     /// What renews the leases: a layer above this one.
@@ -206,7 +207,7 @@ impl Store {
         pause / 2 + self.entropy.jitter(pause)
     }
 
-    /// A reply has just shown this record: observes it, and asks the folder, if there is one, since
+    /// A reply has just shown this record: observes it, and asks the place for observations, if there is one, since
     /// when processes of this host have seen its version. Whether the version can be claimed for
     /// that (A6).
     pub(crate) async fn observe(
@@ -222,7 +223,7 @@ impl Store {
             return false;
         };
         if limit.is_zero() {
-            // Nobody waits for the folder any more.
+            // The time to wait for the place is up.
             return false;
         }
         let version = record.version();

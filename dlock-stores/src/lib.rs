@@ -31,6 +31,7 @@ mod diagnosis;
 mod encryption;
 mod error;
 mod location;
+mod observations;
 mod program;
 mod queue;
 mod store;
@@ -41,6 +42,7 @@ pub use self::{
     encryption::Encryption,
     error::StoreError,
     location::{Location, locate, locate_queue},
+    observations::ObservationFolder,
     program::Program,
     queue::Queue,
     store::Store,

@@ -1,13 +1,13 @@
 //! A store that is open, and what it has to say.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use dlock_core::{
     Client, Name, ProviderError,
     provider::{Admin, Discipline},
 };
 
-use crate::{Encryption, StoreError, diagnosis::Diagnosis};
+use crate::{Encryption, ObservationFolder, StoreError, diagnosis::Diagnosis};
 
 /// An open store.
 #[derive(Clone)]
@@ -15,17 +15,9 @@ pub struct Store {
     pub(crate) provider: Arc<dyn Admin>,
     pub(crate) diagnosis: Diagnosis,
     /// Where what was seen of its locks is kept; `None` if its own clock decides, or there is no place.
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<ObservationFolder>,
     /// How what is said to it is protected on its way; `None` if nothing tells.
     pub(crate) encryption: Option<Encryption>,
-}
-
-/// Where what was seen of the locks of a store is kept for the runs to come.
-#[derive(Clone)]
-pub(crate) struct Seen {
-    pub(crate) folder: PathBuf,
-    /// What tells the store from others.
-    pub(crate) store: String,
 }
 
 impl Store {
@@ -41,7 +33,7 @@ impl Store {
     pub fn client(&self) -> Client {
         let client = Client::new(Arc::clone(&self.provider));
         match self.seen.clone() {
-            Some(Seen { folder, store }) => client.observations(folder, store),
+            Some(folder) => client.observations(folder),
             None => client,
         }
     }

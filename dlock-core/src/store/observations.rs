@@ -1,6 +1,6 @@
 //! Observations that outlive the process that made them, for programs that ask once and end
-//! (O4). This file decides when the folder is asked and for how long; what is in a file, and
-//! how files are read and written, is left to others.
+//! (O4). This file decides when the place for them is asked, for how long, and what counts; where the texts lie is left
+//! to the place.
 //!
 //! # Why an instant of another process is a ground for a claim
 //! A holder believes in version (uuid, n) until `sent` + D x (1 - margin) of renewal n, and `sent`
@@ -8,16 +8,15 @@
 //! it any more, whatever happened in between; and A6 takes the record only if it still is that
 //! version. What has to be right is therefore the instant: taken after the reply that showed the
 //! version (it is the client's own observation that is kept), and on a clock whose readings mean the
-//! same to the later process (`Clock::origin`). A wrong, old or missing file costs time; one that
+//! same to the later process (`Clock::origin`). A wrong, old or missing text costs time; one that
 //! shows another version, another origin or an instant in the future counts for nothing.
 
-mod folder;
 mod sight;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    path::PathBuf,
+    fmt, io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,33 +26,54 @@ use std::{
 
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use self::{folder::Folder, sight::Sight};
+use self::sight::Sight;
 use crate::{Clock, Name, provider::Version, time::ContenderInstant};
 
-/// The longest that a reply waits for the folder, however long the lease: a disk answers in milliseconds, and
+/// A place where the observations of a client outlive its process, with a text of some 300 bytes for each lock; see
+/// [`Client::observations`](crate::Client::observations). Both functions may block: they run on Tokio's threads for
+/// blocking work, one call at a time.
+///
+/// The place decides nothing. A text that is lost, old or damaged in any byte costs time, and so does one that another
+/// process replaced in between. But keep it from people who may not take the locks, and from other machines, the clones
+/// of a virtual machine included: a forged instant can have a live lock taken.
+pub trait Observations: fmt::Debug + Send + Sync + 'static {
+    /// The text that was stored last for this lock, if it is still there; a damaged one as it is.
+    ///
+    /// # Errors
+    /// The place does not let itself be read. Nothing is stored then.
+    fn load(&self, lock: &Name) -> io::Result<Option<String>>;
+
+    /// Keeps the text for this lock in the place of any other.
+    ///
+    /// # Errors
+    /// It may not have been kept.
+    fn store(&self, lock: &Name, text: &str) -> io::Result<()>;
+}
+
+/// The longest that a reply waits for the place, however long the lease: a disk answers in milliseconds, and
 /// one that hangs must not hold up the store's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The folder in which one client keeps its observations of one store.
-pub(crate) struct Observations {
-    folder: Arc<Folder>,
+/// Keeps the observations of one client.
+pub(crate) struct Keeper {
+    place: Arc<dyn Observations>,
     /// One thread at a time: a disk that hangs takes one thread and no more.
     turn: Arc<Semaphore>,
     /// A caller waited in vain. No other waits until the turn is free again.
     hangs: AtomicBool,
 }
 
-impl Observations {
-    pub(crate) fn new(folder: PathBuf, store: String) -> Self {
+impl Keeper {
+    pub(crate) fn new(place: impl Observations) -> Self {
         Self {
-            folder: Arc::new(Folder::new(folder, store)),
+            place: Arc::new(place),
             turn: Arc::new(Semaphore::new(1)),
             hangs: AtomicBool::new(false),
         }
     }
 
     /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept, or
-    /// `None` if the folder does not answer in time; the exchange then runs to its end in the background.
+    /// `None` if the place does not answer in time; the exchange then runs to its end in the background.
     pub(crate) async fn exchange(
         &self,
         clock: &Clock,
@@ -69,9 +89,9 @@ impl Observations {
         self.hangs.store(false, Ordering::SeqCst);
         let work = async {
             let turn = Arc::clone(&self.turn).acquire_owned().await;
-            let (folder, clock, name) = (Arc::clone(&self.folder), clock.clone(), name.clone());
+            let (place, clock, name) = (Arc::clone(&self.place), clock.clone(), name.clone());
             spawn_blocking(move || {
-                let first = folder.exchange(&clock, &name, seen);
+                let first = exchange(&*place, &clock, &name, seen);
                 drop(turn);
                 first
             })
@@ -92,10 +112,33 @@ impl Observations {
         tracing::warn!(
             name: "observation_not_kept",
             lock = %name,
-            folder = %self.folder.path().display(),
+            place = ?self.place,
             problem,
             "what was seen of a lock is not kept for processes to come"
         );
         None
     }
+}
+
+/// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept.
+fn exchange(
+    place: &dyn Observations,
+    clock: &Clock,
+    name: &Name,
+    seen: Sight,
+) -> io::Result<ContenderInstant> {
+    let origin = clock.origin()?;
+    let kept = place.load(name)?.and_then(|text| {
+        let kept = Sight::parse(&text, &origin);
+        if kept.is_err() {
+            tracing::warn!(name: "observation_damaged", lock = %name, ?place, "what was kept of a lock is damaged or another program's; it counts for nothing");
+        }
+        kept.ok().flatten()
+    });
+    let same = |kept: &Sight| kept.version == seen.version && clock.has_reached(kept.first);
+    if let Some(Sight { first, .. }) = kept.filter(same) {
+        return Ok(first);
+    }
+    place.store(name, &seen.render(&origin))?;
+    Ok(seen.first)
 }

@@ -32,9 +32,8 @@ use super::{
     state,
 };
 use crate::{
-    Encryption, Program, Store, StoreError,
+    Encryption, ObservationFolder, Program, Store, StoreError,
     diagnosis::Diagnosis,
-    store::Seen,
     tables::{Tables, TablesError},
     text::without_credentials,
 };
@@ -126,13 +125,11 @@ impl Table {
 
 impl Table {
     /// What tells this store from others: the endpoint too, since tables of several may have one name.
-    fn seen(&self, config: &SdkConfig) -> Option<Seen> {
+    fn seen(&self, config: &SdkConfig) -> Option<ObservationFolder> {
         let region = config.region().map_or("", |region| region.as_ref());
         let endpoint = without_credentials(config.endpoint_url().unwrap_or_default());
-        Some(Seen {
-            folder: state::directory()?.join("seen"),
-            store: format!("{self} {region} {endpoint}"),
-        })
+        let store = format!("{self} {region} {endpoint}");
+        Some(ObservationFolder::new(state::directory()?.join("seen"), store))
     }
 }
 

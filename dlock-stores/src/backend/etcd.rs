@@ -14,7 +14,7 @@ use super::{
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
 use crate::{
-    Encryption, Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::harmless,
+    Encryption, ObservationFolder, Program, Store, StoreError, diagnosis::Diagnosis, text::harmless,
 };
 
 /// Where etcd listens for clients.
@@ -126,10 +126,8 @@ impl Backend for Members {
         let prefix = self.prefix.as_deref().unwrap_or("dlock");
         let provider =
             dlock_etcd::provider(client, prefix).map_err(|error| self.unusable().because(error))?;
-        let seen = state::directory().map(|folder| Seen {
-            folder: folder.join("seen"),
-            store: self.to_string(),
-        });
+        let seen = state::directory()
+            .map(|folder| ObservationFolder::new(folder.join("seen"), self.to_string()));
         Ok(Store {
             provider: Arc::new(provider),
             seen,

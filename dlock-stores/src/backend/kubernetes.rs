@@ -16,7 +16,7 @@ use super::{
     state, tls,
 };
 use crate::{
-    Encryption, Program, Store, StoreError, diagnosis::Diagnosis, store::Seen,
+    Encryption, ObservationFolder, Program, Store, StoreError, diagnosis::Diagnosis,
     text::without_credentials,
 };
 
@@ -109,10 +109,10 @@ impl Backend for Namespace {
         let prefix = self.prefix.as_deref().unwrap_or("dlock");
         let provider = dlock_kubernetes::provider(client, &self.name, prefix)
             .map_err(|error| self.unusable().because(error))?;
-        let seen = state::directory().map(|folder| Seen {
-            folder: folder.join("seen"),
+        let seen = state::directory().map(|folder| {
             // Namespaces of several clusters may have one name.
-            store: format!("kubernetes://{}?prefix={prefix} {cluster}", self.name),
+            let store = format!("kubernetes://{}?prefix={prefix} {cluster}", self.name);
+            ObservationFolder::new(folder.join("seen"), store)
         });
         Ok(Store {
             provider: Arc::new(provider),

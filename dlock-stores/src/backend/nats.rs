@@ -13,10 +13,9 @@ use super::{
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
 use crate::{
-    Encryption, Program, Store, StoreError,
+    Encryption, ObservationFolder, Program, Store, StoreError,
     diagnosis::Diagnosis,
     encryption::is_loopback,
-    store::Seen,
     tables::{Tables, TablesError},
     text::harmless,
 };
@@ -197,10 +196,8 @@ impl Backend for Bucket {
         let provider = CasProvider::new(store)
             .with_prefix(self.prefix.as_deref().unwrap_or("dlock"))
             .map_err(|error| self.unusable().because(error))?;
-        let seen = state::directory().map(|folder| Seen {
-            folder: folder.join("seen"),
-            store: self.to_string(),
-        });
+        let seen = state::directory()
+            .map(|folder| ObservationFolder::new(folder.join("seen"), self.to_string()));
         let made = Made {
             provider: provider.clone(),
             replicas: self.replicas,

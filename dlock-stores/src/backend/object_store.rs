@@ -19,9 +19,8 @@ use super::{
     state, tls,
 };
 use crate::{
-    Encryption, Program, Store, StoreError,
+    Encryption, ObservationFolder, Program, Store, StoreError,
     diagnosis::Diagnosis,
-    store::Seen,
     tables::{Tables, TablesError},
     text::harmless,
 };
@@ -227,10 +226,8 @@ impl Backend for Bucket {
         let provider = ObjectProvider::new(Objects::new(bucket).sent_once())
             .with_prefix(prefix)
             .map_err(|error| self.unusable().because(error))?;
-        let seen = state::directory().map(|folder| Seen {
-            folder: folder.join("seen"),
-            store: self.to_string(),
-        });
+        let seen = state::directory()
+            .map(|folder| ObservationFolder::new(folder.join("seen"), self.to_string()));
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen,

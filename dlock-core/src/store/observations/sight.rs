@@ -1,4 +1,4 @@
-//! What one file holds: a version, and when it was first seen. Plain text, one spelling, and a sum at
+//! What one text says: a version, and when it was first seen. Plain text, one spelling, and a sum at
 //! its end: an instant that lost a digit must not pass for an earlier one.
 
 use std::str::FromStr;
@@ -13,28 +13,28 @@ pub(super) struct Sight {
     pub(super) first: ContenderInstant,
 }
 
-/// It is no file of ours, or not as it was written.
+/// It is no text of ours, or not as it was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
 impl Sight {
-    /// The text of a file: of this lock, seen on a clock of this origin.
-    pub(super) fn render(&self, lock: &str, origin: &str) -> String {
+    /// The text, of a clock of this origin.
+    pub(super) fn render(&self, origin: &str) -> String {
         let Self {
             version: Version { uuid, renewals },
             first,
         } = self;
         let (boot, raw) = first.readings();
         let mut text = format!(
-            "dlock observation 1\nlock {lock}\norigin {origin}\nversion {uuid} {renewals}\nboottime {boot}\nraw {raw}\n"
+            "dlock observation 1\norigin {origin}\nversion {uuid} {renewals}\nboottime {boot}\nraw {raw}\n"
         );
         let sum = fnv(text.as_bytes());
         text.push_str(&format!("sum {sum:016x}\n"));
         text
     }
 
-    /// What a file says, if it is of this lock and origin.
-    pub(super) fn parse(text: &str, lock: &str, origin: &str) -> Result<Option<Self>, Damaged> {
+    /// What a text says, if it is of this origin.
+    pub(super) fn parse(text: &str, origin: &str) -> Result<Option<Self>, Damaged> {
         let (body, _) = text.rsplit_once("sum ").ok_or(Damaged)?;
         if text != format!("{body}sum {:016x}\n", fnv(body.as_bytes())) {
             return Err(Damaged);
@@ -47,7 +47,6 @@ impl Sight {
             let value = lines.next()?.strip_prefix(name)?;
             value.strip_prefix(' ')
         };
-        let of_lock = field("lock").ok_or(Damaged)?;
         let of_origin = field("origin").ok_or(Damaged)?;
         let version = field("version").and_then(|value| value.split_once(' '));
         let (uuid, renewals) = version.ok_or(Damaged)?;
@@ -61,8 +60,7 @@ impl Sight {
                 number(field("raw").ok_or(Damaged)?)?,
             ),
         };
-        let ours = of_lock == lock && of_origin == origin;
-        Ok(ours.then_some(sight))
+        Ok((of_origin == origin).then_some(sight))
     }
 }
 
@@ -72,7 +70,7 @@ fn number<T: FromStr>(text: &str) -> Result<T, Damaged> {
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo): against accidents, not against people. A change of one byte
 /// always changes it.
-pub(super) fn fnv(bytes: &[u8]) -> u64 {
+fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

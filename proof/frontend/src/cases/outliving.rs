@@ -4,13 +4,18 @@
 //! processes of a host are on one clock. Where the store's own clock ends leases nothing is kept, and
 //! each of these processes knows only what it has seen itself.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use dlock_core::{
-    Client, Clock, Holder, Lease, TryAcquire, provider::Version, testing::ManualClock,
+    Client, Clock, Holder, Lease, Name, Observations, TryAcquire, provider::Version,
+    testing::ManualClock,
 };
 use dlock_testkit::{Bench, faults::Op};
-use uuid::Uuid;
 
 use super::harness::{BY_HAND, Harness, Round, lock, ok, rounds, soon};
 
@@ -86,12 +91,12 @@ pub(in crate::cases) async fn observation_is_kept_only_where_it_decides(bench: B
         let client = host.client(&harness);
         let lease = acquired(try_once(&mut harness, client).await);
         ok(soon("the release", lease.release()).await);
-        assert!(!host.folder.0.exists(), "a grant needs no folder");
+        assert!(host.place.is_empty(), "a grant keeps nothing");
         let dead = host.taken_by_the_dead(&harness).await;
         harness.client = host.client(&harness);
         let record = ok(soon("the record", lock!(harness, "").read()).await);
         assert_eq!(record.map(|record| record.version()), Some(dead));
-        assert_eq!(host.folder.0.exists(), host.keeps);
+        assert_eq!(host.place.is_empty(), !host.keeps);
         host.hand.advance(BY_HAND);
         host.takes_over(&mut harness, dead).await;
     })
@@ -102,23 +107,43 @@ pub(in crate::cases) async fn observation_is_kept_only_where_it_decides(bench: B
 struct Host {
     clock: Clock,
     hand: ManualClock,
-    folder: Folder,
+    place: Place,
     /// The store has no clock, so what is seen there is kept.
     keeps: bool,
 }
 
-/// A path of its own, removed at the end.
-struct Folder(PathBuf);
+/// What outlives its processes.
+#[derive(Clone, Debug, Default)]
+struct Place(Arc<Mutex<BTreeMap<Name, String>>>);
+
+impl Place {
+    fn is_empty(&self) -> bool {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.is_empty()
+    }
+}
+
+impl Observations for Place {
+    fn load(&self, lock: &Name) -> io::Result<Option<String>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(kept.get(lock).cloned())
+    }
+
+    fn store(&self, lock: &Name, text: &str) -> io::Result<()> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(lock.clone(), text.to_owned());
+        Ok(())
+    }
+}
 
 impl Host {
     async fn start(round: &Round) -> (Harness, Self) {
         let (clock, hand) = Clock::manual();
         let harness = round.on(clock.clone()).await;
-        let folder = format!("dlock-outliving-{}", Uuid::new_v4().simple());
         let host = Self {
             clock,
             hand,
-            folder: Folder(std::env::temp_dir().join(folder)),
+            place: Place::default(),
             keeps: !round.bench().store_clock(),
         };
         (harness, host)
@@ -127,7 +152,7 @@ impl Host {
     /// That of a process which starts now.
     fn client(&self, harness: &Harness) -> Client {
         let client = Client::with_clock(harness.store.clone(), self.clock.clone());
-        client.observations(&self.folder.0, "the store of this case")
+        client.observations(self.place.clone())
     }
 
     async fn taken_by_the_dead(&self, harness: &Harness) -> Version {
@@ -160,13 +185,6 @@ impl Host {
         let sent = harness.acquires();
         let claims: Vec<_> = sent[before..].iter().map(|sent| sent.prev).collect();
         assert_eq!(claims, [None, Some(version)]);
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // It may never have been made.
-        drop(fs::remove_dir_all(&self.0));
     }
 }
 

@@ -1,5 +1,4 @@
-//! The folder: one small file for each lock, named by a hash, written beside and renamed. Everything
-//! here blocks.
+//! Observations of locks in a folder (O4): one small file for each lock, named by a hash, written beside and renamed.
 //!
 //! Nothing is synced: after a power cut the boot is another one, and the files are worthless anyway.
 //! Of two processes that write one file at once one wins, and both were right.
@@ -14,11 +13,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::sight::{Damaged, Sight, fnv};
-use crate::{Clock, Name, contract::system_uuid, time::ContenderInstant};
+use dlock_core::{Name, Observations};
 
 /// The most files that are kept; beyond that the oldest quarter goes. A file that is missed costs one observation.
-pub(super) const MOST: usize = 1024;
+const MOST: usize = 1024;
 
 /// More than any file of ours has.
 const LONGEST: u64 = 64 * 1024;
@@ -29,72 +27,98 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 const KEPT: &str = "seen";
 const UNFINISHED: &str = "seen-tmp";
 
-/// A folder, and which store the locks are in.
-pub(super) struct Folder {
+/// A folder on a local disk for what a client sees of held locks, for the processes of this host that come after it:
+/// see [`Client::observations`](dlock_core::Client::observations).
+///
+/// - **The folder** is this program's own: `/var/lib/myapp/seen`. It is made if it does not exist. Processes of a host may
+///   share it. One that everybody may write to is refused, since a process that writes there can have a live lock taken;
+///   and so is a network's file system, or any that is not known to be local.
+/// - **The store** is a name of yours for what the provider speaks to (`"orders, eu-central-1"`), so
+///   that the same lock in two stores has two files. To mix them up would cost time and nothing
+///   else: a claim is for one version, whose uuid no other store has.
+/// - **It has** one file of some 300 bytes a lock, at most about a thousand; the oldest go first.
+/// - **Clones of a virtual machine** whose memory was copied have the same boot id and clocks
+///   that stood still for different times. What was seen before the copy counts in each of
+///   them. What one of them saw later must not come to another: do not copy the folder between
+///   them.
+///
+/// ```no_run
+/// # // no_run: needs a provider, and this crate opens none without features.
+/// # fn example(provider: impl dlock_core::Provider) -> Result<(), dlock_core::BuildError> {
+/// use dlock_core::{Client, DLock};
+/// use dlock_stores::ObservationFolder;
+///
+/// let folder = ObservationFolder::new("/var/lib/myapp/seen", "orders, eu-central-1");
+/// let client = Client::new(provider).observations(folder);
+/// let lock = DLock::builder().name("nightly").provider(&client).build()?;
+/// # drop(lock);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ObservationFolder {
     path: PathBuf,
     store: String,
 }
 
-impl Folder {
-    pub(super) const fn new(path: PathBuf, store: String) -> Self {
-        Self { path, store }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept.
-    pub(super) fn exchange(
-        &self,
-        clock: &Clock,
-        name: &Name,
-        seen: Sight,
-    ) -> io::Result<ContenderInstant> {
-        let origin = clock.origin()?;
-        usable(&self.path)?;
-        let lock = format!("{:?} {:?}", self.store, name.as_str());
-        let file = self.file(&lock);
-        let kept = match read(&file) {
-            Ok(text) => Sight::parse(&text, &lock, &origin),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                prune(&self.path)?;
-                Ok(None)
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Damaged),
-            Err(error) => return Err(error),
-        };
-        if kept.is_err() {
-            tracing::warn!(name: "observation_damaged", file = %file.display(), "a file of observations is damaged or another program's; it counts for nothing");
+impl ObservationFolder {
+    /// The folder, and what tells this store from others. Touches no disk.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, store: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            store: store.into(),
         }
-        let same = |kept: &Sight| kept.version == seen.version && clock.has_reached(kept.first);
-        let kept = kept.ok().flatten().filter(same);
-        if let Some(Sight { first, .. }) = kept {
-            return Ok(first);
-        }
-        replace(&self.path, &file, &seen.render(&lock, &origin))?;
-        Ok(kept.unwrap_or(seen).first)
     }
 
-    /// Two locks that share a file take it from each other, which costs time and nothing else.
-    fn file(&self, lock: &str) -> PathBuf {
-        self.path
-            .join(format!("{:016x}.{KEPT}", fnv(lock.as_bytes())))
+    /// The file of a lock, and its first line. Two locks that share a file take it from each other, which costs time and
+    /// nothing else.
+    fn file(&self, lock: &Name) -> (PathBuf, String) {
+        let lock = format!("{:?} {:?}\n", self.store, lock.as_str());
+        let file = format!("{:016x}.{KEPT}", fnv(lock.as_bytes()));
+        (self.path.join(file), lock)
     }
 }
 
+impl Observations for ObservationFolder {
+    fn load(&self, lock: &Name) -> io::Result<Option<String>> {
+        usable(&self.path)?;
+        let (file, lock) = self.file(lock);
+        match read(&file) {
+            Ok(text) => Ok(text.strip_prefix(&lock).map(str::to_owned)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn store(&self, lock: &Name, text: &str) -> io::Result<()> {
+        usable(&self.path)?;
+        let (file, lock) = self.file(lock);
+        if !file.exists() {
+            prune(&self.path)?;
+        }
+        replace(&self.path, &file, &format!("{lock}{text}"))
+    }
+}
+
+/// FNV-1a of 64 bits (Fowler, Noll, Vo).
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 fn read(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     fs::File::open(file)?
         .take(LONGEST)
-        .read_to_string(&mut text)?;
-    Ok(text)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes beside and renames: a reader sees one text or the other.
 fn replace(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
-    let id = system_uuid().map_err(io::Error::other)?;
-    let unfinished = folder.join(format!("{}.{UNFINISHED}", id.simple()));
+    // Where two writers draw the same, the second fails.
+    let unfinished = folder.join(format!("{:016x}.{UNFINISHED}", fastrand::u64(..)));
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -174,7 +198,7 @@ fn usable(folder: &Path) -> io::Result<()> {
 /// instant that one of them saw means nothing to another. So they may not share a folder, and only
 /// file systems that certainly are one kernel's own are taken.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn local(folder: &Path) -> io::Result<()> {
+fn local(folder: &Path) -> io::Result<()> {
     /// `statfs(2)`: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, ramfs, overlay.
     const LOCAL: &[i128] = &[
         0xEF53,
