@@ -6,6 +6,6 @@ mod runtime;
 
 pub use self::{
     held::{Guard, Lease},
-    lock::{DLock, TryAcquire},
+    lock::{DLock, Redeem, TryAcquire},
     runtime::Runtime,
 };

@@ -33,6 +33,14 @@ pub enum TryAcquire {
     Held(Holder),
 }
 
+/// How a ticket is redeemed; see [`dlock_core::Redeem`]. Made by [`DLock::redeem`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing is sent before `once`, `wait` or `within`"]
+pub struct Redeem<'a> {
+    lock: &'a DLock,
+    ticket: &'a Ticket,
+}
+
 impl Runtime {
     /// This lock, for threads that wait.
     #[must_use]
@@ -94,28 +102,9 @@ impl DLock {
         self.lease(self.lock.acquire_timeout(limit))
     }
 
-    /// Goes on with a lease that was handed over: asks once.
-    ///
-    /// # Errors
-    /// As of [`dlock_core::DLock::try_redeem`].
-    pub fn try_redeem(&self, ticket: &Ticket) -> Result<TryAcquire, Error> {
-        self.answer(self.lock.try_redeem(ticket))
-    }
-
-    /// Goes on with a lease that was handed over; if the ticket is worth nothing any more, waits for the lock.
-    ///
-    /// # Errors
-    /// As of [`dlock_core::DLock::redeem`].
-    pub fn redeem(&self, ticket: &Ticket) -> Result<Lease, Error> {
-        self.lease(self.lock.redeem(ticket))
-    }
-
-    /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
-    ///
-    /// # Errors
-    /// As of [`dlock_core::DLock::redeem_timeout`].
-    pub fn redeem_timeout(&self, ticket: &Ticket, limit: Duration) -> Result<Lease, Error> {
-        self.lease(self.lock.redeem_timeout(ticket, limit))
+    /// Continues a lease that was handed over, ahead of all who wait; see [`dlock_core::DLock::redeem`].
+    pub const fn redeem<'a>(&'a self, ticket: &'a Ticket) -> Redeem<'a> {
+        Redeem { lock: self, ticket }
     }
 
     /// Waits until the lock is ours, and renews it from then on.
@@ -208,5 +197,32 @@ impl DLock {
 
     fn held(&self, lease: dlock_core::Lease) -> Lease {
         Lease::new(lease, self.runtime.clone(), self.lock.duration())
+    }
+}
+
+impl Redeem<'_> {
+    /// Asks once.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Redeem::once`].
+    pub fn once(self) -> Result<TryAcquire, Error> {
+        self.lock.answer(self.lock.lock.redeem(self.ticket).once())
+    }
+
+    /// If the ticket is worth nothing any more, waits for the lock.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Redeem::wait`].
+    pub fn wait(self) -> Result<Lease, Error> {
+        self.lock.lease(self.lock.lock.redeem(self.ticket).wait())
+    }
+
+    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Redeem::within`].
+    pub fn within(self, limit: Duration) -> Result<Lease, Error> {
+        self.lock
+            .lease(self.lock.lock.redeem(self.ticket).within(limit))
     }
 }

@@ -177,7 +177,7 @@ fn a_ticket_is_redeemed() {
     let guard = giver.hold().unwrap();
     let token = guard.token();
     let ticket = guard.hand_over().unwrap();
-    let lease = taker.redeem_timeout(&ticket, PATIENCE).unwrap();
+    let lease = taker.redeem(&ticket).within(PATIENCE).unwrap();
     assert!(lease.token() > token);
     assert!(matches!(giver.try_acquire().unwrap(), TryAcquire::Held(_)));
 }

@@ -6,6 +6,7 @@ mod fence;
 mod guard;
 mod lease;
 mod lock;
+mod redeem;
 pub mod scope;
 mod watch;
 
@@ -16,5 +17,6 @@ pub use self::{
     guard::Guard,
     lease::Lease,
     lock::{DLock, TryAcquire},
+    redeem::Redeem,
     watch::LeaseWatch,
 };

@@ -52,8 +52,8 @@ pub mod testing {
 pub use self::events::metrics;
 pub use self::{
     api::{
-        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, Sent, Stale,
-        TryAcquire, scope,
+        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, Redeem, Sent,
+        Stale, TryAcquire, scope,
     },
     client::{Client, IntoClient},
     contract::{

@@ -21,8 +21,8 @@ use std::{
 use tokio::{sync::Notify, task::unconstrained};
 use tokio_util::sync::CancellationToken;
 
-pub use self::observations::Observations;
 pub(crate) use self::observations::Keeper;
+pub use self::observations::Observations;
 use self::{driven::Watchdogs, outage::Outage};
 use crate::{
     Clock, Name, Provider, ProviderError, Record,

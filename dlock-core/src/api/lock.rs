@@ -103,7 +103,7 @@ impl DLock {
     /// after one duration, also on stores whose clock decides nothing
     /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). There a *program* that asks
     /// once and ends takes what it has seen with it, and however often it is started, a dead holder's
-    /// lock is never its: give its client a folder ([`Client::observations`]), or wait for longer
+    /// lock is never its: give its client a place for what it sees ([`Client::observations`]), or wait for longer
     /// than the record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of
     /// that duration has been seen so far. Where the store's clock ends leases, a single call gets
     /// what has run out.
@@ -148,62 +148,6 @@ impl DLock {
     /// As for [`DLock::acquire`].
     pub async fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
         self.limited(limit, None).await
-    }
-
-    /// Goes on with a lease that was handed over: asks once, ahead of everybody who waits. What it
-    /// gets is a new term with a new token, so the giver's late writes are refused wherever tokens
-    /// are checked (H8).
-    ///
-    /// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
-    /// any try is. Where the lock is free by now, it is granted as to any try.
-    ///
-    /// # Errors
-    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
-    /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
-    /// nothing; what it got is given back in the background.
-    ///
-    /// # Cancel safety
-    /// As for [`DLock::try_acquire`]: what was sent runs to its answer. So a call that was dropped
-    /// may have used up the ticket, and the lock is free then.
-    pub async fn try_redeem(&self, ticket: &Ticket) -> Result<TryAcquire, Error> {
-        self.once(Some(ticket)).await
-    }
-
-    /// Goes on with a lease that was handed over, as [`DLock::try_redeem`] does; and if the ticket is
-    /// worth nothing any more, waits for the lock like everybody else.
-    ///
-    /// With a good ticket that takes one round trip to the store, two if a renewal was on its way
-    /// when the lease was handed over. It does not wait behind anybody.
-    ///
-    /// ```no_run
-    /// # // no_run: needs a provider, and this crate has none.
-    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
-    /// let ticket = lock.acquire().await?.hand_over()?.to_string();
-    /// // in another process, to which the text was brought
-    /// let lease = lock.redeem(&ticket.parse()?).await?;
-    /// # drop(lease);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::acquire`].
-    ///
-    /// # Cancel safety
-    /// As for [`DLock::try_redeem`] and [`DLock::acquire`].
-    pub async fn redeem(&self, ticket: &Ticket) -> Result<Lease, Error> {
-        self.wait(None, Some(ticket)).await
-    }
-
-    /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
-    ///
-    /// # Errors
-    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
-    /// [`DLock::acquire_timeout`].
-    ///
-    /// # Cancel safety
-    /// As for [`DLock::redeem`].
-    pub async fn redeem_timeout(&self, ticket: &Ticket, limit: Duration) -> Result<Lease, Error> {
-        self.limited(limit, Some(ticket)).await
     }
 
     /// Waits until the lock is ours, and renews it from then on, until the guard is released or dropped. At
@@ -343,14 +287,18 @@ impl DLock {
         Client(Arc::clone(&self.0.store))
     }
 
-    async fn once(&self, ticket: Option<&Ticket>) -> Result<TryAcquire, Error> {
+    pub(super) async fn once(&self, ticket: Option<&Ticket>) -> Result<TryAcquire, Error> {
         Ok(match waiting::acquire(&self.0, Wait::No, ticket).await? {
             Acquired::Holding(holding) => TryAcquire::Acquired(Lease(holding)),
             Acquired::Held(holder) => TryAcquire::Held(holder),
         })
     }
 
-    async fn limited(&self, limit: Duration, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+    pub(super) async fn limited(
+        &self,
+        limit: Duration,
+        ticket: Option<&Ticket>,
+    ) -> Result<Lease, Error> {
         if !limit.is_zero() {
             return self.wait(Some(limit), ticket).await;
         }
@@ -364,7 +312,11 @@ impl DLock {
         }
     }
 
-    async fn wait(&self, limit: Option<Duration>, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+    pub(super) async fn wait(
+        &self,
+        limit: Option<Duration>,
+        ticket: Option<&Ticket>,
+    ) -> Result<Lease, Error> {
         match waiting::acquire(&self.0, Wait::Limit(limit), ticket).await? {
             Acquired::Holding(holding) => Ok(Lease(holding)),
             // Waiting ends with a lease or an error.

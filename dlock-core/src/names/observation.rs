@@ -13,7 +13,7 @@ pub(super) struct Observation {
     remaining: Option<Duration>,
     first: ContenderInstant,
     last: ContenderInstant,
-    /// It is kept in a folder for later processes of this host (O4).
+    /// It is kept for later processes of this host (O4).
     kept: bool,
 }
 
@@ -71,7 +71,7 @@ impl NameState {
         }
     }
 
-    /// The folder says that a process of this host has seen this version since `first`, or now keeps
+    /// The place for observations says that a process of this host has seen this version since `first`, or now keeps
     /// this client's own instant. Returns whether the version may be claimed now.
     pub(crate) fn recalled(
         &self,

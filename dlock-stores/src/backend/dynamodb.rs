@@ -129,7 +129,10 @@ impl Table {
         let region = config.region().map_or("", |region| region.as_ref());
         let endpoint = without_credentials(config.endpoint_url().unwrap_or_default());
         let store = format!("{self} {region} {endpoint}");
-        Some(ObservationFolder::new(state::directory()?.join("seen"), store))
+        Some(ObservationFolder::new(
+            state::directory()?.join("seen"),
+            store,
+        ))
     }
 }
 

@@ -10,10 +10,11 @@ use dlock_proof::cancelling;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 /// Where the types are whose methods return futures that a user of locks polls.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "dlock-core/src/api/guard.rs",
     "dlock-core/src/api/lease.rs",
     "dlock-core/src/api/lock.rs",
+    "dlock-core/src/api/redeem.rs",
     "dlock-core/src/api/watch.rs",
     "dlock-core/src/client.rs",
     "dlock-several/src/multi.rs",

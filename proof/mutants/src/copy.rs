@@ -110,8 +110,7 @@ fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Er
 fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(MUTATED).join("src");
     let asks = "mod planted {\n    pub(crate) use dlock_core::is_planted as is_on;\n}";
-    let own =
-        "mod planted;\n#[doc(hidden)]\npub use self::planted::{is_on as is_planted, plant};";
+    let own = "mod planted;\n#[doc(hidden)]\npub use self::planted::{is_on as is_planted, plant};";
     for (package, module) in OTHERS
         .map(|other| (other, asks))
         .into_iter()

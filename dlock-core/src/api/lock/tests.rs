@@ -41,7 +41,7 @@ async fn only_a_ticket_that_was_redeemed_closes_the_name() {
         }
         let lock = provider.lock(Clock::tokio(1.0));
         let ticket = "dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:60000:door";
-        let lease = lock.redeem(&ticket.parse().unwrap()).await.unwrap();
+        let lease = lock.redeem(&ticket.parse().unwrap()).wait().await.unwrap();
         lease.release().await.unwrap();
         let closings = provider.released();
         let closes = closings.iter().any(|release| release.closing.is_some());

@@ -187,14 +187,14 @@ fn origin_of_the_system_is_this_boot() {
     assert_eq!(origin, Clock::system().origin().unwrap());
 }
 
-/// Each load waits for a word.
+/// Each load waits until the sender is dropped.
 #[derive(Debug)]
 struct Hanging(Mutex<mpsc::Receiver<()>>);
 
 impl Observations for Hanging {
     fn load(&self, _: &Name) -> io::Result<Option<String>> {
-        // Its end is a word too.
-        drop(self.0.lock().unwrap().recv());
+        // The sender is dropped, not sent from.
+        self.0.lock().unwrap().recv().unwrap_err();
         Ok(None)
     }
 

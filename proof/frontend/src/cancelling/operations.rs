@@ -70,9 +70,9 @@ operations! {
     Asks "DLock::hold" hold;
     Asks "DLock::with" with;
     Asks "DLock::with_result" with_result;
-    Acts "DLock::redeem" redeem;
-    Acts "DLock::redeem_timeout" redeem_timeout;
-    Acts "DLock::try_redeem" try_redeem;
+    Acts "Redeem::wait" redeem;
+    Acts "Redeem::within" redeem_within;
+    Acts "Redeem::once" redeem_once;
     Acts "DLock::read" read;
     Acts "DLock::idle" idle;
     Acts "Lease::renew" renew;
@@ -173,33 +173,33 @@ async fn worked<F: Future>(stage: &mut Stage, future: impl FnOnce(Arc<()>) -> F)
 async fn redeem(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let (ticket, holder) = worthless(stage).await;
-    if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket)).await {
+    if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket).wait()).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
     ok(holder.await);
 }
 
-async fn redeem_timeout(stage: &mut Stage) {
+async fn redeem_within(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let (ticket, holder) = worthless(stage).await;
     let limit = lock.duration() / 2;
-    if let Some(Ok(lease)) = stage.cut(lock.redeem_timeout(&ticket, limit)).await {
+    if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket).within(limit)).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
     ok(holder.await);
 }
 
 /// With a good ticket: what was sent used it up, and what was not left it as good as it was.
-async fn try_redeem(stage: &mut Stage) {
+async fn redeem_once(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let ticket = ok(stage.lease().await.hand_over());
-    if let Some(Ok(TryAcquire::Acquired(lease))) = stage.cut(lock.try_redeem(&ticket)).await {
+    if let Some(Ok(TryAcquire::Acquired(lease))) = stage.cut(lock.redeem(&ticket).once()).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
     // In bad weather the lease runs out, at the latest.
     if stage.fair() {
         let limit = lock.duration() / 24;
-        let lease = ok(lock.redeem_timeout(&ticket, limit).await);
+        let lease = ok(lock.redeem(&ticket).within(limit).await);
         assert!(lease.is_valid(), "handed out, and not valid");
     }
 }

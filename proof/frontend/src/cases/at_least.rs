@@ -264,7 +264,7 @@ pub(in crate::cases) async fn ticket_carries_what_is_left_to_be_closed(bench: Be
         hand.advance(5 * SECOND).await;
         let ticket = ok(ok(lease.hand_over()).to_string().parse());
         // Of a lock that knows nothing of it.
-        let redeemed = acquired(lock!(rival, "").try_redeem(&ticket).await);
+        let redeemed = acquired(lock!(rival, "").redeem(&ticket).once().await);
         its_hand.advance(20 * SECOND).await;
         ok(soon("the release", redeemed.release()).await);
         assert_eq!(closed_for(&rival), Some(TEN_MINUTES - 25 * SECOND));

@@ -31,7 +31,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         held(lock!(rival, "").try_acquire().await);
         rival.store.forget_calls();
         let ticket: Ticket = ok(ticket.to_string().parse());
-        let redeemed = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
+        let redeemed = ok(soon("the lock", lock!(rival, "").redeem(&ticket).wait()).await);
         assert!(redeemed.is_valid());
         assert_ne!(
             redeemed.uuid(),
@@ -49,7 +49,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         );
         // The ticket is good once, for either client.
         for harness in [&harness, &rival] {
-            let holder = held(soon("the answer", lock!(harness, "").try_redeem(&ticket)).await);
+            let holder = held(soon("the answer", lock!(harness, "").redeem(&ticket).once()).await);
             assert_eq!(holder.record.uuid, redeemed.uuid());
         }
         assert!(redeemed.is_valid());
@@ -66,7 +66,7 @@ pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
         assert!(soon("the renewal", lease.renew()).await.is_err());
         let ticket = ok(lease.hand_over());
         settle().await;
-        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        let redeemed = acquired(soon("the lock", lock!(rival, "").redeem(&ticket).once()).await);
         assert!(redeemed.is_valid());
         let sent = rival.acquires();
         assert_eq!(sent.len(), 2, "refused once, and at once granted: {sent:?}");
@@ -89,7 +89,7 @@ pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Be
         assert_eq!(holder.record.uuid, uuid);
         assert!(!holder.ours, "it is nobody's");
         assert_eq!(harness.acquires().len(), 2, "one try, and no claim");
-        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        let redeemed = acquired(soon("the lock", lock!(rival, "").redeem(&ticket).once()).await);
         assert!(redeemed.is_valid());
     })
     .await;
@@ -107,12 +107,12 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         let ticket = ok(lease.hand_over());
         settle().await;
         assert!(!waiter.is_finished(), "it was handed to a waiter");
-        let redeemed = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
+        let redeemed = ok(soon("the lock", lock.redeem(&ticket).within(HOUR)).await);
         assert!(redeemed.is_valid());
         // The owner of a used ticket waits like every other waiter, and behind them.
         let late = tokio::spawn({
             let lock = lock.clone();
-            async move { lock.redeem(&ticket).await }
+            async move { lock.redeem(&ticket).wait().await }
         });
         harness.sent(Op::Acquire, 4).await;
         settle().await;
@@ -139,7 +139,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         assert_eq!(harness.acquires().len(), 2, "the lock is left to others");
         let rival = harness.rival().await;
         let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
-        let redeemed = ok(soon("the lock", lock.redeem(&ticket)).await);
+        let redeemed = ok(soon("the lock", lock.redeem(&ticket).wait()).await);
         assert!(redeemed.is_valid());
         waiter.abort();
     })
@@ -154,9 +154,9 @@ pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
         harness.store.forget_calls();
         let other = lock!(harness, "b");
         let answers = [
-            other.try_redeem(&ticket).await.map(drop),
-            other.redeem(&ticket).await.map(drop),
-            other.redeem_timeout(&ticket, SECOND).await.map(drop),
+            other.redeem(&ticket).once().await.map(drop),
+            other.redeem(&ticket).wait().await.map(drop),
+            other.redeem(&ticket).within(SECOND).await.map(drop),
         ];
         for answer in answers {
             match answer {

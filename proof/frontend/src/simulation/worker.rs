@@ -97,7 +97,7 @@ impl Worker {
             Way::Try => {
                 let asking = async {
                     match &ticket {
-                        Some(ticket) => lock.try_redeem(ticket).await,
+                        Some(ticket) => lock.redeem(ticket).once().await,
                         None => lock.try_acquire().await,
                     }
                 };
@@ -111,7 +111,7 @@ impl Worker {
             Way::Within(limit) => {
                 let asking = async {
                     match &ticket {
-                        Some(ticket) => lock.redeem_timeout(ticket, *limit).await,
+                        Some(ticket) => lock.redeem(ticket).within(*limit).await,
                         None => lock.acquire_timeout(*limit).await,
                     }
                 };
@@ -135,7 +135,7 @@ impl Worker {
             Way::Wait | Way::Read => {
                 let asking = async {
                     match &ticket {
-                        Some(ticket) => lock.redeem(ticket).await,
+                        Some(ticket) => lock.redeem(ticket).wait().await,
                         None => lock.acquire().await,
                     }
                 };
@@ -171,7 +171,7 @@ impl Worker {
     fn try_another_lock(&self, lock: &DLock, ticket: Option<&Ticket>) {
         let Some(ticket) = ticket else { return };
         let refused = lock.named("another").map(|another| {
-            let mut redeeming = pin!(another.try_redeem(ticket));
+            let mut redeeming = pin!(another.redeem(ticket).once());
             let mut context = Context::from_waker(Waker::noop());
             matches!(
                 redeeming.as_mut().poll(&mut context),

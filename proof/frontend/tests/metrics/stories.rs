@@ -310,7 +310,7 @@ pub(crate) async fn what_is_handed_on_is_no_release_of_the_store(scene: Scene) {
         scene.values(HOLD, &[GROUP, ("end", "handed_over")]).len(),
         1
     );
-    let third = lock.redeem(&ticket).await.unwrap();
+    let third = lock.redeem(&ticket).wait().await.unwrap();
     assert_eq!(scene.count(RELEASES, &[GROUP]), 1);
     assert_eq!(scene.count(TAKEOVERS, &[GROUP]), 0);
     assert_eq!(scene.count(LOSSES, &[GROUP]), 0);

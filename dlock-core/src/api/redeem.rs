@@ -1,0 +1,77 @@
+//! A ticket that is to be redeemed.
+
+use std::time::Duration;
+
+use crate::{DLock, Error, Lease, Ticket, TryAcquire};
+
+/// How a ticket is redeemed: [`once`](Redeem::once), [`wait`](Redeem::wait) or [`within`](Redeem::within) a limit. Made by
+/// [`DLock::redeem`].
+///
+/// What it gets is a new term with a new token, so the giver's late writes are refused wherever tokens are checked (H8). With
+/// a good ticket that takes one round trip to the store, two if a renewal was in flight when the lease was handed over. It
+/// waits behind no other waiter.
+///
+/// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
+/// any try is. Where the lock is free by now, it is granted as to any try.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "nothing is sent before `once`, `wait` or `within`"]
+pub struct Redeem<'a> {
+    lock: &'a DLock,
+    ticket: &'a Ticket,
+}
+
+impl DLock {
+    /// Continues a lease that was handed over, ahead of all who wait.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let ticket = lock.acquire().await?.hand_over()?.to_string();
+    /// // in another process, to which the text was brought
+    /// let lease = lock.redeem(&ticket.parse()?).wait().await?;
+    /// # drop(lease);
+    /// # Ok(()) }
+    /// ```
+    pub const fn redeem<'a>(&'a self, ticket: &'a Ticket) -> Redeem<'a> {
+        Redeem { lock: self, ticket }
+    }
+}
+
+impl Redeem<'_> {
+    /// Asks once. Being refused is no error.
+    ///
+    /// # Errors
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
+    /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
+    /// nothing; what it got is given back in the background.
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_acquire`]: what was sent runs to its answer. So a call that was dropped
+    /// may have used up the ticket, and the lock is free then.
+    pub async fn once(self) -> Result<TryAcquire, Error> {
+        self.lock.once(Some(self.ticket)).await
+    }
+
+    /// If the ticket is worth nothing any more, waits for the lock as [`DLock::acquire`] does.
+    ///
+    /// # Errors
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`Redeem::once`] and [`DLock::acquire`].
+    pub async fn wait(self) -> Result<Lease, Error> {
+        self.lock.wait(None, Some(self.ticket)).await
+    }
+
+    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
+    /// [`DLock::acquire_timeout`].
+    ///
+    /// # Cancel safety
+    /// As for [`Redeem::wait`].
+    pub async fn within(self, limit: Duration) -> Result<Lease, Error> {
+        self.lock.limited(limit, Some(self.ticket)).await
+    }
+}
