@@ -31,11 +31,10 @@ mod worker;
 mod world;
 
 pub use self::{
-    monitor::Violation,
     plan::{
         Away, Broken, Cancel, ClientPlan, Copies, Effect, Ending, Fault, HandlePlan, Plan,
         Settings, Step, StoreEvent, Usage, Way, WorkEnd, WritePlan,
     },
-    report::Figures,
+    report::{Figures, Violation},
     world::Run,
 };

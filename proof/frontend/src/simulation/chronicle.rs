@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 use tokio::{runtime::Handle, time::sleep};
 
 use super::{
-    monitor::{Anchors, Violation},
+    monitor::Anchors,
     plan::{Effect, Plan, StoreEvent},
+    report::Violation,
 };
 use crate::history::{
     Axis, Header, Invariant, Line, Log, OpenFault,

@@ -12,7 +12,6 @@ use std::time::Duration;
 use dlock_core::provider::Discipline;
 use fastrand::Rng;
 
-pub(super) use self::mixes::{NAME as MIX, WORK as MIX_WORK};
 use super::plan::{
     Away, Cancel, ClientPlan, Copies, Ending, HandlePlan, Plan, Settings, Step, Usage, Way,
     WorkEnd, WritePlan,

@@ -78,6 +78,30 @@ pub struct Settings {
     pub at_least: Option<Duration>,
 }
 
+impl Settings {
+    /// For how long a lease is valid (V1).
+    pub(super) fn validity(&self) -> Duration {
+        self.duration - self.duration.mul_f64(self.margin)
+    }
+
+    /// The mean pause after a failure.
+    pub(super) fn failure_pause(&self) -> Duration {
+        (self.duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500))
+    }
+
+    pub(super) fn poll(&self, watching: bool) -> Duration {
+        let (divisor, least, most) = if watching {
+            (3, 1000, 5000)
+        } else {
+            (10, 100, 1000)
+        };
+        self.poll_every.unwrap_or_else(|| {
+            (self.duration / divisor)
+                .clamp(Duration::from_millis(least), Duration::from_millis(most))
+        })
+    }
+}
+
 /// One thing that the owner of a handle does.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -1,10 +1,29 @@
-//! What happened in a run, in numbers.
+//! What happened in a run, in numbers, and what must not happen.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::Serialize;
 
 use crate::history::Invariant;
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// The invariant (`I6`) or rule (`V4`) that is broken.
+    pub rule: String,
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, at, what } = self;
+        write!(f, "{rule} at {at:?}: {what}")
+    }
+}
 
 /// What happened in one run or in many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,25 +48,14 @@ pub struct Figures {
     pub losses: u64,
     pub refused: u64,
     pub spent: u64,
-    /// Refusals by an identity of the client's own that was over (G4).
-    pub own_orphans: u64,
-    /// Leases that went to a waiter of the same client in one write, that left with a ticket, whose
-    /// ticket was redeemed, and whose ticket showed an older number than the record (H1, H7, H8).
-    pub handed_over: u64,
-    /// Leases of a waiter of the same client on a term that went on (S1).
+    /// Leases of a waiter of the same client on a term that went on (S1), and those that left with a ticket (H7).
     pub went_on: u64,
     pub tickets: u64,
-    pub redeemed: u64,
-    pub other_numbers: u64,
     /// Releases that closed a name (B4).
     pub closings: u64,
-    /// Clients that got a name after another one had kept them waiting for it (W8).
-    pub let_in: u64,
     pub hints: u64,
     pub cancellations: u64,
-    /// Reads of waiters, before they ask again.
-    pub looks: u64,
-    /// Calls whose outcome nobody knows.
+    /// Calls whose outcome is unknown.
     pub unknown: u64,
     /// Writes that a fence refused, and updates lost where there was none.
     pub writes: u64,
@@ -100,17 +108,11 @@ impl Figures {
             losses,
             refused,
             spent,
-            own_orphans,
-            handed_over,
             went_on,
             tickets,
-            redeemed,
-            other_numbers,
             closings,
-            let_in,
             hints,
             cancellations,
-            looks,
             unknown,
             writes,
             stale_writes,
@@ -132,17 +134,11 @@ impl Figures {
         self.losses += losses;
         self.refused += refused;
         self.spent += spent;
-        self.own_orphans += own_orphans;
-        self.handed_over += handed_over;
         self.went_on += went_on;
         self.tickets += tickets;
-        self.redeemed += redeemed;
-        self.other_numbers += other_numbers;
         self.closings += closings;
-        self.let_in += let_in;
         self.hints += hints;
         self.cancellations += cancellations;
-        self.looks += looks;
         self.unknown += unknown;
         self.writes += writes;
         self.stale_writes += stale_writes;
@@ -161,12 +157,11 @@ impl fmt::Display for Figures {
         writeln!(f, "{}", self.summary())?;
         writeln!(
             f,
-            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own orphans; {} leases, {} renewals ({} late; {} were sent in {} batches), {} losses, {} refused",
+            "{} grants, {} of them takeovers, {} late, {} spent; {} leases, {} renewals ({} late; {} were sent in {} batches), {} losses, {} refused",
             self.grants,
             self.takeovers,
             self.late_grants,
             self.spent,
-            self.own_orphans,
             self.leases,
             self.renewals,
             self.late_renewals,
@@ -177,22 +172,15 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "{} terms went on with a waiter of the same client, {} were handed to one, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
-            self.went_on,
-            self.handed_over,
-            self.tickets,
-            self.redeemed,
-            self.other_numbers,
-            self.closings,
-            self.let_in
+            "{} terms went on with a waiter of the same client, {} left with a ticket; {} names closed",
+            self.went_on, self.tickets, self.closings
         )?;
         write!(
             f,
-            "{} calls of unknown outcome, {} cancellations, {} hints, {} looks; {} writes, {} refused by the fence, {} updates lost without one",
+            "{} calls of unknown outcome, {} cancellations, {} hints; {} writes, {} refused by the fence, {} updates lost without one",
             self.unknown,
             self.cancellations,
             self.hints,
-            self.looks,
             self.writes,
             self.stale_writes,
             self.lost_updates

@@ -57,12 +57,7 @@ impl Worker {
         let limit = match &step.way {
             Way::Read => {
                 if let Some(lock) = self.lock("reader") {
-                    let read = async {
-                        // It is sent in this very poll, which tells it from a waiter's look.
-                        self.monitor.reads(self.index);
-                        lock.read().await
-                    };
-                    drop(attend(&self.machine, step.cancel, None, || {}, read).await);
+                    drop(attend(&self.machine, step.cancel, None, || {}, lock.read()).await);
                 }
                 return;
             }
@@ -73,15 +68,12 @@ impl Worker {
             || matches!(&step.way, Way::Within(limit) if limit.is_zero());
         let HandlePlan { name, settings, .. } = &self.plan;
         let ticket = self.ticket(step);
-        let term = ticket.as_ref().map(Ticket::uuid);
+        let redeems = ticket.is_some();
         let id = self
             .monitor
-            .begins(self.index, name, settings, once, limit, term);
+            .begins(self.index, name, settings, once, limit, redeems);
         let label = match &self.plan.label {
-            Some(label) if !once && term.is_none() => {
-                self.monitor.labelled(id, label);
-                label.clone()
-            }
+            Some(label) if !once && !redeems => label.clone(),
             _ => id.to_string(),
         };
         let Some(lock) = self.lock(&label) else {
@@ -104,7 +96,7 @@ impl Worker {
                 let answer = attend(machine, cancel, away, looks_away, spans::of(id, asking)).await;
                 answer.map(|answer| match answer {
                     Ok(TryAcquire::Acquired(lease)) => Ok(Held::Lease(lease)),
-                    Ok(TryAcquire::Held(_)) => Err(Finished::Held),
+                    Ok(TryAcquire::Held(_)) => Err(Finished::Otherwise),
                     Err(error) => Err(Finished::of(&error)),
                 })
             }

@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::{
     chronicle,
     counter::Counter,
-    monitor::{Monitor, Violation},
+    monitor::Monitor,
     plan::{Fault, Plan},
-    report::Figures,
+    report::{Figures, Violation},
     resource::Resources,
     spans::Callers,
     wire::{Station, Wire},
@@ -107,7 +107,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     async fn play(plan: &'a Plan, explain: bool) -> Run {
         let _spans = tracing::subscriber::set_default(Callers::default());
-        let monitor = Monitor::new(plan.broken(), plan.cheap_reads, explain);
+        let monitor = Monitor::new(explain);
         let log = Log::memory();
         let _allowances = chronicle::open(&log, plan);
         let mut world = Self {
@@ -166,8 +166,7 @@ impl<'a> World<'a> {
     fn client(&mut self, index: usize) {
         let client = &self.plan.clients[index];
         let (clock, machine) = Clock::simulated(client.rate);
-        let latency = Duration::from_millis(client.latency.1);
-        self.monitor.client(machine.clone(), latency);
+        self.monitor.client(machine.clone());
         let store = MemoryProvider::new(&self.store)
             .wakeups(client.wakeups)
             .cheap_reads(self.plan.cheap_reads);

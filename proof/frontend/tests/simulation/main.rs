@@ -10,14 +10,12 @@
 //! in the folder for temporary files), and the path is printed. With
 //! `DLOCK_SIMULATION_NOTES` set, one seed also prints everything that its monitor saw.
 
-mod failed_once;
-
 use std::{
     env,
     fmt::Write as _,
-    panic::{catch_unwind, resume_unwind},
+    panic::resume_unwind,
     sync::{
-        LazyLock, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -33,8 +31,6 @@ const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observ
 
 /// How many seeds every test run plays; `.ci/run` plays more.
 const SEEDS: u64 = 50;
-/// The figures of the seeds of this test run, and the plans that failed: played once for the tests that look at them.
-static PLAYED: LazyLock<(Figures, Vec<Plan>)> = LazyLock::new(|| play(seeds()));
 /// One in so many of them is played twice, see `one_seed_gives_one_history`.
 const TWICE: u64 = 25;
 
@@ -45,14 +41,12 @@ fn no_seed_breaks_a_promise() {
             .into_iter()
             .for_each(|discipline| replay(seed, discipline));
     }
-    let (figures, failed) = &*PLAYED;
+    let (figures, failed) = play(seeds());
     println!(
         "{} seeds in {} disciplines: {figures}",
         seeds(),
         DISCIPLINES.len()
     );
-    let json = serde_json::to_string(figures).expect("numbers");
-    println!("figures: {json}");
     let reports: Vec<String> = failed.iter().take(3).map(report).collect();
     assert!(
         failed.is_empty(),
@@ -65,7 +59,7 @@ fn no_seed_breaks_a_promise() {
             .collect::<Vec<_>>(),
         reports.join("\n")
     );
-    bites(figures);
+    bites(&figures);
 }
 
 #[test]
@@ -154,19 +148,10 @@ fn bites(figures: &Figures) {
         ("late renewals", figures.late_renewals, runs / 5),
         ("late grants", figures.late_grants, runs / 50),
         ("spent tries", figures.spent, runs / 50),
-        ("refusals by own orphans", figures.own_orphans, runs / 5),
         ("leases of terms that went on", figures.went_on, runs * 4),
-        ("leases handed to a waiter", figures.handed_over, runs / 2),
         ("tickets", figures.tickets, runs / 2),
-        ("redeemed tickets", figures.redeemed, runs / 5),
-        (
-            "tickets with an older number",
-            figures.other_numbers,
-            runs / 100,
-        ),
         ("hints", figures.hints, runs * 5),
         ("cancellations", figures.cancellations, runs / 2),
-        ("looks", figures.looks, runs * 2),
         ("calls of unknown outcome", figures.unknown, runs * 5),
         ("writes refused by a fence", figures.stale_writes, runs / 10),
         ("updates lost without one", figures.lost_updates, runs / 10),
@@ -194,31 +179,6 @@ fn bites(figures: &Figures) {
         assert!(
             count * 100 >= runs,
             "only {count} {kind} in {runs} runs: {figures}"
-        );
-    }
-}
-
-#[test]
-fn run_that_judged_too_little_proves_nothing() {
-    let (enough, _) = &*PLAYED;
-    bites(enough);
-    for invariant in [
-        Invariant::I8,
-        Invariant::I10,
-        Invariant::I15,
-        Invariant::I17,
-    ] {
-        let mut figures = enough.clone();
-        let bounds = figures.bounds.entry(invariant).or_default();
-        *bounds = match invariant {
-            Invariant::I17 => enough.runs,
-            _ => 0,
-        };
-        let said = catch_unwind(|| bites(&figures)).unwrap_err();
-        let said = said.downcast_ref::<String>().unwrap();
-        assert!(
-            said.contains(&format!("bounds of {invariant} were judged")),
-            "{said}"
         );
     }
 }

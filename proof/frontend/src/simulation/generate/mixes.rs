@@ -5,11 +5,8 @@ use std::time::Duration;
 use super::{Draw, ms};
 use crate::simulation::plan::{ClientPlan, Ending, Fault, HandlePlan, Settings, Step, Usage, Way};
 
-/// What they want. It is nobody else's.
-pub(in crate::simulation) const NAME: &str = "mix";
-
-/// The longest piece of work that is done under it.
-pub(in crate::simulation) const WORK: Duration = Duration::from_millis(20);
+/// What they want. Nothing else wants it.
+const NAME: &str = "mix";
 
 /// Roughly how long they are at it, in milliseconds.
 const LASTS: u64 = 4_000;

@@ -1,12 +1,12 @@
-//! What the owners of leases do with them and are told of them (V5, V7, V9, I11).
+//! What the owners of leases do with them and are told of them (V5, V7, V9, I6 to I8, I11).
 
 use std::time::Duration;
 
-use dlock_core::{End, EndCause, ErrorKind, FencingToken, ReleaseEnd};
+use dlock_core::{End, EndCause, Error, ErrorKind, FencingToken, ReleaseEnd};
 
 use super::{
-    Monitor, SLACK,
-    model::{CallerId, Given, LeaseId, Watched},
+    Monitor, State,
+    model::{CallerId, LeaseId, Probe, Watched},
 };
 
 impl Monitor {
@@ -20,11 +20,10 @@ impl Monitor {
         let mut state = self.state();
         state.note(|| format!("{id} has {token}"));
         state.figures.leases += 1;
-        let now = state.now();
-        let found = state
-            .terms
-            .iter_mut()
-            .find(|(_, term)| term.caller == id && term.token == token && term.delivered.is_none());
+        let stamp = state.stamp(state.callers[id].client);
+        let mut terms = state.terms.iter_mut();
+        let found =
+            terms.find(|(_, term)| term.caller == id && term.token == token && !term.delivered);
         let Some((lease, term)) = found else {
             state.complain("I11", || {
                 format!("{id} got a lease with {token}, never granted to it")
@@ -32,21 +31,10 @@ impl Monitor {
             return None;
         };
         let lease = *lease;
-        term.delivered = Some(now);
-        // `with` watches by itself, and renews from the start.
-        if watch.is_none() {
-            let client = term.client;
-            let stamp = state.stamp(client);
-            if let Some(term) = state.terms.get_mut(&lease) {
-                term.guarded = Some(stamp);
-            }
-        } else {
-            term.watch = watch;
-        }
-        let holder = state.holder(lease);
-        let term = &state.terms[&lease];
-        if !term.valid(holder) {
-            let deadline = term.deadline;
+        term.delivered = true;
+        term.watch = watch;
+        let (valid, deadline) = (term.valid(stamp.holder), term.deadline);
+        if !valid {
             state.complain("V9", || {
                 format!("{id} got a lease that ended at {deadline:?}")
             });
@@ -54,59 +42,25 @@ impl Monitor {
         Some(lease)
     }
 
-    /// The lease renews itself from now on.
-    pub(in super::super) fn guarded(&self, lease: LeaseId) {
+    /// A watcher was told of the end of the lease.
+    pub(in super::super) fn told(&self, lease: LeaseId, loss: &End) {
         let mut state = self.state();
-        let Some(client) = state.terms.get(&lease).map(|term| term.client) else {
-            return;
-        };
-        let stamp = state.stamp(client);
-        if let Some(term) = state.terms.get_mut(&lease) {
-            term.guarded = Some(stamp);
-        }
-    }
-
-    /// Somebody waits for the end of the lease.
-    pub(in super::super) fn listens(&self, lease: LeaseId) {
-        if let Some(term) = self.state().terms.get_mut(&lease) {
-            term.listened = true;
-        }
-    }
-
-    /// A caller that waited for the end of a lease without a guard was told.
-    pub(in super::super) fn expired(&self, lease: LeaseId) {
-        let mut state = self.state();
-        let holder = state.holder(lease);
-        let Some(term) = state.terms.get_mut(&lease) else {
-            return;
-        };
-        term.told = true;
-        if term.valid(holder) {
-            let deadline = term.deadline;
-            state.complain("V5", || {
-                format!("{lease} is said to have ended, and ends at {deadline:?}")
-            });
-        }
-    }
-
-    /// A renewal by hand begins.
-    pub(in super::super) fn renews_by_hand(&self, lease: LeaseId) {
-        if let Some(term) = self.state().terms.get_mut(&lease) {
-            term.by_hand += 1;
-        }
-    }
-
-    /// A renewal by hand has ended: whether the lease was extended, if that is said.
-    pub(in super::super) fn renewed_by_hand(&self, lease: LeaseId, lost: Option<&End>) {
-        let mut state = self.state();
+        state.note(|| format!("{lease} lost: {:?}", loss.cause));
+        state.figures.losses += u64::from(loss.is_loss());
         let holder = state.holder(lease);
         let Some(term) = state.terms.get(&lease) else {
             return;
         };
-        let valid = term.valid(holder);
-        if valid == lost.is_some() {
+        let right = match &loss.cause {
+            EndCause::Released => term.release.began.is_some() && !term.release.by_ticket,
+            EndCause::HandedOver => term.release.by_ticket,
+            EndCause::Refused { .. } => term.refused.is_some(),
+            _ => holder >= term.deadline,
+        };
+        if !right || loss.token != term.token {
+            let (deadline, cause) = (term.deadline, &loss.cause);
             state.complain("V5", || {
-                format!("a renewal of {lease} ends with {lost:?}, and the lease is valid: {valid}")
+                format!("{lease} is said to have ended by {cause:?}; its deadline is {deadline:?}")
             });
         }
     }
@@ -118,6 +72,34 @@ impl Monitor {
         state.release_begins(lease);
     }
 
+    /// The handle was handed over, or was not because the lease had ended: then it is dropped (H7).
+    pub(in super::super) fn handed_over(&self, lease: LeaseId, refused: Option<&Error>) {
+        let mut state = self.state();
+        state.note(|| format!("{lease} handed over: {refused:?}"));
+        let holder = state.holder(lease);
+        let Some(term) = state.terms.get(&lease) else {
+            return;
+        };
+        let valid = term.valid(holder);
+        let right = match refused {
+            None => valid,
+            Some(Error::Lost(_)) => !valid,
+            Some(_) => false,
+        };
+        if !right {
+            state.complain("H7", || {
+                format!("{lease} is handed over with {refused:?}, and is valid: {valid}")
+            });
+        }
+        state.release_begins(lease);
+        if refused.is_none() {
+            state.figures.tickets += 1;
+            if let Some(term) = state.terms.get_mut(&lease) {
+                term.release.by_ticket = true;
+            }
+        }
+    }
+
     /// `release` has answered.
     pub(in super::super) fn released(
         &self,
@@ -126,56 +108,18 @@ impl Monitor {
     ) {
         let mut state = self.state();
         state.note(|| format!("{lease} released: {answer:?}"));
-        let Some(term) = state.terms.get(&lease) else {
+        let Some(release) = state.terms.get(&lease).map(|term| term.release) else {
             return;
         };
-        let (told, fatal) = (term.release_answer, term.release_fatal);
-        let early = !term.let_go_by(state.clients[term.client].machine.holder());
-        let right = match answer {
-            Ok(ReleaseEnd::Released) => {
-                term.lingers.is_some() || matches!(told, Some(Given::Back | Given::BackOrUnknown))
-            }
-            Ok(ReleaseEnd::NotHeld(_)) => told == Some(Given::Taken),
-            Ok(ReleaseEnd::Unconfirmed) => {
-                matches!(told, Some(Given::Unknown | Given::BackOrUnknown))
-                    || told.is_none() && !fatal && !early
-            }
-            Err(kind) => fatal && *kind == ErrorKind::Fatal,
+        let wrong = match answer {
+            Ok(ReleaseEnd::NotHeld(_)) => !release.not_held,
+            Ok(ReleaseEnd::Unconfirmed) => release.released,
+            Err(_) => !release.fatal,
+            _ => false,
         };
-        if !right {
+        if wrong {
             state.complain("V7", || {
-                format!(
-                    "the release of {lease} ends with {answer:?}; the store said {told:?}, fatal: \
-                     {fatal}, before it had to let go: {early}"
-                )
-            });
-        }
-    }
-
-    /// A watcher was told of the end of the lease.
-    pub(in super::super) fn told(&self, lease: LeaseId, loss: &End) {
-        let mut state = self.state();
-        state.note(|| format!("{lease} lost: {:?}", loss.cause));
-        state.figures.losses += u64::from(loss.is_loss());
-        let holder = state.holder(lease);
-        let Some(term) = state.terms.get_mut(&lease) else {
-            return;
-        };
-        term.told = true;
-        let stop = term.settings.max_hold.map(|most| term.since + most);
-        let right = match &loss.cause {
-            EndCause::Released => term.release_began.is_some() && !term.by_ticket,
-            EndCause::HandedOver => term.by_ticket,
-            EndCause::Refused { .. } => term.refused.is_some(),
-            EndCause::HeldTooLong => {
-                holder >= term.deadline && stop.is_some_and(|stop| stop <= holder)
-            }
-            _ => holder >= term.deadline,
-        };
-        if !right || loss.token != term.token {
-            let (deadline, cause) = (term.deadline, &loss.cause);
-            state.complain("V5", || {
-                format!("{lease} is said to have ended by {cause:?}; its deadline is {deadline:?}")
+                format!("the release of {lease} ends with {answer:?}; {release:?}")
             });
         }
     }
@@ -184,17 +128,10 @@ impl Monitor {
     pub(in super::super) fn works(&self, lease: LeaseId, alive: bool) -> bool {
         let mut state = self.state();
         let holder = state.holder(lease);
-        let Some(client) = state.terms.get(&lease).map(|term| term.client) else {
-            return false;
-        };
-        let now = state.stamp(client);
         let Some(term) = state.terms.get_mut(&lease) else {
             return false;
         };
         term.work_alive = alive;
-        if !alive {
-            term.work_gone.get_or_insert(now);
-        }
         let valid = term.valid(holder);
         if !alive {
             // What follows in the same poll is the release.
@@ -203,8 +140,8 @@ impl Monitor {
         valid
     }
 
-    /// `with` has returned. `finished`: whether the work had ended, and in time. `answer`: `None` if
-    /// the work's panic went on.
+    /// `with` has returned. `finished`: whether the work had ended, and in time. `answer`: `None` if the work's panic
+    /// was passed on.
     pub(in super::super) fn with_ended(
         &self,
         lease: LeaseId,
@@ -212,10 +149,6 @@ impl Monitor {
         answer: Option<&Result<(), End>>,
     ) {
         let mut state = self.state();
-        let Some(term) = state.terms.get(&lease) else {
-            return;
-        };
-        let (client, caller) = (term.client, term.caller);
         let right = match (answer, finished) {
             (Some(Ok(())), Some(in_time)) => in_time,
             (Some(Err(loss)), Some(in_time)) => !in_time && loss.work_finished,
@@ -223,36 +156,44 @@ impl Monitor {
             (Some(Ok(())), None) => false,
             (None, _) => true,
         };
-        // A sixth of the lease, and no longer than was left of it when the work had ended.
-        let left = term
-            .work_gone
-            .map(|gone| term.deadline.saturating_sub(gone.holder));
-        let limit = (term.settings.duration / 6).min(left.unwrap_or(Duration::MAX));
-        let settled = term.release_answer.is_some()
-            || term.release_fatal
-            || term.lingers.is_some()
-            || term.refused.is_some()
-            || term.let_go_by(state.clients[client].machine.holder());
-        let gone = term.work_gone;
         if !right {
             state.complain("V9", || {
                 format!("`with` says {answer:?}, and its work ended in time: {finished:?}")
             });
         }
-        let now = state.stamp(client);
-        if let Some(gone) = gone {
-            let took = now.contender.saturating_sub(gone.contender);
-            let looked_away = state.callers[caller].away;
-            let polled = looked_away.is_none_or(|away| away < gone.at);
-            if took > limit + SLACK && polled && state.undisturbed_since(client, gone.at) {
-                state.complain("V7", || format!("`with` kept its result back for {took:?}"));
-            }
-            if !settled && took + SLACK < limit {
-                state.complain("V7", || {
-                    format!("`with` of {lease} ends before its release")
-                });
-            }
-        }
         state.release_begins(lease);
+    }
+}
+
+impl State {
+    /// A handle against what passed the boundary.
+    pub(super) fn compare(&mut self, lease: LeaseId, probe: Probe) {
+        let holder = self.holder(lease);
+        let Some(term) = self.terms.get(&lease) else {
+            return;
+        };
+        let valid = term.valid(holder);
+        let left = if valid {
+            term.deadline.saturating_sub(holder)
+        } else {
+            Duration::ZERO
+        };
+        let (deadline, refused) = (term.deadline, term.refused.is_some());
+        if probe.valid && !valid {
+            let rule = if refused { "V5" } else { "I8" };
+            self.complain(rule, || {
+                format!("{lease} is believed at {holder:?}, and ended at {deadline:?}, refused: {refused}")
+            });
+        } else if !probe.valid && valid {
+            self.complain("V5", || {
+                format!("{lease} is not believed at {holder:?}, and ends at {deadline:?}")
+            });
+        } else if probe.remaining != left {
+            let rule = if probe.remaining > left { "I6" } else { "V4" };
+            let said = probe.remaining;
+            self.complain(rule, || {
+                format!("{lease} has {left:?} left and says {said:?}")
+            });
+        }
     }
 }

@@ -1,14 +1,77 @@
-//! Releases: when a lease is over for its client, and what may follow (V7, W7); `succession` has what
-//! becomes of those that are handed over.
+//! Releases: from when on a lease has ended for its client, and that none is lost (V7, G3, I14).
 
-use super::{
-    State,
-    model::{Given, LeaseId},
-};
+use std::time::Duration;
+
 use dlock_core::{
     ErrorKind,
     provider::{Release, ReleaseOutcome},
 };
+use dlock_testkit::faults::Request;
+
+use super::{
+    Monitor, SLACK, State,
+    model::{LeaseId, Term},
+};
+
+impl Monitor {
+    /// The client was told to close.
+    pub(in super::super) fn closes(&self, client: usize) {
+        let mut state = self.state();
+        let now = state.now();
+        state.note(|| format!("c{client} closes"));
+        state.clients[client].closing = Some(now);
+    }
+
+    /// Whether it was.
+    pub(in super::super) fn is_closing(&self, client: usize) -> bool {
+        self.state().clients[client].closing.is_some()
+    }
+
+    /// Its `close` returned, with how many leases, which are counted here as well.
+    pub(in super::super) fn closed(&self, client: usize, counted: usize) {
+        let mut state = self.state();
+        let now = state.now();
+        state.note(|| format!("c{client} closed: {counted}"));
+        state.clients[client].closed_down = Some(now);
+        let of_client = state.terms.values().filter(|term| term.client == client);
+        let held = of_client.filter(|term| term.release.began.is_none());
+        // A grant that its caller did not take may have gone back already.
+        let (least, most) = (held.clone().filter(|term| term.delivered).count(), held.count());
+        if !(least..=most).contains(&counted) {
+            state.complain("G3", || {
+                format!("c{client} has {least} to {most} leases and says {counted}")
+            });
+        }
+        let is_open = |request: &Request| {
+            !matches!(
+                request,
+                Request::Renew(_) | Request::Read(_) | Request::Watch
+            )
+        };
+        let mut open = state.open.iter().map(|id| &state.calls[*id]);
+        let open = open.find(|call| call.client == client && is_open(&call.request));
+        if let Some(open) = open {
+            let what = format!("c{client} is closed, and waits for {:?}", open.request);
+            state.complain("G3", || what);
+        }
+        let orphans: Vec<_> = (state.drawn.iter())
+            .filter(|(uuid, id)| {
+                state.callers[**id].client == client
+                    && state.in_doubt.contains(*uuid)
+                    && !state.newest.contains_key(*uuid)
+                    && !state.given_back.contains(*uuid)
+            })
+            .map(|(uuid, _)| *uuid)
+            .collect();
+        for uuid in orphans {
+            state.complain("I14", || {
+                format!(
+                    "c{client} does not know whether it was granted {uuid}, and never gave it back"
+                )
+            });
+        }
+    }
+}
 
 impl State {
     /// From here on the lease is invalid (V7).
@@ -16,92 +79,37 @@ impl State {
         let Some(term) = self.terms.get(&lease) else {
             return;
         };
-        if term.release_began.is_some() {
+        if term.release.began.is_some() {
             return;
         }
-        let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
-        let giver = term.caller;
-        let now = self.stamp(client);
-        // A closing is offered to nobody, and its client remembers it until the name opens.
-        let closes = self.closing_begins(lease);
-        let awaited = closes.is_none() && self.is_awaited(client, &name, giver);
-        let holder = self.holder(lease);
+        let now = self.stamp(term.client);
         if let Some(term) = self.terms.get_mut(&lease) {
-            term.protected = term.valid(holder);
-            term.release_began = Some(now);
+            term.release.began = Some(now);
             term.watch = None;
-            term.awaited = awaited;
-        }
-        let lingers = self.may_linger(lease);
-        if let Some(term) = self.terms.get_mut(&lease) {
-            term.lingers = lingers;
-        }
-        // A term that may go on is not over (S1): its release says so.
-        if lingers.is_none() {
-            let until = now.contender + closes.unwrap_or_default() + 2 * duration;
-            self.retire_until(client, &name, lease.uuid, until);
-        }
-        if awaited {
-            self.known(client, &name).offered = Some(now.at);
         }
     }
 
-    pub(super) fn release_called(&mut self, client: usize, request: &Release) {
+    pub(super) fn release_called(&mut self, request: &Release) {
         let uuid = request.uuid;
-        let asked = self.callers.iter().position(|caller| {
-            caller.client == client
-                && caller
-                    .open_try
-                    .as_ref()
-                    .is_some_and(|open| open.uuid == uuid)
-        });
-        if let Some(id) = asked.filter(|_| !self.newest.contains_key(&uuid)) {
-            self.ends_its_try(id);
-        }
         self.given_back.insert(uuid);
-        self.check_not_handed_over(client, request);
-        let at = self.now();
-        self.known(client, request.name.as_str()).given_back = Some(at);
-        let began = self
-            .newest(uuid)
-            .is_some_and(|term| term.release_began.is_some());
-        if let Some(lease) = self.newest.get(&uuid).copied() {
-            self.release_begins(lease);
-            if self.terms[&lease].tokens.count().get() > 1 {
-                self.release_is_awaited(client, request.name.as_str());
-            }
-            let (name, keep) = (request.name.as_str(), self.terms[&lease].settings.duration);
-            self.retire(client, name, uuid, keep);
-        }
-        self.check_closing(request);
-        let Some(term) = self.newest_mut(uuid) else {
+        let Some(lease) = self.newest.get(&uuid).copied() else {
             return;
         };
-        let (alive, fatal, valid_in_hand) = (
-            term.work_alive,
-            term.release_fatal,
-            term.delivered.is_some() && term.watch.is_some() && !began,
-        );
-        term.release_called = true;
-        term.release_calls += 1;
-        let by_ticket = term.by_ticket;
-        let (id, delivered) = (term.caller, term.delivered.is_some());
-        if !delivered && !began {
-            self.queues_again(id);
+        let term = &self.terms[&lease];
+        let in_hand = term.delivered && term.watch.is_some();
+        let wrong = [
+            (term.release.by_ticket, "H7", "it went by ticket"),
+            (term.work_alive, "V7", "its work exists"),
+            (term.release.fatal, "V7", "a fatal answer came before"),
+            (in_hand, "V7", "its handle lives"),
+        ];
+        for (_, rule, why) in wrong.into_iter().filter(|(so, ..)| *so) {
+            self.complain(rule, || format!("{lease} is released, and {why}"));
         }
-        if by_ticket {
-            self.complain("H7", || format!("{uuid} is released, and went by ticket"));
-        }
-        if alive {
-            self.complain("V7", || format!("{uuid} is released while its work exists"));
-        }
-        if fatal {
-            self.complain("V7", || {
-                format!("{uuid} is released again after a fatal answer")
-            });
-        }
-        if valid_in_hand {
-            self.complain("V7", || format!("{uuid} is released, and its handle lives"));
+        self.release_begins(lease);
+        if let Some(term) = self.terms.get_mut(&lease) {
+            term.release.called = true;
+            term.release.failing = None;
         }
     }
 
@@ -115,39 +123,65 @@ impl State {
         if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
             self.saw(client, name, record);
         }
-        let intruded = self.is_intruded(request.uuid);
-        let tries_between = match outcome {
-            ReleaseOutcome::Released => Some(Vec::new()),
-            ReleaseOutcome::NotHeld(Some(shown)) if !intruded => {
-                self.went_to_our_own(client, request, shown.uuid)
-            }
-            ReleaseOutcome::NotHeld(_) => None,
-        };
-        let own = tries_between.is_some();
-        let forgotten =
-            tries_between.is_some_and(|tries| !self.are_remembered(client, name, &tries));
-        if *outcome == ReleaseOutcome::Released {
-            self.closing_seen(client, request);
+        if let (ReleaseOutcome::Released, Some((_, token))) =
+            (outcome, request.closing.zip(request.token))
+        {
+            // A client that has closed a name has seen it closed.
+            let known = self.known(client, name);
+            known.highest = known.highest.max(token.get());
+            known.elsewhere = known.elsewhere.max(token.get());
         }
-        let claimed = self.may_be_claimed(client, request);
         if let Some(term) = self.newest_mut(request.uuid) {
-            let alone = term.release_calls == 1 && !claimed;
-            let protected = term.protected && !intruded;
-            term.release_answer = Some(match (own, alone, protected) {
-                (true, _, false) if forgotten => Given::BackOrUnknown,
-                (true, ..) | (false, false, true) => Given::Back,
-                (false, true, _) => Given::Taken,
-                (false, false, false) => Given::Unknown,
-            });
+            match outcome {
+                ReleaseOutcome::Released => term.release.released = true,
+                ReleaseOutcome::NotHeld(_) => term.release.not_held = true,
+            }
         }
-        self.wake(client, Some(name), "W7");
     }
 
     pub(super) fn release_failed(&mut self, client: usize, request: &Release, kind: ErrorKind) {
         let now = self.stamp(client);
         if let Some(term) = self.newest_mut(request.uuid) {
-            term.release_fatal |= kind == ErrorKind::Fatal;
-            term.failing = Some(now);
+            term.release.fatal |= kind == ErrorKind::Fatal;
+            term.release.failing = Some(now);
         }
+    }
+
+    /// I14, V7: a lease that has ended goes back to the store soon, and a release that failed is repeated.
+    pub(super) fn lost_release(
+        &self,
+        lease: LeaseId,
+        term: &Term,
+    ) -> Option<(&'static str, String)> {
+        let client = &self.clients[term.client];
+        let contender = client.machine.contender();
+        let began = term.release.began?;
+        let settled = term.release.by_ticket
+            || term.release.followed
+            || term.refused.is_some()
+            || self.claimed.contains(&lease.uuid);
+        if settled {
+            return None;
+        }
+        let waited = contender.saturating_sub(began.contender);
+        if !term.release.called {
+            let longest = term.may_stay_for() + term.settings.duration / 6;
+            let late = waited > longest + SLACK && client.is_calm(self.now(), waited);
+            return late.then(|| ("I14", format!("{lease} is not given back after {waited:?}")));
+        }
+        let answered = term.release.released || term.release.not_held || term.release.fatal;
+        let failed = term.release.failing.filter(|_| !answered)?;
+        let silent = contender.saturating_sub(failed.contender);
+        let pause = term.settings.failure_pause() * 3 / 2 + Duration::from_millis(1);
+        let late = silent > pause + SLACK
+            && !term.let_go_by(client.machine.holder())
+            && !client.was_out_since(began.contender)
+            && client.is_calm(self.now(), silent);
+        late.then(|| {
+            (
+                "V7",
+                format!("the release of {lease} is not repeated for {silent:?}"),
+            )
+        })
     }
 }

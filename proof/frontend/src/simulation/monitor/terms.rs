@@ -1,17 +1,25 @@
-//! Grants: by the store, and known to a client in time (V1, I1 to I3).
+//! Leases: granted by the store, known to a client in time, and those that follow each other on one term (V1, S1).
 
 use std::{collections::BTreeMap, time::Duration};
 
 use dlock_core::{
-    Record,
+    FencingToken,
     provider::{Acquire, AcquireOutcome, Tokens},
 };
 use uuid::Uuid;
 
 use super::{
-    State,
-    model::{CallerId, LeaseId, Stamp, Term},
+    Monitor, State,
+    model::{Attempt, CallerId, LeaseId, Release, Stamp, Term},
 };
+use crate::simulation::spans;
+
+impl Monitor {
+    /// A client believes in a lease from now on. No call to the store says so where a term goes on (S1).
+    pub(in super::super) fn believes(&self, client: usize, uuid: Uuid, token: FencingToken) {
+        self.state().follows(client, LeaseId { uuid, token });
+    }
+}
 
 impl State {
     pub(super) fn holder(&self, lease: LeaseId) -> Duration {
@@ -20,13 +28,7 @@ impl State {
         })
     }
 
-    /// The same for the newest lease of a term.
-    pub(super) fn holder_of(&self, uuid: Uuid) -> Duration {
-        let newest = self.newest.get(&uuid);
-        newest.map_or(Duration::ZERO, |lease| self.holder(*lease))
-    }
-
-    /// The store grants: I2, I3.
+    /// The store grants. Whether it may, the history checker judges.
     pub(super) fn acquire_applied(
         &mut self,
         name: &str,
@@ -37,77 +39,30 @@ impl State {
             return;
         };
         let token = tokens.last();
-        let before = self
-            .records
-            .get(name)
-            .and_then(|states| states.last())
-            .cloned()
-            .flatten();
-        let ours = before
-            .as_ref()
-            .is_some_and(|record| record.uuid == request.new);
-        if ours && before.as_ref().is_some_and(|record| record.token == token) {
+        let states = self.records.get(name);
+        let before = states.and_then(|states| states.last()).cloned().flatten();
+        let is_repeat =
+            |record: &dlock_core::Record| record.uuid == request.new && record.token == token;
+        if before.as_ref().is_some_and(is_repeat) {
             return;
         }
         self.figures.grants += 1;
-        let inherits = before.as_ref().is_some_and(|record| {
-            !record.released && request.prev.is_some_and(|prev| prev.uuid == record.uuid)
-        });
-        if inherits {
-            self.inherited.insert(request.new);
-        }
-        self.check_open(name, request, outcome);
-        if let Some(caller) = self.drawn.get(&request.new).copied() {
-            self.shared_out(name, caller);
-        }
-        // What its holder had given away is handed over, and not taken over (H7).
-        let given = |record: &Record| {
-            let term = self.newest(record.uuid);
-            term.is_some_and(|term| term.release_began.is_some())
-        };
-        let taken_over = before.is_some_and(|record| !record.released && !given(&record));
-        self.figures.takeovers += u64::from(taken_over);
-        let last = self.last_tokens.insert(name.to_owned(), token.get());
-        if last.is_some_and(|last| last >= token.get()) && !self.broken.tokens {
-            self.complain("I3", || format!("{name}: {token} follows {last:?}"));
-        }
-        let holder = self
-            .terms
-            .iter()
-            .find(|(lease, term)| {
-                lease.uuid != request.new
-                    && term.name == name
-                    && term.valid(self.clients[term.client].machine.holder())
-            })
-            .map(|(lease, _)| *lease);
-        if let Some(holder) = holder
-            && !self.broken.exclusion
-        {
-            let new = request.new;
-            self.complain("I2", || {
-                format!("{name} goes to {new} while {holder} is valid")
-            });
+        if let Some(held) = before.filter(|record| !record.released) {
+            self.claimed.insert(held.uuid);
+            // What its holder had given away is handed over, and not taken over (H7).
+            let given = self.newest(held.uuid);
+            let given = given.is_some_and(|term| term.release.began.is_some());
+            self.figures.takeovers += u64::from(!given);
         }
     }
 
-    /// A grant is known to its client, in time: I1.
+    /// A grant is known to its client, in time.
     pub(super) fn granted(&mut self, id: CallerId, request: &Acquire, tokens: Tokens, sent: Stamp) {
         let caller = &self.callers[id];
         let (client, name, settings) =
             (caller.client, caller.name.clone(), caller.settings.clone());
-        let rival = self
-            .terms
-            .iter()
-            .find(|(_, term)| {
-                term.name == name && term.valid(self.clients[term.client].machine.holder())
-            })
-            .map(|(lease, _)| *lease);
-        if let Some(rival) = rival
-            && !self.broken.exclusion
-        {
-            let new = request.new;
-            self.complain("I1", || format!("{name}: both {rival} and {new} are valid"));
-        }
+        let uuid = request.new;
+        self.check_order(id);
         let term = Term {
             client,
             caller: id,
@@ -116,52 +71,107 @@ impl State {
             tokens,
             granted: self.stamp(client),
             sent: sent.holder,
-            since: sent.holder,
-            closes_until: Term::closing_time(settings.at_least, sent.holder),
-            closing: None,
             deadline: sent.holder + settings.validity(),
             settings,
             refused: None,
-            credited: sent.holder,
-            fatal: false,
-            asked: false,
             attempts: BTreeMap::new(),
-            by_hand: 0,
-            delivered: None,
-            guarded: None,
-            heard: Duration::ZERO,
-            failing: None,
+            delivered: false,
             watch: None,
-            listened: false,
-            told: false,
-            release_began: None,
-            release_called: false,
-            awaited: false,
-            successors: Vec::new(),
-            successor_failed: None,
-            by_ticket: false,
-            gone: false,
-            followed: false,
-            lingers: None,
-            passes: self
-                .passed_on
-                .get(&request.new)
-                .copied()
-                .unwrap_or_default(),
-            protected: false,
-            release_calls: 0,
-            release_answer: None,
-            release_fatal: false,
+            release: Release::default(),
             work_alive: false,
-            work_gone: None,
         };
-        let lease = LeaseId {
-            uuid: request.new,
-            token: tokens.first(),
-        };
-        self.terms.insert(lease, term);
-        self.newest.insert(request.new, lease);
+        self.begin(uuid, term);
         // Its caller may have gone while the try ran.
-        self.grants_come_back(id);
+        if self.callers[id].status == super::model::Status::Gone {
+            self.grants_come_back(id);
+        }
+    }
+
+    fn begin(&mut self, uuid: Uuid, term: Term) {
+        let token = term.token;
+        let lease = LeaseId { uuid, token };
+        self.terms.insert(lease, term);
+        self.newest.insert(uuid, lease);
+    }
+
+    /// S1: a client's lease has ended, and the first waiter in its line has the next one on the same term.
+    fn follows(&mut self, client: usize, lease: LeaseId) {
+        // What was granted by the store is known from its answer; reservations are no leases here.
+        let Some(before) = self.newest.get(&lease.uuid).copied() else {
+            return;
+        };
+        if before == lease {
+            return;
+        }
+        self.note(|| format!("c{client} goes on with {before} as {lease}"));
+        if !self.terms[&before].delivered {
+            self.release_begins(before);
+        }
+        let holder = self.holder(before);
+        let term = &self.terms[&before];
+        let name = term.name.clone();
+        let wrong = [
+            (term.release.began.is_none(), "the lease has not ended"),
+            (term.release.called, "its release was sent"),
+            (term.release.by_ticket, "a ticket was drawn on it"),
+            (term.refused.is_some(), "the store has ended it"),
+            (holder >= term.deadline, "its deadline has passed"),
+            (
+                lease.token.get() != before.token.get() + 1 || lease.token > term.tokens.last(),
+                "its token is not the next one",
+            ),
+        ];
+        for (_, why) in wrong.iter().filter(|(so, _)| *so) {
+            self.complain("S1", || format!("{before} goes on as {lease}: {why}"));
+        }
+        let seen = self.known(client, &name).elsewhere;
+        if lease.token.get() <= seen {
+            self.complain("T6", || {
+                format!("{lease} lies below {seen}, which c{client} has seen")
+            });
+        }
+        let Some(caller) = spans::current() else {
+            return self.complain("S1", || {
+                format!("{before} goes on as {lease}, and no caller asks")
+            });
+        };
+        self.check_order(caller);
+        self.figures.went_on += 1;
+        let now = self.stamp(client);
+        let settings = self.callers[caller].settings.clone();
+        let Some(term) = self.terms.get_mut(&before) else {
+            return;
+        };
+        term.release.followed = true;
+        let earlier = |attempt: &Attempt| Attempt {
+            earlier: true,
+            ..*attempt
+        };
+        let attempts = term.attempts.iter();
+        let follower = Term {
+            caller,
+            token: lease.token,
+            settings,
+            granted: now,
+            attempts: attempts
+                .map(|(n, attempt)| (*n, earlier(attempt)))
+                .collect(),
+            delivered: false,
+            watch: None,
+            release: Release::default(),
+            work_alive: false,
+            ..term.clone()
+        };
+        self.begin(lease.uuid, follower);
+    }
+
+    /// W6, G1: what a caller was granted and has not taken goes back, when it goes or tries anew.
+    pub(super) fn grants_come_back(&mut self, id: CallerId) {
+        let untaken = |term: &Term| term.caller == id && !term.delivered;
+        let back = self.terms.iter().filter(|(_, term)| untaken(term));
+        let back: Vec<LeaseId> = back.map(|(lease, _)| *lease).collect();
+        for lease in back {
+            self.release_begins(lease);
+        }
     }
 }

@@ -19,10 +19,7 @@ impl Wire {
     /// Sends a batch. What strikes an item strikes it alone if it is an answer, else the trip.
     pub(super) async fn batch(&self, requests: &[Renew]) -> Answers {
         let Self(inner) = self;
-        let shards = requests.iter().map(|request| self.shard_of(&request.name));
-        inner
-            .monitor
-            .company(inner.client, requests, &shards.collect::<Vec<_>>());
+        inner.monitor.company(inner.client, requests);
         let mut open: Vec<Open> = requests
             .iter()
             .map(|request| {

@@ -100,7 +100,6 @@ impl Provider for Wire {
         let source = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(source.map(|source| {
             let (to, stream) = Wakeups::channel(256);
-            self.0.monitor.watching(self.0.client, true);
             tokio::spawn(self.clone().relay(source, to));
             stream
         }))
@@ -145,6 +144,5 @@ impl Wire {
             }
         }
         inner.machine.running().await;
-        inner.monitor.watching(inner.client, false);
     }
 }

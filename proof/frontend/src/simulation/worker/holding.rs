@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, Error, ErrorKind, FencingToken, Guard, Lease, ReleaseEnd, State};
+use dlock_core::{DLock, Error, ErrorKind, FencingToken, Guard, Lease, ReleaseEnd};
 use tokio::time::sleep;
 
 use super::{Worker, open};
@@ -41,7 +41,6 @@ impl Worker {
         if matches!(&*open(&slot), Some(Held::Guard(_))) {
             self.guarded(&slot, named);
         } else {
-            self.listen(&slot, named);
             self.by_hand(&slot, named, usage).await;
             if usage.keep {
                 let held = open(&slot).take();
@@ -66,13 +65,7 @@ impl Worker {
             let Some(Held::Lease(mut lease)) = held else {
                 return;
             };
-            self.monitor.renews_by_hand(named);
-            let answer = attend(&self.machine, *cancel, None, || {}, lease.renew()).await;
-            match &answer {
-                Some(Err(Error::Lost(loss))) => self.monitor.renewed_by_hand(named, Some(loss)),
-                Some(_) => self.monitor.renewed_by_hand(named, None),
-                None => {}
-            }
+            drop(attend(&self.machine, *cancel, None, || {}, lease.renew()).await);
             *open(slot) = Some(Held::Lease(lease));
             self.monitor.look(named);
         }
@@ -83,30 +76,13 @@ impl Worker {
         }
     }
 
-    /// Somebody waits for the end of a lease that does not renew itself.
-    fn listen(&self, slot: &Slot, named: LeaseId) {
-        let Some(Held::Lease(lease)) = &*open(slot) else {
-            return;
-        };
-        let (expired, monitor, machine) =
-            (lease.expired(), self.monitor.clone(), self.machine.clone());
-        monitor.listens(named);
-        tokio::spawn(async move {
-            expired.await;
-            machine.running().await;
-            monitor.expired(named);
-        });
-    }
-
     /// Somebody waits for the loss of a guarded lease.
     fn guarded(&self, slot: &Slot, named: LeaseId) {
-        self.monitor.guarded(named);
         let Some(Held::Guard(guard)) = &*open(slot) else {
             return;
         };
         let (lost, monitor) = (guard.ended(), self.monitor.clone());
         let machine = self.machine.clone();
-        monitor.listens(named);
         tokio::spawn(async move {
             let loss = lost.await;
             machine.running().await;
@@ -139,11 +115,7 @@ impl Worker {
             return self.hand_over(held, named);
         }
         let open = ending == Ending::ReleaseOpen;
-        if open {
-            self.monitor.ends_undone(named);
-        } else {
-            self.monitor.ends(named);
-        }
+        self.monitor.ends(named);
         let cancel = match ending {
             Ending::Drop => return drop(held),
             Ending::Release | Ending::ReleaseOpen | Ending::HandOver => None,
@@ -170,7 +142,6 @@ impl Worker {
         };
         self.monitor.handed_over(named, answer.as_ref().err());
         if let Ok(ticket) = answer {
-            self.monitor.ticket_left(named, &ticket.to_string());
             self.counter.leave(&ticket);
         }
     }
@@ -216,12 +187,10 @@ fn probe(held: &Held) -> Probe {
         Held::Lease(lease) => Probe {
             valid: lease.is_valid(),
             remaining: lease.remaining(),
-            guard: None,
         },
         Held::Guard(guard) => Probe {
             valid: guard.is_valid(),
             remaining: guard.remaining(),
-            guard: Some((matches!(guard.state(), State::Unsure), guard.asked())),
         },
     }
 }
