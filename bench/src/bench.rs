@@ -1,4 +1,4 @@
-//! What all experiments of a run share: the servers, the systems of this process, the samples.
+//! What all loads of a run share: the servers, the systems of this process, the samples.
 
 use std::{
     cell::RefCell,
@@ -13,23 +13,20 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 
 use crate::{
+    cli::Variant,
+    loads::Load,
     results::{Figures, Sample},
     servers::Servers,
-    sizes::Sizes,
     systems::{Entry, Kind, Places, SYSTEMS, Store, System},
-    tasks::{self, QUEUES},
 };
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Bench {
     pub(crate) servers: Servers,
-    pub(crate) sizes: Sizes,
     pub(crate) stores: Vec<Store>,
-    /// Names of queues; all if empty.
-    pub(crate) queues: Vec<String>,
-    /// Those of others that can be run, by name.
-    pub(crate) queue_peers: Vec<&'static str>,
-    pub(crate) progress: ProgressBar,
+    pub(crate) variant: Variant,
+    quick: bool,
+    progress: ProgressBar,
     samples: RefCell<Vec<Sample>>,
     failures: RefCell<Vec<String>>,
     opened: RefCell<Opened>,
@@ -43,29 +40,46 @@ type Opened = HashMap<(Store, &'static str), Arc<dyn System>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At<'a> {
     pub(crate) run: u32,
-    pub(crate) experiment: &'a str,
+    pub(crate) load: Load,
     pub(crate) case: &'a str,
+}
+
+/// Whose figures they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whose {
+    pub(crate) store: Store,
+    pub(crate) system: &'static str,
+    pub(crate) kind: Kind,
 }
 
 impl Bench {
     pub(crate) fn new(
         servers: Servers,
-        sizes: Sizes,
         stores: Vec<Store>,
+        variant: Variant,
+        quick: bool,
         progress: ProgressBar,
     ) -> Self {
         Self {
             servers,
-            sizes,
             stores,
-            queues: Vec::new(),
-            queue_peers: Vec::new(),
+            variant,
+            quick,
             progress,
             samples: RefCell::default(),
             failures: RefCell::default(),
             opened: RefCell::default(),
             names: AtomicU64::new(0),
         }
+    }
+
+    /// A span or a number of the usual run, or of a quick one.
+    pub(crate) fn size<T>(&self, usual: T, quick: T) -> T {
+        if self.quick { quick } else { usual }
+    }
+
+    pub(crate) fn says(&self, message: String) {
+        self.progress.set_message(message);
     }
 
     pub(crate) fn places(&self) -> &Places {
@@ -77,21 +91,16 @@ impl Bench {
         SYSTEMS.iter().filter(move |entry| entry.store == store)
     }
 
-    /// The queues to measure, in the order of the tables.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = &'static tasks::Entry> {
-        QUEUES.iter().filter(|queue| {
-            self.stores.contains(&queue.store)
-                && (self.queues.is_empty() || self.queues.iter().any(|name| name == queue.name))
-                && (queue.kind != Kind::Peer || self.queue_peers.contains(&queue.name))
-        })
+    /// Ours in the recommended setting, on each store of the run.
+    pub(crate) fn ours(&self) -> impl Iterator<Item = &'static Entry> {
+        self.stores.iter().filter_map(|store| store.ours())
     }
 
     /// All systems that can wait.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &'static Entry> {
-        let stores = self.stores.clone();
         SYSTEMS
             .iter()
-            .filter(move |entry| entry.waits && stores.contains(&entry.store))
+            .filter(|entry| entry.waits && self.stores.contains(&entry.store))
     }
 
     /// A system in this process, connected once.
@@ -110,57 +119,43 @@ impl Bench {
         format!("{what}-{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn keep(&self, at: At<'_>, store: Store, system: &str, figures: Figures) {
-        self.samples.borrow_mut().push(Sample {
-            run: at.run,
-            experiment: at.experiment.to_owned(),
+    /// Keeps the figures, or the failure: one system that fails does not end the run.
+    pub(crate) fn settle(&self, at: At<'_>, whose: impl Into<Whose>, measured: Result<Figures>) {
+        let At { run, load, case } = at;
+        let Whose {
             store,
-            system: system.to_owned(),
-            case: at.case.to_owned(),
-            figures,
-        });
-    }
-
-    /// Notes what was measured, or that it failed: one system that fails does not end the run.
-    pub(crate) fn settle(&self, at: At<'_>, entry: &Entry, measured: Result<Figures>) {
-        self.settle_as(at, entry.store, entry.name, measured);
-    }
-
-    /// The same for a queue.
-    pub(crate) fn settle_queue(&self, at: At<'_>, entry: &tasks::Entry, measured: Result<Figures>) {
-        self.settle_as(at, entry.store, entry.name, measured);
-    }
-
-    /// The same for what is in none of the lists.
-    pub(crate) fn settle_as(
-        &self,
-        at: At<'_>,
-        store: Store,
-        system: &str,
-        measured: Result<Figures>,
-    ) {
+            system,
+            kind,
+        } = whose.into();
         match measured {
-            Ok(figures) => self.keep(at, store, system, figures),
+            Ok(figures) => self.samples.borrow_mut().push(Sample {
+                run,
+                load,
+                case: case.to_owned(),
+                store,
+                system: system.to_owned(),
+                kind,
+                figures,
+            }),
             Err(error) => {
-                let At {
-                    run,
-                    experiment,
-                    case,
-                } = at;
-                self.fail(format!(
-                    "run {run}, {experiment} {case}: {system} on {store}: {error:#}"
-                ));
+                let failure = format!("run {run}, {load:?} {case}: {system} on {store}: {error:#}");
+                self.progress.suspend(|| eprintln!("failed: {failure}"));
+                self.failures.borrow_mut().push(failure);
             }
         }
     }
 
-    /// Notes that something could not be measured.
-    pub(crate) fn fail(&self, failure: String) {
-        self.progress.suspend(|| eprintln!("failed: {failure}"));
-        self.failures.borrow_mut().push(failure);
-    }
-
     pub(crate) fn finish(self) -> (Vec<Sample>, Vec<String>) {
         (self.samples.into_inner(), self.failures.into_inner())
+    }
+}
+
+impl From<&Entry> for Whose {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            store: entry.store,
+            system: entry.name,
+            kind: entry.kind,
+        }
     }
 }

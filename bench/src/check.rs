@@ -1,202 +1,185 @@
-//! A run beside the figures that are to be reached.
+//! A run next to the goals.
 
-mod locks;
+use clap::ValueEnum as _;
 
 use crate::{
-    http,
+    loads::Load,
     medians::Medians,
-    results::{Parts, Results},
+    results::Results,
     systems::Store,
     table::{Table, number},
-    tasks,
 };
 
-/// The row of the goals that a line belongs to, what is asked, and what came of it.
-pub(crate) struct Line {
-    pub(crate) row: &'static str,
-    pub(crate) store: Store,
-    pub(crate) asked: String,
-    measured: String,
-    pub(crate) verdict: Verdict,
+/// What one figure of ours is to be on a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    store: Store,
+    case: &'static str,
+    figure: &'static str,
+    bound: Bound,
+    is_open: bool,
+}
+
+/// The bound of a figure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    Most(f64),
+    Least(f64),
+    /// That many times the raw calls.
+    MostOfRaw(f64),
+    LeastOfRaw(f64),
+    /// As good as the system of this name.
+    NotAbove(&'static str),
+}
+
+/// A goal that was reached before.
+pub(crate) const fn goal(
+    store: Store,
+    case: &'static str,
+    figure: &'static str,
+    bound: Bound,
+) -> Goal {
+    Goal {
+        store,
+        case,
+        figure,
+        bound,
+        is_open: false,
+    }
+}
+
+impl Goal {
+    /// No run has reached it yet: missing it is no failure.
+    pub(crate) const fn open(mut self) -> Self {
+        self.is_open = true;
+        self
+    }
+
+    /// The figure and its limit, as far as they were measured.
+    fn measured(&self, load: Load, medians: &Medians) -> (Option<f64>, Option<f64>) {
+        let Self {
+            store,
+            case,
+            figure,
+            bound,
+            ..
+        } = *self;
+        let ours = medians.ours(load, case, store);
+        let raw = || medians.raw(load, case, store)?.get(figure);
+        let limit = match bound {
+            Bound::Most(limit) | Bound::Least(limit) => Some(limit),
+            Bound::MostOfRaw(times) | Bound::LeastOfRaw(times) => raw().map(|raw| raw * times),
+            Bound::NotAbove(system) => medians
+                .of_case(load, case, store)
+                .find(|row| row.system == system)
+                .and_then(|row| row.get(figure)),
+        };
+        (ours.and_then(|row| row.get(figure)), limit)
+    }
+
+    fn verdict(&self, measured: Option<f64>, limit: Option<f64>) -> Verdict {
+        let (Some(measured), Some(limit)) = (measured, limit) else {
+            return Verdict::NotMeasured;
+        };
+        let reached = match self.bound {
+            Bound::Least(_) | Bound::LeastOfRaw(_) => measured >= limit,
+            Bound::Most(_) | Bound::MostOfRaw(_) | Bound::NotAbove(_) => measured <= limit,
+        };
+        match (reached, self.is_open) {
+            (true, _) => Verdict::Reached,
+            (false, true) => Verdict::NotYet,
+            (false, false) => Verdict::Missed,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     Reached,
+    NotYet,
     Missed,
-    /// Nothing is asked; the figure is shown.
-    Shown,
     NotMeasured,
 }
 
-/// The table, and whether everything that was asked was measured and reached. What nobody measured is left out, be it
-/// the locks, the queue or servers.
+/// The goals of the loads and stores that the run has, and whether all of them hold that held before.
 pub(crate) fn render(results: &Results) -> (String, bool) {
-    let Parts {
-        locks,
-        queues,
-        servers,
-    } = results.parts();
-    let mut lines = Vec::new();
-    if locks {
-        lines.extend(locks::lines(results));
-    }
-    if queues {
-        lines.extend(of_queues(results));
-    }
-    if servers {
-        lines.extend(http::check::lines(results));
-    }
-    render_lines(&lines)
-}
-
-pub(crate) fn render_locks(results: &Results) -> String {
-    render_lines(&locks::lines(results)).0
-}
-
-pub(crate) fn render_queues(results: &Results) -> String {
-    render_lines(&of_queues(results)).0
-}
-
-pub(crate) fn render_servers(results: &Results) -> String {
-    render_lines(&http::check::lines(results)).0
-}
-
-fn of_queues(results: &Results) -> Vec<Line> {
-    tasks::check::lines(&Medians::of(results), &results.sizes.queue.backlog)
-}
-
-fn render_lines(lines: &[Line]) -> (String, bool) {
-    let mut table = Table::new(["figure", "store", "at least", "measured", ""]);
-    for line in lines {
-        let verdict = match line.verdict {
-            Verdict::Reached => "reached",
-            Verdict::Missed => "NOT REACHED",
-            Verdict::Shown => "for information",
-            Verdict::NotMeasured => "not measured",
-        };
-        table.row([
-            line.row.to_owned(),
-            line.store.to_string(),
-            line.asked.clone(),
-            line.measured.clone(),
-            verdict.to_owned(),
-        ]);
-    }
-    let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
-    let (reached, missed) = (count(Verdict::Reached), count(Verdict::Missed));
-    let absent = count(Verdict::NotMeasured);
-    let text = format!(
-        "\n### Figures to reach\n\n{}\n{reached} reached, {missed} not reached, {absent} not measured.\n",
-        table.render(5)
-    );
-    (text, missed == 0 && absent == 0)
-}
-
-pub(crate) fn at_most(
-    row: &'static str,
-    store: Store,
-    asked: String,
-    measured: Option<f64>,
-    limit: Option<f64>,
-    unit: &str,
-) -> Line {
-    judge(
-        row,
-        store,
-        asked,
-        measured.zip(limit),
-        |measured, limit| measured <= limit,
-        ("≤", unit),
-    )
-}
-
-pub(crate) fn at_least(
-    row: &'static str,
-    store: Store,
-    asked: String,
-    measured: Option<f64>,
-    limit: f64,
-    unit: &str,
-) -> Line {
-    let both = measured.map(|measured| (measured, limit));
-    judge(
-        row,
-        store,
-        asked,
-        both,
-        |measured, limit| measured >= limit,
-        ("≥", unit),
-    )
-}
-
-fn judge(
-    row: &'static str,
-    store: Store,
-    asked: String,
-    both: Option<(f64, f64)>,
-    holds: fn(f64, f64) -> bool,
-    (sign, unit): (&str, &str),
-) -> Line {
-    let (measured, verdict) = match both {
-        None => ("–".to_owned(), Verdict::NotMeasured),
-        Some((measured, limit)) => {
-            let verdict = if holds(measured, limit) {
-                Verdict::Reached
-            } else {
-                Verdict::Missed
+    let medians = Medians::of(std::slice::from_ref(results));
+    let mut table = Table::new(["load", "case", "store", "figure", "measured", "goal", ""]);
+    let mut holds = true;
+    for load in Load::value_variants() {
+        for goal in load.page().goals {
+            if !medians.of_load(*load).any(|row| row.store == goal.store) {
+                continue;
+            }
+            let (measured, limit) = goal.measured(*load, &medians);
+            let verdict = goal.verdict(measured, limit);
+            holds &= matches!(verdict, Verdict::Reached | Verdict::NotYet);
+            let sign = match goal.bound {
+                Bound::Least(_) | Bound::LeastOfRaw(_) => "≥",
+                Bound::Most(_) | Bound::MostOfRaw(_) | Bound::NotAbove(_) => "≤",
             };
-            let text = format!(
-                "{} {sign} {} {unit}",
-                number(Some(measured)),
-                number(Some(limit))
-            );
-            (text.trim_end().to_owned(), verdict)
+            table.row([
+                format!("{load:?}").to_lowercase(),
+                goal.case.to_owned(),
+                goal.store.to_string(),
+                goal.figure.to_owned(),
+                number(measured),
+                format!("{sign} {}", number(limit)),
+                match verdict {
+                    Verdict::Reached => "reached",
+                    Verdict::NotYet => "not reached yet",
+                    Verdict::Missed => "MISSED",
+                    Verdict::NotMeasured => "NOT MEASURED",
+                }
+                .to_owned(),
+            ]);
         }
-    };
-    Line {
-        row,
-        store,
-        asked,
-        measured,
-        verdict,
     }
-}
-
-pub(crate) fn shown(
-    row: &'static str,
-    store: Store,
-    asked: &str,
-    measured: Option<f64>,
-    beside: Option<f64>,
-) -> Line {
-    let beside = beside.map_or_else(String::new, |beside| {
-        format!(" beside {}", number(Some(beside)))
-    });
-    Line {
-        row,
-        store,
-        asked: asked.to_owned(),
-        measured: format!("{}{beside}", number(measured)),
-        verdict: Verdict::Shown,
-    }
+    (format!("\n### Goals\n\n{}", table.render(4)), holds)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        results::tests::results,
+        systems::{Kind, OURS},
+    };
 
-    fn verdict(measured: Option<f64>, limit: Option<f64>) -> Verdict {
-        at_most("a pair", Store::Redis, String::new(), measured, limit, "µs").verdict
+    #[test]
+    fn figure_that_is_missing_or_beyond_its_bound_holds_not() {
+        let verdict = |bound, ours: Option<f64>, raw: f64| {
+            let pair = |system, kind, value| (Load::Pair, "", system, kind, "pair_p50_us", value);
+            let ours = ours.map(|ours| pair(OURS, Kind::Ours, ours));
+            let samples: Vec<_> = ours
+                .into_iter()
+                .chain([pair("raw", Kind::Raw, raw)])
+                .collect();
+            let medians = Medians::of(&[results(&samples)]);
+            let goal = goal(Store::Postgres, "", "pair_p50_us", bound);
+            let (measured, limit) = goal.measured(Load::Pair, &medians);
+            [goal, goal.open()].map(|goal| goal.verdict(measured, limit))
+        };
+        let twice = Bound::MostOfRaw(2.0);
+        assert_eq!(verdict(twice, Some(20.0), 10.0), [Verdict::Reached; 2]);
+        assert_eq!(
+            verdict(twice, Some(20.1), 10.0),
+            [Verdict::Missed, Verdict::NotYet]
+        );
+        assert_eq!(verdict(twice, None, 10.0), [Verdict::NotMeasured; 2]);
+        assert_eq!(
+            verdict(Bound::Least(5.0), Some(4.9), 1.0),
+            [Verdict::Missed, Verdict::NotYet]
+        );
+        assert_eq!(
+            verdict(Bound::NotAbove("absent"), Some(1.0), 1.0),
+            [Verdict::NotMeasured; 2]
+        );
     }
 
     #[test]
-    fn what_was_not_measured_is_not_reached() {
-        assert!(verdict(Some(1.0), Some(1.0)) == Verdict::Reached);
-        assert!(verdict(Some(1.1), Some(1.0)) == Verdict::Missed);
-        assert!(verdict(Some(f64::INFINITY), Some(1.5)) == Verdict::Missed);
-        assert!(verdict(Some(f64::NAN), Some(1.5)) == Verdict::Missed);
-        assert!(verdict(None, Some(1.0)) == Verdict::NotMeasured);
-        assert!(verdict(Some(1.0), None) == Verdict::NotMeasured);
+    fn run_without_a_load_is_not_asked_for_it() {
+        let (text, holds) = render(&results(&[]));
+        assert!(holds && !text.contains("Postgres"), "{text}");
     }
 }

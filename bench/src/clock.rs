@@ -14,6 +14,15 @@ impl Moment {
         Self(nanoseconds(clock_gettime(ClockId::Monotonic)))
     }
 
+    /// Read from a store.
+    pub(crate) const fn at(nanoseconds: u64) -> Self {
+        Self(nanoseconds)
+    }
+
+    pub(crate) const fn nanoseconds(self) -> u64 {
+        self.0
+    }
+
     /// How long after `earlier` this is; zero if it is not.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -21,10 +30,6 @@ impl Moment {
 
     pub(crate) fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(whole(span)))
-    }
-
-    pub(crate) fn before(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(whole(span)))
     }
 
     /// Sleeps until then; tokio's timer is exact to a millisecond.

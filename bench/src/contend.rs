@@ -1,4 +1,4 @@
-//! Waiters on one name: what each of them went through, and what that amounts to.
+//! Waiters on one name: the waits of each, and what they amount to.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     systems::Lock,
 };
 
-/// How long waiters may go on waiting after the end, so that the queue empties in good order.
+/// How long waiters may wait after the end, so that the queue empties in good order.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// When, and how long each holds the lock.
@@ -29,16 +29,17 @@ pub(crate) struct Plan {
 pub(crate) struct Turn {
     pub(crate) asked: Moment,
     pub(crate) granted: Moment,
-    /// The release was called; answered.
+    /// The release was called.
     pub(crate) releasing: Moment,
+    /// It was answered.
     pub(crate) released: Moment,
 }
 
-/// What one waiter went through.
+/// The waits of one waiter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Waiter {
     pub(crate) turns: Vec<Turn>,
-    /// When it asked in vain, and when it gave up.
+    /// When it asked without success, and when it gave up.
     pub(crate) unserved: Option<(Moment, Moment)>,
 }
 
@@ -89,51 +90,76 @@ pub(crate) async fn wait_in_turns(lock: &dyn Lock, plan: Plan) -> Result<Waiter>
     }
 }
 
-/// What all waiters together amount to, and what they asked of the store if that was counted.
-pub(crate) fn amount(waiters: &[Waiter], plan: Plan, commands: Option<u64>) -> Figures {
+/// What the waiters of all processes amount to, and the commands that the store was sent. Shares are those of processes,
+/// or those of waiters where there is one process.
+pub(crate) fn amount(processes: &[Vec<Waiter>], plan: Plan, commands: u64) -> Figures {
+    let waiters = || processes.iter().flatten();
     let inside = |turn: &&Turn| turn.granted < plan.end;
-    let grants: Vec<f64> = waiters
-        .iter()
-        .map(|waiter| waiter.turns.iter().filter(inside).count() as f64)
-        .collect();
-    let turns: Vec<Turn> = waiters
-        .iter()
-        .flat_map(|waiter| waiter.turns.clone())
-        .collect();
-    let counted: Vec<&Turn> = turns.iter().filter(inside).collect();
-    let mut waits: Vec<f64> = turns
-        .iter()
-        .map(|turn| millis(turn.granted.since(turn.asked)))
-        .collect();
-    // Who got nothing at the end waited at least so long.
-    waits.extend(
-        waiters
+    let grants_of = |waiter: &Waiter| waiter.turns.iter().filter(inside).count() as f64;
+    let shares: Vec<f64> = match processes {
+        [waiters] => waiters.iter().map(grants_of).collect(),
+        _ => processes
             .iter()
-            .filter_map(|waiter| waiter.unserved)
-            .map(|(asked, gave_up)| millis(gave_up.since(asked))),
-    );
-    let sections: Vec<f64> = counted
+            .map(|process| process.iter().map(grants_of).sum())
+            .collect(),
+    };
+    let turns: Vec<&Turn> = waiters().flat_map(|waiter| &waiter.turns).collect();
+    let sections: Vec<f64> = turns
         .iter()
+        .filter(|turn| inside(turn))
         .map(|turn| micros(turn.releasing.since(turn.granted)))
         .collect();
-    let total: f64 = grants.iter().sum();
-    let commands = commands.map_or(f64::NAN, |commands| commands as f64);
+    // A waiter that got nothing at the end waited at least that long.
+    let mut waited: Vec<f64> = waiters()
+        .flat_map(waits)
+        .map(|(asked, until)| millis(until.since(asked)))
+        .collect();
+    let without = processes.iter().map(|process| longest_without(process));
+    let total: f64 = shares.iter().sum();
     figures([
+        ("waiters", waiters().count() as f64),
         (
             "grants_per_second",
             total / plan.end.since(plan.begin).as_secs_f64(),
         ),
         ("section_us", mean(&sections)),
-        ("wait_p50_ms", percentile(&mut waits, 0.5)),
-        ("wait_p99_ms", percentile(&mut waits, 0.99)),
-        ("wait_worst_ms", percentile(&mut waits, 1.0)),
+        ("wait_p50_ms", percentile(&mut waited, 0.5)),
+        ("wait_p99_ms", percentile(&mut waited, 0.99)),
+        ("wait_worst_ms", percentile(&mut waited, 1.0)),
+        ("without_ms", millis(without.max().unwrap_or_default())),
         (
             "least_grants",
-            grants.iter().copied().fold(f64::INFINITY, f64::min),
+            shares.iter().copied().fold(f64::INFINITY, f64::min),
         ),
-        ("most_grants", grants.iter().copied().fold(0.0, f64::max)),
-        ("commands_per_grant", commands / turns.len() as f64),
+        ("most_grants", shares.iter().copied().fold(0.0, f64::max)),
+        ("commands_per_grant", commands as f64 / turns.len() as f64),
     ])
+}
+
+/// Each wait of a waiter: from the call to the grant, or to when it gave up.
+fn waits(waiter: &Waiter) -> impl Iterator<Item = (Moment, Moment)> {
+    let served = waiter.turns.iter().map(|turn| (turn.asked, turn.granted));
+    served.chain(waiter.unserved)
+}
+
+/// The longest time that a process had a waiter and neither had nor got the lock.
+fn longest_without(process: &[Waiter]) -> Duration {
+    let mut waits: Vec<(Moment, Moment)> = process.iter().flat_map(waits).collect();
+    waits.sort_unstable_by_key(|(_, served)| *served);
+    let turns = process.iter().flat_map(|waiter| &waiter.turns);
+    let mut released: Vec<Moment> = turns.map(|turn| turn.released).collect();
+    released.sort_unstable();
+    // The earliest call of those that were still waiting at each wait's end.
+    let mut first = None::<Moment>;
+    let mut longest = Duration::ZERO;
+    for (asked, served) in waits.iter().rev() {
+        let since = first.map_or(*asked, |first| first.min(*asked));
+        first = Some(since);
+        let before = released.partition_point(|released| released <= served);
+        let had = before.checked_sub(1).map(|last| released[last]);
+        longest = longest.max(served.since(had.map_or(since, |had| had.max(since))));
+    }
+    longest
 }
 
 #[cfg(test)]
@@ -141,35 +167,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waiter_that_got_nothing_is_the_least_and_the_worst() {
+    fn shares_and_waits_are_those_of_processes() {
         let begin = Moment::now();
         let at = |millis| begin.after(Duration::from_millis(millis));
+        let turn = |asked, granted, released| Turn {
+            asked: at(asked),
+            granted: at(granted),
+            releasing: at(released - 1),
+            released: at(released),
+        };
+        let waiter = |turns: &[Turn], unserved| Waiter {
+            turns: turns.to_vec(),
+            unserved,
+        };
+        // Two tasks that hand the lock to one another are never without it; the one outside is, for as long as it waits.
+        let pair = vec![
+            waiter(&[turn(0, 1, 20), turn(20, 41, 60)], None),
+            waiter(&[turn(0, 21, 40)], None),
+        ];
+        let alone = vec![waiter(&[turn(5, 80, 90), turn(90, 100, 110)], None)];
+        assert_eq!(longest_without(&pair), Duration::from_millis(1));
+        assert_eq!(longest_without(&alone), Duration::from_millis(75));
+        let starved = vec![waiter(&[], Some((at(0), at(1300))))];
         let plan = Plan {
             begin,
-            end: at(1000),
+            end: at(100),
             section: Duration::ZERO,
         };
-        let turn = |from| Turn {
-            asked: at(from),
-            granted: at(from + 1),
-            releasing: at(from + 6),
-            released: at(from + 7),
-        };
-        let lucky = Waiter {
-            turns: vec![turn(0), turn(10), turn(20), turn(1010)],
-            unserved: None,
-        };
-        let starved = Waiter {
-            turns: Vec::new(),
-            unserved: Some((at(0), at(1300))),
-        };
-        let figures = amount(&[lucky, starved], plan, Some(8));
-        // What was granted after the end counts for the cost, not for the rate.
-        assert_eq!(figures["grants_per_second"], 3.0);
-        assert_eq!(figures["commands_per_grant"], 2.0);
-        assert_eq!(figures["least_grants"], 0.0);
-        assert_eq!(figures["most_grants"], 3.0);
+        let figures = amount(&[pair, alone, starved], plan, 10);
+        assert_eq!(figures["without_ms"], 1300.0);
         assert_eq!(figures["wait_worst_ms"], 1300.0);
-        assert_eq!(figures["section_us"], 5000.0);
+        // One was granted after the end: it counts for the cost, not for the rate.
+        assert_eq!(figures["grants_per_second"], 40.0);
+        assert_eq!(figures["commands_per_grant"], 2.0);
+        assert_eq!(
+            (figures["least_grants"], figures["most_grants"]),
+            (0.0, 3.0)
+        );
+        assert_eq!(figures["waiters"], 4.0);
     }
 }

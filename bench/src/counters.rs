@@ -1,8 +1,11 @@
-//! What the stores were asked: counted by the servers that can, and otherwise in each process.
+//! The calls that stores were sent: counted by the servers that can, and otherwise in each process.
 
 use std::{
     future::Future,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use anyhow::Result;
@@ -20,7 +23,10 @@ use dlock_core::{
     },
 };
 
-use crate::systems::{Entry, Kind, Places, Store, postgres_pool};
+use crate::{
+    clock::Moment,
+    systems::{Entry, Kind, Places, Store, postgres_pool},
+};
 
 /// Requests that this process made to stores that do not count: SQLite, and the one compatible with
 /// DynamoDB.
@@ -30,7 +36,7 @@ pub(crate) fn count() {
     REQUESTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What this process has asked of them so far.
+/// Those so far.
 pub(crate) fn requests() -> u64 {
     REQUESTS.load(Ordering::Relaxed)
 }
@@ -55,51 +61,81 @@ impl Intercept for Meter {
     }
 }
 
-/// Counts the calls of a provider.
-pub(crate) struct Counted<P>(pub(crate) P);
+/// Counts the calls of a provider, and reports when each call was sent that granted or renewed a lease.
+pub(crate) struct Counted {
+    provider: Arc<dyn Provider>,
+    applied: fn(Moment),
+}
+
+impl Counted {
+    pub(crate) fn new(provider: impl Provider) -> Self {
+        Self::reporting(Arc::new(provider), |_| ())
+    }
+
+    pub(crate) fn reporting(provider: Arc<dyn Provider>, applied: fn(Moment)) -> Self {
+        Self { provider, applied }
+    }
+}
 
 #[async_trait]
-impl<P: Provider> Provider for Counted<P> {
+impl Provider for Counted {
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.provider.capabilities()
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         count();
-        self.0.acquire(request).await
+        let sent = Moment::now();
+        let answer = self.provider.acquire(request).await;
+        if matches!(answer, Ok(AcquireOutcome::Acquired(_))) {
+            (self.applied)(sent);
+        }
+        answer
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         count();
-        self.0.renew(request).await
+        let sent = Moment::now();
+        let answer = self.provider.renew(request).await;
+        if matches!(answer, Ok(RenewOutcome::Renewed { .. })) {
+            (self.applied)(sent);
+        }
+        answer
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         count();
-        self.0.release(request).await
+        self.provider.release(request).await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         count();
-        self.0.read(name).await
+        self.provider.read(name).await
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         count();
-        self.0.renew_many(requests).await
+        let sent = Moment::now();
+        let answers = self.provider.renew_many(requests).await;
+        for answer in &answers {
+            if matches!(answer, Ok(RenewOutcome::Renewed { .. })) {
+                (self.applied)(sent);
+            }
+        }
+        answers
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
-        self.0.watch().await
+        self.provider.watch().await
     }
 
-    // None of the provider inside: its clones would meet a client that is not counted.
+    // Not that of the provider inside: its clones would meet a client that is not counted.
     fn sharing(&self) -> Option<&Sharing> {
         None
     }
 }
 
-/// What a server has been asked so far, by whomever; `None` where only the askers count.
+/// The calls that a server has been sent so far, by any client; `None` where only the clients count.
 pub(crate) struct Server {
     redis: Option<redis::aio::MultiplexedConnection>,
     /// The commands that the clients of this system send to Redis.
@@ -125,13 +161,13 @@ impl Server {
                 server.redis = Some(client.get_multiplexed_async_connection().await?);
             }
             Store::Postgres => server.postgres = Some(postgres_pool(places)?.get().await?),
-            Store::SQLite | Store::DynamoDb | Store::Etcd => {}
+            Store::SQLite | Store::DynamoDb => {}
         }
         Ok(server)
     }
 
     /// Commands that clients sent. Those that scripts call are not among them.
-    pub(crate) async fn commands(&mut self) -> Result<Option<u64>> {
+    async fn commands(&mut self) -> Result<Option<u64>> {
         if let Some(redis) = &mut self.redis {
             let info: String = redis::cmd("INFO")
                 .arg("commandstats")
@@ -159,7 +195,7 @@ impl Server {
     }
 }
 
-/// Runs something in this process, and tells what its store was asked meanwhile.
+/// Runs something in this process, and counts the calls that its store was sent in that time.
 pub(crate) async fn counted<T>(
     server: &mut Server,
     work: impl Future<Output = Result<T>>,

@@ -13,14 +13,6 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     pub(crate) redis: String,
     pub(crate) postgres: String,
-    /// Only the runs since it is measured have it.
-    #[serde(default)]
-    pub(crate) etcd: String,
-    /// Only the runs since they are measured have them.
-    #[serde(default)]
-    pub(crate) go: String,
-    #[serde(default)]
-    pub(crate) java: String,
     pub(crate) rustc: String,
     /// The commit that was measured, with a mark if files had changed since.
     pub(crate) commit: String,
@@ -50,9 +42,6 @@ impl Machine {
                 .into_owned(),
             redis: said("redis-server", &["--version"]),
             postgres: newest_postgres(),
-            etcd: said("etcd", &["--version"]),
-            go: said("go", &["version"]),
-            java: said("java", &["--version"]),
             rustc: said("rustc", &["--version"]),
             commit: said(
                 "git",
@@ -91,7 +80,7 @@ fn newest_postgres() -> String {
 }
 
 /// The first line of what a program prints; empty if there is no such program.
-fn said(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or_else(
         |_| String::new(),

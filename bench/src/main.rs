@@ -1,5 +1,5 @@
-//! Measures dlock beside the raw calls of its stores, the locks one writes by hand and its peers, all
-//! in one run on the same servers. `BENCHMARKS.md` says what the figures mean.
+//! Measures dlock next to the raw calls of its stores, the locks one writes by hand and its peers, in one run on the same
+//! servers. `BENCHMARKS.md` shows the figures.
 
 mod account;
 mod bench;
@@ -8,30 +8,22 @@ mod cli;
 mod clock;
 mod contend;
 mod counters;
-mod experiments;
-mod foreign;
-mod http;
-mod layers;
+mod dlock_server;
+mod loads;
 mod machine;
 mod medians;
-mod mixes;
-mod paper;
-mod peers;
-mod plots;
+mod queues;
 mod relay;
 mod report;
 mod results;
 mod run;
 mod servers;
-mod sizes;
 mod statistics;
-mod summary;
 mod systems;
 mod table;
-mod tasks;
 mod worker;
 
-use std::process::ExitCode;
+use std::{fs, process::ExitCode};
 
 use anyhow::Result;
 use clap::Parser as _;
@@ -43,8 +35,8 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    if http::server::is_the_program() {
-        return dlock_server::program::main();
+    if dlock_server::is_the_program() {
+        return ::dlock_server::program::main();
     }
     match obey(Cli::parse().command) {
         Ok(code) => code,
@@ -56,52 +48,47 @@ fn main() -> ExitCode {
 }
 
 fn obey(command: Command) -> Result<ExitCode> {
-    match command {
+    let code = match command {
         Command::Run(order) => Builder::new_multi_thread()
             .enable_all()
             .build()?
-            .block_on(run::run(order)),
-        Command::Report { files, into, plots } => {
-            let results = Results::together(&files)?;
-            match into {
-                Some(document) => {
-                    let text = std::fs::read_to_string(&document)?;
-                    std::fs::write(&document, report::insert(&results, &text)?)?;
-                }
-                None => print!("{}", report::render(&results)),
-            }
-            if let Some(folder) = plots {
-                plots::draw(&results, &folder)?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+            .block_on(run::run(order))?,
         Command::Check { file } => {
-            let results = Results::read(&file)?;
-            let (text, reached) = check::render(&results);
+            let (text, holds) = check::render(&Results::read(&file)?);
             print!("{text}");
-            Ok(if reached {
+            if holds {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE
-            })
+            }
         }
-        // One thread: eight of these share the machine.
-        Command::Worker => Builder::new_current_thread()
-            .enable_all()
-            .build()?
-            .block_on(worker::serve())
-            .map(|()| ExitCode::SUCCESS),
-        // As many threads as a user's program has.
-        Command::Queue { queue, words } => Builder::new_multi_thread()
-            .enable_all()
-            .build()?
-            .block_on(tasks::serve(&queue, &words))
-            .map(|()| ExitCode::SUCCESS),
-        Command::Dynamodb { port } => Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()?
-            .block_on(servers::serve_dynamodb(port))
-            .map(|()| ExitCode::SUCCESS),
-    }
+        Command::Render { files, into } => {
+            let runs = files.iter().map(|file| Results::read(file));
+            let runs = runs.collect::<Result<Vec<_>>>()?;
+            match into {
+                Some(page) => {
+                    let text = fs::read_to_string(&page)?;
+                    fs::write(&page, report::insert(&runs, &text)?)?;
+                }
+                None => print!("{}", report::render(&runs)),
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Worker { threads } => {
+            let mut runtime = if threads {
+                Builder::new_multi_thread()
+            } else {
+                Builder::new_current_thread()
+            };
+            runtime.enable_all().build()?.block_on(worker::serve())?;
+            ExitCode::SUCCESS
+        }
+        Command::Dynamodb { port } => {
+            let mut runtime = Builder::new_multi_thread();
+            let runtime = runtime.worker_threads(2).enable_all().build()?;
+            runtime.block_on(servers::serve_dynamodb(port))?;
+            ExitCode::SUCCESS
+        }
+    };
+    Ok(code)
 }

@@ -102,8 +102,6 @@ impl Servers {
                 self.dynamodb_tables().await?;
                 service
             }
-            // The load that measures it starts it.
-            Store::Etcd => return Ok(()),
         };
         self.services.push((store, service));
         Ok(())

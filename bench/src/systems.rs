@@ -1,53 +1,58 @@
-//! What is measured: ours, the raw calls, the locks one writes by hand, and the peers, all behind
-//! one trait, one line each in [`SYSTEMS`].
+//! The systems under measurement: ours, the raw calls, the locks one writes by hand and the peers, all behind one trait,
+//! one line each in [`SYSTEMS`].
 
+#[cfg(feature = "peers")]
+mod dlock_0_2;
 mod dynamodb;
 #[cfg(feature = "peers")]
-mod dynamodb_peers;
-pub(crate) mod layers;
+mod dynamodb_lease;
 pub(crate) mod ours;
 mod postgres;
 mod postgres_notify;
-#[cfg(feature = "peers")]
-mod postgres_peers;
 mod redis;
 #[cfg(feature = "peers")]
-mod redis_peers;
+mod redis_lock;
+#[cfg(feature = "peers")]
+mod rlock;
+#[cfg(feature = "peers")]
+mod rslock;
 mod sqlite;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use self::ours::Waiting;
 pub(crate) use self::{
-    dynamodb::{
-        client_at as dynamodb_client, client_with as dynamodb_client_with,
-        tables as dynamodb_tables,
-    },
+    dynamodb::{client_at as dynamodb_client, tables as dynamodb_tables},
     postgres::{TABLES as POSTGRES_TABLES, pool_at as postgres_pool},
 };
 
-/// A lock manager, connected: what one process has of it.
+/// A lock manager, connected: one process's part of it.
 pub(crate) trait System: Send + Sync {
     /// The lock of this name. Sends nothing.
     fn lock(&self, name: &str) -> Result<Box<dyn Lock>>;
+
+    /// The same lock under an owner's name, where a system knows owners.
+    fn owned(&self, name: &str, _owner: &str) -> Result<Box<dyn Lock>> {
+        self.lock(name)
+    }
 }
 
 /// A lock that can be acquired again and again.
 #[async_trait]
 pub(crate) trait Lock: Send + Sync {
-    /// Waits until it is ours. Systems that cannot wait fail when it is not free.
+    /// Waits until the lock is acquired. Systems that cannot wait fail when it is held.
     async fn acquire(&self) -> Result<Box<dyn Held>>;
 }
 
-/// What is given back.
+/// A lock that is held.
 #[async_trait]
 pub(crate) trait Held: Send {
-    /// Gives it back, and returns when the store has it.
+    /// Returns when the store has applied the release.
     async fn release(self: Box<Self>) -> Result<()>;
 }
 
@@ -63,13 +68,11 @@ pub(crate) enum Store {
     SQLite,
     #[value(name = "dynamodb")]
     DynamoDb,
-    /// Beside servers of ours; nothing of ours keeps locks in it.
-    #[value(skip)]
-    Etcd,
 }
 
 /// The part a system plays in a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     Ours,
     /// The fewest calls that do the same to the store: compare and set, with a token and an expiry.
@@ -86,9 +89,6 @@ pub(crate) struct Places {
     pub(crate) postgres: Option<u16>,
     pub(crate) sqlite: Option<PathBuf>,
     pub(crate) dynamodb: Option<u16>,
-    /// Commits in Postgres wait for no disk.
-    #[serde(default)]
-    pub(crate) careless: bool,
 }
 
 impl Places {
@@ -98,13 +98,16 @@ impl Places {
             Store::Redis => self.redis.as_mut(),
             Store::Postgres => self.postgres.as_mut(),
             Store::DynamoDb => self.dynamodb.as_mut(),
-            Store::SQLite | Store::Etcd => None,
+            Store::SQLite => None,
         }
     }
 }
 
-/// The lease that every system gets that has one: longer than anything measured.
+/// The lease that every system gets that has one: longer than any load.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
+
+/// Ours in the recommended setting, in all loads and on all stores.
+pub(crate) const OURS: &str = "dlock";
 
 type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn System>>> + Send>>;
 
@@ -140,9 +143,9 @@ impl Entry {
     }
 }
 
-/// Everything that is compared. The order is that of the tables.
+/// All systems. The order is that of the tables.
 pub(crate) const SYSTEMS: &[Entry] = &[
-    entry(Store::Redis, Kind::Ours, "dlock", |p| {
+    entry(Store::Redis, Kind::Ours, OURS, |p| {
         Box::pin(ours::open(Store::Redis, p, Waiting::Called))
     }),
     entry(Store::Redis, Kind::Ours, "dlock, polling", |p| {
@@ -157,26 +160,17 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     }),
     #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "rslock", |p| {
-        Box::pin(redis_peers::rslock(p))
+        Box::pin(rslock::open(p))
     }),
     #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "rlock", |p| {
-        Box::pin(redis_peers::rlock(p))
-    }),
-    #[cfg(feature = "peers")]
-    entry(Store::Redis, Kind::Peer, "redlock", |p| {
-        Box::pin(redis_peers::redlock(p))
+        Box::pin(rlock::open(p))
     }),
     #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "redis-lock", |p| {
-        Box::pin(redis_peers::redis_lock(p))
+        Box::pin(redis_lock::open(p))
     }),
-    #[cfg(feature = "peers")]
-    entry(Store::Redis, Kind::Peer, "distributed-lock-redis", |p| {
-        Box::pin(redis_peers::distributed_lock(p))
-    })
-    .cannot_wait(),
-    entry(Store::Postgres, Kind::Ours, "dlock", |p| {
+    entry(Store::Postgres, Kind::Ours, OURS, |p| {
         Box::pin(ours::open(Store::Postgres, p, Waiting::Called))
     }),
     entry(Store::Postgres, Kind::Ours, "dlock, polling", |p| {
@@ -201,24 +195,13 @@ pub(crate) const SYSTEMS: &[Entry] = &[
         "compare-and-set + NOTIFY, by hand",
         |p| Box::pin(postgres_notify::open(p)),
     ),
-    #[cfg(feature = "peers")]
-    entry(Store::Postgres, Kind::Peer, "sqlx advisory lock", |p| {
-        Box::pin(postgres_peers::sqlx(p))
-    }),
-    #[cfg(feature = "peers")]
-    entry(
-        Store::Postgres,
-        Kind::Peer,
-        "distributed-lock-postgres",
-        |p| Box::pin(postgres_peers::distributed_lock(p)),
-    ),
-    entry(Store::SQLite, Kind::Ours, "dlock", |p| {
+    entry(Store::SQLite, Kind::Ours, OURS, |p| {
         Box::pin(ours::open(Store::SQLite, p, Waiting::Called))
     }),
     entry(Store::SQLite, Kind::Raw, "raw statements", |p| {
         Box::pin(sqlite::raw(p))
     }),
-    entry(Store::DynamoDb, Kind::Ours, "dlock", |p| {
+    entry(Store::DynamoDb, Kind::Ours, OURS, |p| {
         Box::pin(ours::open(Store::DynamoDb, p, Waiting::Called))
     }),
     entry(Store::DynamoDb, Kind::Raw, "raw UpdateItem", |p| {
@@ -226,28 +209,26 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     }),
     #[cfg(feature = "peers")]
     entry(Store::DynamoDb, Kind::Peer, "dynamodb-lease", |p| {
-        Box::pin(dynamodb_peers::lease(p))
+        Box::pin(dynamodb_lease::open(p))
     }),
     #[cfg(feature = "peers")]
     entry(Store::DynamoDb, Kind::Peer, "dlock 0.2.0", |p| {
-        Box::pin(dynamodb_peers::dlock_0_2(p))
+        Box::pin(dlock_0_2::open(p))
     }),
 ];
 
 impl Store {
-    pub(crate) const ALL: [Self; 4] = [Self::Redis, Self::Postgres, Self::SQLite, Self::DynamoDb];
-
-    /// The raw calls on it: what is physically possible.
-    pub(crate) fn raw(self) -> Option<&'static Entry> {
-        let mut raw = SYSTEMS.iter().filter(|entry| entry.kind == Kind::Raw);
-        raw.find(|entry| entry.store == self)
-    }
-
-    /// Ours in the recommended setting: the first line.
+    /// Ours in the recommended setting.
     pub(crate) fn ours(self) -> Option<&'static Entry> {
-        let mut ours = SYSTEMS.iter().filter(|entry| entry.kind == Kind::Ours);
-        ours.find(|entry| entry.store == self)
+        find(self, OURS).ok()
     }
+}
+
+/// The entry of this name on this store.
+pub(crate) fn find(store: Store, name: &str) -> Result<&'static Entry> {
+    let mut entries = SYSTEMS.iter();
+    let found = entries.find(|entry| entry.store == store && entry.name == name);
+    found.with_context(|| format!("no system {name:?} on {store}"))
 }
 
 impl fmt::Display for Store {
@@ -257,15 +238,6 @@ impl fmt::Display for Store {
             Self::Postgres => "Postgres",
             Self::SQLite => "SQLite",
             Self::DynamoDb => "DynamoDB-compatible",
-            Self::Etcd => "etcd",
         })
     }
-}
-
-/// The entry of this name on this store.
-pub(crate) fn find(store: Store, name: &str) -> Result<&'static Entry> {
-    let found = SYSTEMS
-        .iter()
-        .find(|entry| entry.store == store && entry.name == name);
-    found.ok_or_else(|| anyhow::anyhow!("there is no system {name:?} on {store}"))
 }

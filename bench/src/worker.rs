@@ -1,29 +1,28 @@
-//! The other processes of a run: this program again, as `dlock-bench worker`. Orders come as lines of
-//! JSON on its standard input, answers go the same way; it ends when its input does.
-
-mod keeping;
+//! The other processes of a run: this program again, as `dlock-bench worker`. Orders arrive as lines of JSON on its
+//! standard input, answers leave the same way; it ends when its input does.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use dlock_core::{Client, DLock, Guard};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, stdin},
     process::{Child, ChildStdin, ChildStdout, Command},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{
-    clock::Moment,
+    account::resident,
+    clock::{Moment, process_time, thread_time},
     contend::{self, Plan, Waiter},
-    counters,
-    http::{
-        crowd::{Crowd, Part},
-        keepers::{Keepers, Kept},
-    },
-    results::Figures,
+    counters::{self, Counted},
+    queues::{self, Work},
+    results::{Figures, figures},
+    statistics::millis,
     systems::{
-        self, Held, Lock, Places, Store, System,
+        self, Held, Lock, Places, Store,
         ours::{self, Waiting},
     },
 };
@@ -31,22 +30,18 @@ use crate::{
 /// Longer than any order takes.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What a worker is told to do.
+/// What a worker can be asked to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Connect a system and take up a lock: `Ready`.
+    /// Connect a system and open a lock: `Ready`.
     Open {
         store: Store,
         system: String,
         places: Places,
         name: String,
     },
-    /// Wait for it in turns: `Waited`.
-    Contend(Plan),
-    /// Connect and take up this lock of ours: `Ready`.
-    Join(Lease),
-    /// So many tasks wait for it in turns: `Crowd`.
-    Crowd { plan: Plan, tasks: usize },
+    /// That many tasks wait for it in turns: `Waited`.
+    Contend { plan: Plan, tasks: usize },
     /// Wait for it once: `Granted`.
     Acquire,
     /// Give it back: `Released`.
@@ -55,21 +50,16 @@ pub(crate) enum Order {
     Keep(Lease),
     /// Wait for this lock of ours: `Granted`.
     Await(Lease),
-    /// Take so many locks of ours and renew them: `Ready` when they are taken and the watch begins,
-    /// then `Renewed`.
+    /// Take that many locks of ours and renew them: `Ready` when they are taken and the watch begins, then `Renewed`.
     Renew {
         lease: Lease,
         leases: usize,
         watch: Duration,
     },
-    /// Take these leases through a server and renew them: `Ready`.
-    KeepMany(Kept),
-    /// Say how that went: `Renewed`.
-    EndKeeping,
-    /// Be these clients of a server: `Ready` when all have arrived.
-    Come(Part),
-    /// Say what became of them: `Counted`.
-    Count,
+    /// Run the tasks of a queue: `Ready`.
+    Work(Work),
+    /// Stop that: `Worked`.
+    StopWork,
 }
 
 /// A lock of ours with a lease of its own.
@@ -79,18 +69,16 @@ pub(crate) struct Lease {
     pub(crate) places: Places,
     pub(crate) name: String,
     pub(crate) duration: Duration,
-    pub(crate) waiting: Waiting,
 }
 
-/// What it says.
+/// What it answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Ready,
     Waited {
-        waiter: Waiter,
+        waiters: Vec<Waiter>,
         requests: u64,
     },
-    Crowd(Vec<Waiter>),
     Granted(Moment),
     Released {
         called: Moment,
@@ -98,11 +86,11 @@ pub(crate) enum Answer {
     /// When the request was sent that the holder now counts from.
     Sent(Moment),
     Renewed(Figures),
-    Counted(Figures),
+    Worked(queues::Tally),
     Failed(String),
 }
 
-/// A worker, as its employer sees it. It is killed when this is dropped.
+/// A worker, as the run sees it. It is killed when this is dropped.
 pub(crate) struct Worker {
     child: Child,
     orders: ChildStdin,
@@ -110,15 +98,19 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    /// One of one thread.
     pub(crate) fn start() -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("worker");
-        Self::run(command)
+        Self::with(&["worker"])
     }
 
-    /// Another program that obeys `Open`, `Contend`, `Crowd`, `Acquire` and `Release`.
-    pub(crate) fn run(mut command: Command) -> Result<Self> {
-        let mut child = command
+    /// One of as many threads as a user's program has.
+    pub(crate) fn with_threads() -> Result<Self> {
+        Self::with(&["worker", "--threads"])
+    }
+
+    fn with(arguments: &[&str]) -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -156,24 +148,7 @@ impl Worker {
         self.hear().await
     }
 
-    /// Opens a lock of a system.
-    pub(crate) async fn open(
-        &mut self,
-        store: Store,
-        system: &str,
-        places: &Places,
-        name: &str,
-    ) -> Result<()> {
-        let order = Order::Open {
-            store,
-            system: system.to_owned(),
-            places: places.clone(),
-            name: name.to_owned(),
-        };
-        self.ask(&order).await.map(|_ready| ())
-    }
-
-    /// As `kill -9` does; returns when it is gone.
+    /// As `kill -9` does; returns when the process has ended.
     pub(crate) async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
     }
@@ -182,9 +157,9 @@ impl Worker {
 /// The worker's own side.
 pub(crate) async fn serve() -> Result<()> {
     let mut orders = BufReader::new(stdin()).lines();
-    let mut work = Work::default();
+    let mut hands = Hands::default();
     while let Some(line) = orders.next_line().await? {
-        let answer = match work.obey(serde_json::from_str(&line)?).await {
+        let answer = match hands.obey(serde_json::from_str(&line)?).await {
             Ok(answer) => answer,
             Err(error) => Answer::Failed(format!("{error:#}")),
         };
@@ -193,27 +168,25 @@ pub(crate) async fn serve() -> Result<()> {
     Ok(())
 }
 
-/// Writes an answer. Who cannot be told is gone, and the end of the input says so.
+/// Writes an answer. If the run has ended, so does the input.
 fn say(answer: &Answer) {
     if let Ok(line) = serde_json::to_string(answer) {
         println!("{line}");
     }
 }
 
-/// What a worker has in its hands.
+/// What a worker holds between two orders.
 #[derive(Default)]
-struct Work {
-    system: Option<Arc<dyn System>>,
+struct Hands {
     lock: Option<Arc<dyn Lock>>,
     held: Option<Box<dyn Held>>,
-    guard: Option<dlock_core::Guard>,
-    keepers: Option<Keepers>,
-    crowd: Option<Crowd>,
+    guard: Option<Guard>,
+    work: Option<queues::Working>,
 }
 
-impl Work {
+impl Hands {
     async fn obey(&mut self, order: Order) -> Result<Answer> {
-        match order {
+        Ok(match order {
             Order::Open {
                 store,
                 system,
@@ -221,89 +194,129 @@ impl Work {
                 name,
             } => {
                 let system = systems::find(store, &system)?.open(&places).await?;
-                let lock = system.lock(&name)?;
                 // Connected before anything is measured: a lock of its own name, taken once.
                 let warm = system.lock(&format!("warm-{}", std::process::id()))?;
                 warm.acquire().await?.release().await?;
-                self.lock = Some(lock.into());
-                self.system = Some(system);
-                Ok(Answer::Ready)
+                self.lock = Some(system.lock(&name)?.into());
+                Answer::Ready
             }
-            Order::Contend(plan) => {
+            Order::Contend { plan, tasks } => {
                 let before = counters::requests();
-                let waiter = contend::wait_in_turns(self.lock()?, plan).await?;
-                let requests = counters::requests() - before;
-                Ok(Answer::Waited { waiter, requests })
-            }
-            Order::Join(lease) => {
-                let lock = keeping::lock(&lease).await?;
-                // Connected before anything is measured.
-                let warm = lock.named(format!("warm-{}", std::process::id()))?;
-                warm.acquire().await?.release().await?;
-                self.lock = Some(ours::waiter(lock));
-                Ok(Answer::Ready)
-            }
-            Order::Crowd { plan, tasks } => {
                 let waiters = (0..tasks).map(|_| {
-                    let lock = self.lock.clone().context("no lock was taken up")?;
+                    let lock = self.lock()?;
                     Ok(tokio::spawn(async move {
                         contend::wait_in_turns(&*lock, plan).await
                     }))
                 });
-                let waiters = waiters.collect::<Result<Vec<_>>>()?;
-                let mut waited = Vec::new();
-                for waiter in waiters {
-                    waited.push(waiter.await??);
+                let waiting = waiters.collect::<Result<Vec<_>>>()?;
+                let mut waiters = Vec::new();
+                for waiter in waiting {
+                    waiters.push(waiter.await??);
                 }
-                Ok(Answer::Crowd(waited))
+                let requests = counters::requests() - before;
+                Answer::Waited { waiters, requests }
             }
             Order::Acquire => {
                 self.held = Some(self.lock()?.acquire().await?);
-                Ok(Answer::Granted(Moment::now()))
+                Answer::Granted(Moment::now())
             }
             Order::Release => {
                 let held = self.held.take().context("nothing is held")?;
                 let called = Moment::now();
                 held.release().await?;
-                Ok(Answer::Released { called })
+                Answer::Released { called }
             }
             Order::Keep(lease) => {
-                let lock = keeping::reporting(&lease).await?;
+                let lock = lease.open(Some(|sent| say(&Answer::Sent(sent)))).await?;
                 self.guard = Some(lock.hold().await?);
-                Ok(Answer::Ready)
+                Answer::Ready
             }
             Order::Await(lease) => {
-                let lock = keeping::lock(&lease).await?;
+                let lock = lease.open(None).await?;
                 self.guard = Some(lock.hold().await?);
-                Ok(Answer::Granted(Moment::now()))
+                Answer::Granted(Moment::now())
             }
             Order::Renew {
                 lease,
                 leases,
                 watch,
-            } => Ok(Answer::Renewed(
-                keeping::renew(&lease, leases, watch).await?,
-            )),
-            Order::KeepMany(kept) => {
-                self.keepers = Some(Keepers::start(kept).await?);
-                Ok(Answer::Ready)
+            } => Answer::Renewed(lease.renew(leases, watch).await?),
+            Order::Work(work) => {
+                self.work = Some(work.begin()?);
+                Answer::Ready
             }
-            Order::EndKeeping => {
-                let keepers = self.keepers.take().context("no leases are kept")?;
-                Ok(Answer::Renewed(keepers.end().await?))
+            Order::StopWork => {
+                let work = self.work.take().context("no queue is worked on")?;
+                Answer::Worked(work.stop().await?)
             }
-            Order::Come(part) => {
-                self.crowd = Some(Crowd::come(part).await?);
-                Ok(Answer::Ready)
-            }
-            Order::Count => {
-                let crowd = self.crowd.as_ref().context("nobody came")?;
-                Ok(Answer::Counted(crowd.count()))
-            }
-        }
+        })
     }
 
-    fn lock(&self) -> Result<&dyn Lock> {
-        self.lock.as_deref().context("no lock was opened")
+    fn lock(&self) -> Result<Arc<dyn Lock>> {
+        self.lock.clone().context("no lock was opened")
+    }
+}
+
+/// How many acquires are in flight while many leases are taken.
+const AT_A_TIME: usize = 64;
+
+/// How often all leases are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+impl Lease {
+    /// The lock, and `applied` learns when each call was sent that granted or renewed the lease.
+    async fn open(&self, applied: Option<fn(Moment)>) -> Result<DLock> {
+        let (store, places) = (self.store, self.places.clone());
+        // Opening a file blocks.
+        let provider = move || ours::provider(store, &places, Waiting::Called);
+        let provider = tokio::task::spawn_blocking(provider).await??;
+        let client = match applied {
+            Some(applied) => Client::new(Counted::reporting(provider, applied)),
+            None => Client::new(provider),
+        };
+        ours::build(client, &self.name, self.duration)
+    }
+
+    /// Takes many locks, and watches how they are renewed.
+    async fn renew(&self, leases: usize, watch: Duration) -> Result<Figures> {
+        let lock = self.open(None).await?;
+        // Everything that exists once exists before memory is looked at.
+        lock.acquire().await?.release().await?;
+        let (empty, began) = (resident(std::process::id()), Moment::now());
+        let taking = stream::iter(0..leases).map(|number| {
+            let lock = lock.named(format!("{}-{number}", self.name));
+            async move { Ok::<_, anyhow::Error>(lock?.hold().await?) }
+        });
+        let guards: Vec<Guard> = taking.buffer_unordered(AT_A_TIME).try_collect().await?;
+        let taken = Moment::now().since(began);
+        let bytes = resident(std::process::id()).saturating_sub(empty) as f64 / leases as f64;
+
+        // From here on only renewals happen.
+        sleep(self.duration / 3).await;
+        say(&Answer::Ready);
+        let (begin, used) = (Moment::now(), process_time());
+        let (mut spare, mut looking) = (self.duration, Duration::ZERO);
+        while Moment::now().since(begin) < watch {
+            sleep(LOOK).await;
+            let look = thread_time();
+            let least = guards.iter().map(Guard::remaining).min();
+            spare = spare.min(least.unwrap_or_default());
+            looking += thread_time().saturating_sub(look);
+        }
+        let span = Moment::now().since(begin).as_secs_f64();
+        let used = process_time().saturating_sub(used).saturating_sub(looking);
+        let used = used.as_secs_f64();
+        let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
+        ensure!(lost == 0, "{lost} of {leases} leases were lost");
+        let renewals = leases as f64 * span / (self.duration.as_secs_f64() / 3.0);
+        Ok(figures([
+            ("taken_per_second", leases as f64 / taken.as_secs_f64()),
+            ("cores_of_ours", used / span),
+            ("us_of_ours_per_renewal", used * 1e6 / renewals),
+            ("least_spare_ms", millis(spare)),
+            ("bytes_per_lease", bytes),
+            ("span_s", span),
+            ("renewals", renewals),
+        ]))
     }
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::{
     Client, Config,
     config::{
-        BehaviorVersion, Credentials, IdentityCache, Intercept, Region,
-        StalledStreamProtectionConfig, retry::RetryConfig, timeout::TimeoutConfig,
+        BehaviorVersion, Credentials, IdentityCache, Region, StalledStreamProtectionConfig,
+        retry::RetryConfig, timeout::TimeoutConfig,
     },
     operation::update_item::UpdateItemError,
     types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure},
@@ -17,35 +17,26 @@ use aws_smithy_http_client::Connector;
 use uuid::Uuid;
 
 use super::{Held, LEASE, Lock, Places, System};
-use crate::{counters::Meter, foreign::LOCK_CLIENT_TABLE};
+use crate::counters::Meter;
 
 /// How long a waiter of the raw calls sleeps between two tries.
 const POLL: Duration = Duration::from_millis(50);
 
-pub(super) const RAW_TABLE: &str = "raw";
+const RAW_TABLE: &str = "raw";
 
 /// The tables of the raw calls and of the peers, and their keys.
 pub(crate) const fn tables() -> &'static [(&'static str, &'static str)] {
     &[
         (RAW_TABLE, "name"),
-        LOCK_CLIENT_TABLE,
         #[cfg(feature = "peers")]
-        (super::dynamodb_peers::LEASE_TABLE, "key"),
+        super::dynamodb_lease::TABLE,
         #[cfg(feature = "peers")]
-        super::dynamodb_peers::OLD_TABLE,
+        super::dlock_0_2::TABLE,
     ]
 }
 
 /// A client that talks plain HTTP to the store, and counts.
 pub(crate) fn client_at(places: &Places) -> Result<Client> {
-    client_with(places, Meter)
-}
-
-/// The same with an interceptor of the caller's.
-pub(crate) fn client_with(
-    places: &Places,
-    interceptor: impl Intercept + 'static,
-) -> Result<Client> {
     let port = places
         .dynamodb
         .context("there is no DynamoDB-compatible store")?;
@@ -61,7 +52,7 @@ pub(crate) fn client_with(
         .credentials_provider(Credentials::new("bench", "bench", None, None, "bench"))
         .endpoint_url(format!("http://127.0.0.1:{port}"))
         .http_client(http)
-        .interceptor(interceptor)
+        .interceptor(Meter)
         .build();
     Ok(Client::from_conf(config))
 }

@@ -1,6 +1,6 @@
 //! dlock itself, through its frontend.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
@@ -11,7 +11,6 @@ use dlock_http::{HttpProvider, Server};
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
-use serde::{Deserialize, Serialize};
 
 use super::{Held, LEASE, Lock, Places, Store, System, dynamodb, postgres};
 use crate::counters::Counted;
@@ -20,7 +19,7 @@ use crate::counters::Counted;
 pub(crate) const TABLE: &str = "dlock";
 
 /// How waiters of other processes learn of a release, where the store can call.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
     /// The store calls them: the recommended setting.
     Called,
@@ -37,10 +36,9 @@ pub(crate) fn provider(
     Ok(match store {
         Store::Redis => Arc::new(redis(places, waiting)?),
         Store::Postgres => Arc::new(postgres_provider(places, waiting)?),
-        // Nobody but the provider knows how often a file was asked.
-        Store::SQLite => Arc::new(Counted(SqliteProvider::open(file(places)?)?)),
+        // A file counts nothing itself.
+        Store::SQLite => Arc::new(Counted::new(SqliteProvider::open(file(places)?)?)),
         Store::DynamoDb => Arc::new(dynamodb_provider(places)?),
-        Store::Etcd => bail!("dlock keeps no locks in {store}"),
     })
 }
 
@@ -89,23 +87,18 @@ pub(super) async fn open(
 
 /// Through a server of ours.
 pub(crate) async fn over_http(port: u16) -> Result<Arc<dyn System>> {
-    through(Client::new(http_provider(port).await?))
-}
-
-/// A provider with connections of its own to a server of ours.
-pub(crate) async fn http_provider(port: u16) -> Result<HttpProvider> {
     let address = format!("http://127.0.0.1:{port}");
     let server = Server::new(reqwest::Client::new(), [address.as_str()])?;
-    Ok(HttpProvider::connect(server).await?)
+    through(Client::new(HttpProvider::connect(server).await?))
 }
 
 fn through(client: Client) -> Result<Arc<dyn System>> {
-    let lock = DLock::builder()
-        .name("template")
-        .duration(LEASE)
-        .provider(client)
-        .build()?;
-    Ok(Arc::new(Ours(lock)))
+    Ok(Arc::new(Ours(build(client, "template", LEASE)?)))
+}
+
+pub(crate) fn build(client: Client, name: &str, lease: Duration) -> Result<DLock> {
+    let lock = DLock::builder().name(name).duration(lease);
+    Ok(lock.provider(client).build()?)
 }
 
 struct Ours(DLock);
@@ -114,11 +107,10 @@ impl System for Ours {
     fn lock(&self, name: &str) -> Result<Box<dyn Lock>> {
         Ok(Box::new(OurLock(self.0.named(name)?)))
     }
-}
 
-/// A lock of ours as one that is waited for.
-pub(crate) fn waiter(lock: DLock) -> Arc<dyn Lock> {
-    Arc::new(OurLock(lock))
+    fn owned(&self, name: &str, owner: &str) -> Result<Box<dyn Lock>> {
+        Ok(Box::new(OurLock(self.0.named(name)?.owned_by(owner)?)))
+    }
 }
 
 struct OurLock(DLock);

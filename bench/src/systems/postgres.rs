@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{Held, LEASE, Lock, Places, System};
 
 /// Connections that each system may have in one process.
-pub(crate) const POOL: usize = 32;
+const POOL: usize = 32;
 
 /// The tables of what is written by hand. No parameters, no result; safe to repeat.
 pub(crate) const TABLES: &str = "
@@ -55,9 +55,6 @@ pub(super) fn config(places: &Places) -> Result<Config> {
         .user("postgres")
         .dbname("postgres")
         .connect_timeout(std::time::Duration::from_secs(5));
-    if places.careless {
-        config.options("-c synchronous_commit=off");
-    }
     Ok(config)
 }
 

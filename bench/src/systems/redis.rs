@@ -59,9 +59,13 @@ pub(super) async fn by_hand(places: Places) -> Result<Arc<dyn System>> {
     }))
 }
 
-pub(super) async fn connect(places: &Places) -> Result<MultiplexedConnection> {
+pub(super) fn url(places: &Places) -> Result<String> {
     let port = places.redis.context("there is no Redis")?;
-    let client = redis::Client::open(("127.0.0.1", port))?;
+    Ok(format!("redis://127.0.0.1:{port}/"))
+}
+
+async fn connect(places: &Places) -> Result<MultiplexedConnection> {
+    let client = redis::Client::open(url(places)?)?;
     Ok(client.get_multiplexed_async_connection().await?)
 }
 

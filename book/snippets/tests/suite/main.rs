@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod dynamodb;
-mod figures;
 mod http;
 mod leases;
+mod metrics;
 mod moving;
 mod patterns;
 mod postgres;

@@ -1,7 +1,6 @@
 //! A caller that drives work and waits for what that brings about wakes itself: the work wakes the answer, and taking
 //! the answer wakes the work, all in one poll of one task. Told of that, the runtime would poll the task once more, and
-//! on several threads wake another worker for it, which takes the task's connections along (BENCHMARKS.md has what that
-//! cost). So wakes that come while the caller polls only make it look again.
+//! on several threads wake another worker for it, which takes the task's connections along. So wakes that come while the caller polls only make it look again.
 
 use std::{
     mem,

@@ -1,1 +1,0 @@
-//! Never compiled; see `Cargo.toml`.

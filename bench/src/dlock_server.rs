@@ -1,0 +1,53 @@
+//! Servers of ours, each a process of its own.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Context as _, Result, bail};
+use dlock_test_servers::{Place, Service};
+
+use crate::systems::{Places, Store, ours};
+
+/// The program's name. Under it this program is the server, and nothing else.
+const PROGRAM: &str = "dlock-server";
+
+/// Gives this program, $1, the server's name and starts it with the other words.
+const START: &str = r#"ln -s "$1" dlock-server && shift && exec ./dlock-server "$@""#;
+
+/// Settings that the store has when it is asked directly.
+const AS_DIRECT: &str = "sslmode=disable&connections=32";
+
+/// Whether this process is the server, by the name that it was started with.
+pub(crate) fn is_the_program() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    Path::new(&name).file_name() == Some(PROGRAM.as_ref())
+}
+
+/// Starts the program in front of a store, as a user does.
+pub(crate) async fn start(store: Store, places: &Places) -> Result<Service> {
+    let program = std::env::current_exe()?;
+    let location = location(store, places)?;
+    let service = Service::builder(|place: &Place| {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", START, "sh"]).arg(&program);
+        shell.args(["--listen", &format!("127.0.0.1:{}", place.port())]);
+        shell.args(["--setup", "--store", &location]);
+        shell
+    })
+    .spawn(|place| async move { place.accepts_connections().await })
+    .await;
+    service.with_context(|| format!("cannot start {PROGRAM} on {store}"))
+}
+
+/// The store, as the program is told where it is.
+fn location(store: Store, places: &Places) -> Result<String> {
+    Ok(match store {
+        Store::SQLite => format!("sqlite:{}", ours::file(places)?.display()),
+        Store::Postgres => {
+            let port = places.postgres.context("there is no Postgres")?;
+            format!("postgres://postgres@127.0.0.1:{port}/postgres?{AS_DIRECT}")
+        }
+        Store::Redis | Store::DynamoDb => {
+            bail!("servers on {store} are not measured")
+        }
+    })
+}

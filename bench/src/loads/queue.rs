@@ -1,0 +1,241 @@
+//! Tasks that do nothing: how many workers run a second, and how long each task waits in an idle queue and in one with a
+//! steady load.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use tokio::{
+    task::JoinSet,
+    time::{MissedTickBehavior, interval, sleep},
+};
+
+use super::{Line, Load, Page};
+use crate::{
+    bench::{At, Bench, Whose},
+    check::{Bound::LeastOfRaw, goal},
+    clock::Moment,
+    queues::{self, Database, QUEUES, Queue, Tally, Work},
+    results::{Figures, figures},
+    statistics::percentile,
+    systems::{Kind, Store, postgres_pool},
+    worker::{Answer, Order, Worker},
+};
+
+const ONE: &str = "1 process";
+const FOUR: &str = "4 processes";
+const RATE: &str = "tasks_per_second";
+
+pub(super) const PAGE: Page = Page {
+    title: "The queue: tasks that do nothing, and from the enqueueing of a task to its start",
+    columns: &[
+        ("tasks/s", RATE),
+        ("to start p50, ms", "to_start_p50_ms"),
+        ("p99", "to_start_p99_ms"),
+    ],
+    lines: &[
+        Line {
+            what: "queue, one worker: tasks/s",
+            case: ONE,
+            figure: RATE,
+            more: true,
+        },
+        Line {
+            what: "queue, 200 tasks/s: from enqueueing to start, p99, ms",
+            case: "200/s",
+            figure: "to_start_p99_ms",
+            more: false,
+        },
+    ],
+    goals: &[
+        goal(Store::Postgres, ONE, RATE, LeastOfRaw(0.5)),
+        goal(Store::Postgres, FOUR, RATE, LeastOfRaw(0.5)),
+    ],
+};
+
+/// Tasks that a worker runs at a time, and its connections.
+const CONCURRENCY: usize = 100;
+const CONNECTIONS: usize = 10;
+
+/// Tasks that are enqueued in one call.
+const BATCH: usize = 1_000;
+
+/// Workers are connected and warm before anything is counted.
+const WARM: Duration = Duration::from_millis(300);
+
+/// The name of a case, and tasks a second.
+const OFFERS: [(&str, u32); 2] = [("idle, 8/s", 8), ("200/s", 200)];
+
+pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
+    for queue in QUEUES {
+        if !bench.stores.contains(&queue.store) {
+            continue;
+        }
+        for (case, processes) in [(ONE, 1), (FOUR, 4)] {
+            let measured = with_database(bench, queue, async |place| {
+                full(bench, place, processes).await
+            });
+            let at = at(bench, run, case, queue);
+            bench.settle(at, queue, measured.await);
+        }
+        if queue.kind == Kind::Raw {
+            // They poll: their latency is that of the pause.
+            continue;
+        }
+        for (case, rate) in OFFERS {
+            let measured = with_database(bench, queue, async |place| {
+                offered(bench, place, rate).await
+            });
+            let at = at(bench, run, case, queue);
+            bench.settle(at, queue, measured.await);
+        }
+    }
+    Ok(())
+}
+
+fn at<'a>(bench: &Bench, run: u32, case: &'a str, queue: Whose) -> At<'a> {
+    bench.says(format!(
+        "queue, {case}: {} on {}",
+        queue.system, queue.store
+    ));
+    At {
+        run,
+        load: Load::Queue,
+        case,
+    }
+}
+
+/// A queue with tables of its own.
+struct Place {
+    kind: Kind,
+    database: Database,
+    queue: Arc<dyn Queue>,
+}
+
+/// Does something with a queue in a database of its own.
+async fn with_database<F>(bench: &Bench, whose: Whose, work: F) -> Result<Figures>
+where
+    F: AsyncFnOnce(&Place) -> Result<Figures>,
+{
+    let name = bench.name("queue").replace('-', "_");
+    let database = match whose.store {
+        Store::SQLite => {
+            let folder = bench.places().sqlite.as_ref();
+            Database::File(folder.context("no SQLite")?.join(format!("{name}.db")))
+        }
+        _ => {
+            let port = bench.places().postgres.context("no Postgres")?;
+            let client = postgres_pool(bench.places())?.get().await?;
+            client
+                .batch_execute(&format!("CREATE DATABASE {name}"))
+                .await?;
+            Database::Postgres(format!(
+                "postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable"
+            ))
+        }
+    };
+    let queue = queues::open(whose.kind, &database, CONNECTIONS)?;
+    queue.setup().await?;
+    let place = Place {
+        kind: whose.kind,
+        database,
+        queue,
+    };
+    let measured = work(&place).await;
+    if let Database::Postgres(_) = place.database {
+        let client = postgres_pool(bench.places())?.get().await?;
+        client
+            .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))
+            .await?;
+    }
+    measured
+}
+
+/// A queue that does not run empty: how many tasks a second workers run.
+async fn full(bench: &Bench, place: &Place, processes: usize) -> Result<Figures> {
+    let tasks: usize = bench.size(400_000, 100_000);
+    let span = bench.size(Duration::from_millis(1_000), Duration::from_millis(200));
+    for _ in 0..tasks / BATCH {
+        place.queue.enqueue(BATCH, Moment::now()).await?;
+    }
+    let mut crew = Vec::new();
+    for _ in 0..processes {
+        crew.push(Worker::with_threads()?);
+    }
+    let begin = Moment::now().after(WARM);
+    let end = begin.after(span);
+    for worker in &mut crew {
+        start(worker, place, begin, end, false).await?;
+    }
+    end.reached().await;
+    let mut ran = Tally::default();
+    for worker in &mut crew {
+        let Tally { inside, all, .. } = stop(worker).await?;
+        ran.inside += inside;
+        ran.all += all;
+    }
+    ensure!(ran.all < tasks as u64, "the queue ran empty");
+    Ok(figures([(RATE, ran.inside as f64 / span.as_secs_f64())]))
+}
+
+/// An idle worker that is offered so many tasks a second.
+async fn offered(bench: &Bench, place: &Place, rate: u32) -> Result<Figures> {
+    // Enough for a 99th percentile.
+    let span = Duration::from_secs(bench.size(if rate < 100 { 24 } else { 6 }, 2));
+    let mut worker = Worker::with_threads()?;
+    let begin = Moment::now().after(2 * WARM);
+    start(&mut worker, place, begin, begin.after(span), true).await?;
+    sleep(WARM).await;
+    let mut ticks = interval(Duration::from_secs(1) / rate);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut calls = JoinSet::new();
+    let mut counted = 0;
+    while Moment::now() < begin.after(span) {
+        ticks.tick().await;
+        let (queue, now) = (Arc::clone(&place.queue), Moment::now());
+        counted += usize::from(now >= begin);
+        calls.spawn(async move { queue.enqueue(1, now).await });
+    }
+    while let Some(done) = calls.join_next().await {
+        done??;
+    }
+    sleep(WARM).await;
+    let Tally { mut waits, .. } = stop(&mut worker).await?;
+    ensure!(
+        waits.len() == counted,
+        "of {counted} tasks {} began within {WARM:?}",
+        waits.len()
+    );
+    Ok(figures([
+        ("to_start_p50_ms", percentile(&mut waits, 0.5)),
+        ("to_start_p99_ms", percentile(&mut waits, 0.99)),
+    ]))
+}
+
+async fn start(
+    worker: &mut Worker,
+    place: &Place,
+    begin: Moment,
+    end: Moment,
+    keeps_waits: bool,
+) -> Result<()> {
+    let work = Work {
+        kind: place.kind,
+        database: place.database.clone(),
+        concurrency: CONCURRENCY,
+        connections: CONNECTIONS,
+        begin,
+        end,
+        keeps_waits,
+    };
+    match worker.ask(&Order::Work(work)).await? {
+        Answer::Ready => Ok(()),
+        other => bail!("a worker answered {other:?}"),
+    }
+}
+
+async fn stop(worker: &mut Worker) -> Result<Tally> {
+    match worker.ask(&Order::StopWork).await? {
+        Answer::Worked(tally) => Ok(tally),
+        other => bail!("a worker answered {other:?}"),
+    }
+}
