@@ -15,7 +15,7 @@ use dlock_test_servers::{Service, postgres::postgres};
 use dlock_testkit::tasks::TaskFixture;
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, task::JoinHandle, time::sleep};
 use uuid::Uuid;
 
 /// The way to the server that all tests share: a new one, or the one that `DLOCK_TEST_POSTGRES_URL` names.
@@ -106,6 +106,24 @@ impl Postgres {
         let path = format!("SET search_path = \"{}\", public", self.schema);
         client.batch_execute(&path).await.unwrap();
         client
+    }
+
+    /// From here on the functions of the queue wait for a row as long as it is locked.
+    async fn wait_for_rows(&self) {
+        let alter = include_str!("wait_for_rows.sql").replace("{schema}", &self.schema);
+        self.client().await.batch_execute(&alter).await.unwrap();
+    }
+
+    /// Waits until another session waits for this one, for which the call of that one must not be answered.
+    async fn until_blocked_by<T>(&self, session: &Client, call: &JoinHandle<T>) {
+        const PID: &str = "SELECT pg_backend_pid()";
+        const WAITS: &str = "SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))";
+        let pid: i32 = session.query_one(PID, &[]).await.unwrap().get(0);
+        let watcher = self.client().await;
+        while watcher.query_opt(WAITS, &[&pid]).await.unwrap().is_none() {
+            assert!(!call.is_finished(), "it has to wait for the other session");
+            sleep(Duration::from_millis(2)).await;
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use dlock_core::{
 };
 use dlock_postgres::PostgresProvider;
 
-use crate::support::{Server, create, on, server, term, until};
+use tokio::task::JoinSet;
+
+use crate::support::{PATIENCE, Server, create, on, server, term, until};
 
 #[tokio::test]
 async fn grants_and_renewals_survive_a_killed_server() {
@@ -70,7 +72,7 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
         .pool(server.pool(4))
         .schema(schema)
         .notify(true)
-        .call_timeout(Duration::from_millis(700))
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     let held = term("held");
@@ -84,27 +86,37 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
         .batch_execute("SELECT pg_reload_conf()")
         .await
         .unwrap();
+    let waiting = async || {
+        let find = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        !client.query(find, &[]).await.unwrap().is_empty()
+    };
+    // The row of a call that waits is locked until its session ends.
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     // The sessions hear of it one after the other, so ask until it holds.
-    let mut round = 0;
+    let (mut grants, mut round) = (JoinSet::new(), 0);
     until("a grant waits", async || {
-        round += 1;
-        let granted = provider.acquire(&term(&format!("lock {round}"))).await;
-        granted.is_err_and(|error| error.kind() == ErrorKind::Unknown)
+        if grants.try_join_next().is_some() || round == 0 {
+            round += 1;
+            let (provider, next) = (provider.clone(), term(&format!("lock {round}")));
+            grants.spawn(async move { provider.acquire(&next).await });
+        }
+        waiting().await
     })
     .await;
-    let renewed = provider
-        .renew(&Renew::new(held.name.clone(), held.new, 1))
-        .await;
-    assert_eq!(renewed.unwrap_err().kind(), ErrorKind::Unknown);
-    let release = Release::new(held.name.clone(), held.new, None);
-    // The renewal, which nobody hears of, keeps the row until its session is gone: so end it.
-    let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     client.batch_execute(end).await.unwrap();
-    until("the release is answered", async || {
-        let released = provider.release(&release).await;
-        released.is_ok_and(|released| released == ReleaseOutcome::Released)
-    })
-    .await;
+    let unanswered = grants.join_all().await.pop().unwrap().unwrap_err();
+    assert_eq!(unanswered.kind(), ErrorKind::Unknown);
+    let renewing = provider.clone();
+    let renew = Renew::new(held.name.clone(), held.new, 1);
+    let renewal = tokio::spawn(async move { renewing.renew(&renew).await });
+    until("the renewal waits", waiting).await;
+    client.batch_execute(end).await.unwrap();
+    let unanswered = renewal.await.unwrap().unwrap_err();
+    assert_eq!(unanswered.kind(), ErrorKind::Unknown);
+    // It would wait as long as the others.
+    let release = Release::new(held.name.clone(), held.new, None);
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
     let record = provider.read(&held.name).await.unwrap().unwrap();
     assert!(record.released);
 }

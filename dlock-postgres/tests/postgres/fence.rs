@@ -1,7 +1,7 @@
 //! Storage that refuses a stale token: in the user's own transaction, with a table of fences or with
 //! the token in the resource's own row.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use dlock_core::{FencingToken, Stale};
@@ -12,8 +12,7 @@ use dlock_postgres::{
 use dlock_testkit::storage::{self, Storage};
 use tokio::{
     sync::Mutex,
-    task::JoinSet,
-    time::{sleep, timeout},
+    task::{JoinHandle, JoinSet},
 };
 
 use crate::support::{Server, Table, fresh, server, until};
@@ -96,6 +95,15 @@ impl Resource {
             presented: token,
             highest: self::token(highest.try_into().unwrap()),
         })
+    }
+
+    /// A write waits for the fence in the server.
+    async fn is_waited_for<T>(&self, otherwise: &str, write: &JoinHandle<T>) {
+        until("the write waits", async || {
+            assert!(!write.is_finished(), "{otherwise}");
+            !server().await.blocked(&self.schema).await.is_empty()
+        })
+        .await;
     }
 
     /// Value, writes, and what the fence remembers.
@@ -231,9 +239,14 @@ async fn writer_that_dies_between_check_and_commit_leaves_nothing() {
     resource.change(&transaction, 9).await;
     // Nobody passes it while it may still commit.
     let mut next = server().await.client().await;
-    let early = resource.write(&mut next, token(6), 6);
-    let early = timeout(Duration::from_millis(300), early).await;
-    assert!(early.is_err(), "admitted beside an open transaction");
+    let early = {
+        let resource = resource.clone();
+        tokio::spawn(async move { resource.write(&mut next, token(6), 6).await })
+    };
+    resource
+        .is_waited_for("admitted beside an open transaction", &early)
+        .await;
+    early.abort();
     client
         .execute("SELECT pg_terminate_backend($1)", &[&pid])
         .await
@@ -344,8 +357,9 @@ async fn token_passes_no_other_that_is_still_in_its_transaction() {
             resource.write(&mut client, token(6), 6).await
         })
     };
-    sleep(Duration::from_millis(200)).await;
-    assert!(!next.is_finished(), "6 was admitted while 5 was writing");
+    resource
+        .is_waited_for("6 was admitted while 5 was writing", &next)
+        .await;
     transaction.commit().await.unwrap();
     next.await.unwrap().unwrap();
     assert_eq!(resource.state(&slow).await.2, Some(6));

@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::support::{Server, name, term};
 
-pub(crate) const SOON: Duration = Duration::from_secs(10);
+/// No hint takes that long, and without one nothing comes for an hour.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) async fn watch(provider: &PostgresProvider) -> Wakeups {
     provider.watch().await.unwrap().expect("it listens")

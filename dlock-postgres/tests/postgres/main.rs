@@ -20,7 +20,6 @@ mod fence;
 mod hearing;
 mod hostile;
 mod listening;
-mod locked_row;
 mod outage;
 mod partition;
 mod pooler;

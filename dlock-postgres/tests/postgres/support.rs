@@ -24,6 +24,8 @@ use uuid::Uuid;
 
 /// Long enough to outlast any test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
+/// The limit of a call where a test is of something else: opening a connection counts.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A PostgreSQL server.
 pub(crate) struct Server {
@@ -135,6 +137,19 @@ impl Server {
         found.unwrap().len()
     }
 
+    /// The sessions that wait for a lock of the server, in a statement with this text: a database schema, say.
+    pub(crate) async fn blocked(&self, text: &str) -> Vec<i32> {
+        let find = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0";
+        let sessions = self.client().await.query(find, &[&text]).await.unwrap();
+        sessions.iter().map(|session| session.get(0)).collect()
+    }
+
+    /// From here on the functions of this database schema wait for a row as long as it is locked.
+    pub(crate) async fn wait_for_rows(&self, schema: &str) {
+        let alter = include_str!("../wait_for_rows.sql").replace("{schema}", schema);
+        self.client().await.batch_execute(&alter).await.unwrap();
+    }
+
     /// A provider in a new database schema, over a pool of this size.
     pub(crate) async fn provider(&self, size: usize) -> PostgresProvider {
         let provider = on(self.pool(size), &fresh());
@@ -169,18 +184,29 @@ pub(crate) fn on(pool: Pool, schema: &str) -> PostgresProvider {
     PostgresProvider::builder()
         .pool(pool)
         .schema(schema)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap()
 }
 
 /// The same, and it listens for wake-ups on a connection that leads there. The connection is called
 /// after the schema, so that it can be found among the sessions of the server.
-pub(crate) fn listening(pool: Pool, schema: &str, mut listen: Config) -> PostgresProvider {
+pub(crate) fn listening(pool: Pool, schema: &str, listen: Config) -> PostgresProvider {
+    listening_within(PATIENCE, pool, schema, listen)
+}
+
+/// The same with this limit of a call, within which the connection that listens has to answer, too.
+pub(crate) fn listening_within(
+    limit: Duration,
+    pool: Pool,
+    schema: &str,
+    mut listen: Config,
+) -> PostgresProvider {
     listen.application_name(schema);
     PostgresProvider::builder()
         .pool(pool)
         .schema(schema)
-        .call_timeout(Duration::from_secs(2))
+        .call_timeout(limit)
         .listen(listen, NoTls)
         .build()
         .unwrap()
@@ -215,7 +241,7 @@ pub(crate) fn term(lock: &str) -> Acquire {
 
 /// Waits until something is so.
 pub(crate) async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !so().await {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;

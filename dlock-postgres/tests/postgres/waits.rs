@@ -1,14 +1,14 @@
 //! A call that waited for another's commit reads again: its answer is about the record as it is
 //! then. Each wait is made by hand, by a session that changes the row first and commits later.
 
-use std::time::Duration;
+use std::time::SystemTime;
 
 use dlock_core::{
     Provider,
     provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome, Version},
 };
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Client};
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::task::JoinHandle;
 
 use crate::support::{create, fresh, on, server, term, until};
 
@@ -28,6 +28,7 @@ impl Slow {
         let provider = on(server().await.pool(4), &schema);
         create(&provider).await;
         provider.acquire(&holder).await.unwrap();
+        server().await.wait_for_rows(&schema).await;
         Self {
             provider,
             schema,
@@ -49,21 +50,17 @@ impl Slow {
         self.session.batch_execute(&change).await.unwrap();
     }
 
-    /// Commits the change once the call waits for it, and gives the call's answer.
-    async fn commit<T>(&self, call: JoinHandle<T>) -> T {
-        let client = server().await.client().await;
+    async fn until_it_waits<T>(&self, call: &JoinHandle<T>) {
         until("the call waits for the row", async || {
             assert!(!call.is_finished(), "it did not wait");
-            let waiting = client
-                .query(
-                    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0",
-                    &[&self.schema],
-                )
-                .await
-                .unwrap();
-            !waiting.is_empty()
+            !server().await.blocked(&self.schema).await.is_empty()
         })
         .await;
+    }
+
+    /// Commits the change once the call waits for it, and gives the call's answer.
+    async fn commit<T>(&self, call: JoinHandle<T>) -> T {
+        self.until_it_waits(&call).await;
         self.session.batch_execute("COMMIT").await.unwrap();
         call.await.unwrap()
     }
@@ -123,14 +120,12 @@ async fn takeover_that_waited_for_another_is_refused_by_its_winner() {
 
 #[tokio::test]
 async fn takeover_of_an_expired_lock_that_waited_for_its_last_renewal_is_refused() {
-    let mut brief = term("lock");
-    brief.duration = Duration::from_millis(1000);
-    let slow = Slow::new(brief).await;
+    let slow = Slow::new(term("lock")).await;
     // Renewed in time, and committed when to everybody else the lease looks over.
-    slow.begin(RENEW).await;
-    slow.change("UPDATE {schema}.lock SET expiry = expiry + interval '10 minutes'")
+    slow.change("UPDATE {schema}.lock SET expiry = now() - interval '1 second'")
         .await;
-    sleep(Duration::from_millis(1100)).await;
+    slow.begin("UPDATE {schema}.lock SET renewals = 1, expiry = now() + interval '10 minutes'")
+        .await;
     let outcome = slow.commit(slow.acquire(term("lock"))).await;
     assert!(
         matches!(&outcome, AcquireOutcome::Held(record) if record.renewals == 1),
@@ -212,26 +207,18 @@ async fn release_that_waited_for_a_renewal_ends_the_term() {
 
 #[tokio::test]
 async fn lease_counts_from_the_end_of_the_wait() {
-    let mut holder = term("lock");
-    holder.duration = Duration::from_secs(60);
-    let slow = Slow::new(holder).await;
-    let waited = Duration::from_millis(1200);
+    let slow = Slow::new(term("lock")).await;
     slow.begin("UPDATE {schema}.lock SET asked = true").await;
     let renewal = slow.renew(1);
-    sleep(waited).await;
+    slow.until_it_waits(&renewal).await;
+    // Longer than expiries are rounded by.
+    let ended = "SELECT clock_timestamp() FROM (SELECT pg_sleep(0.01)) AS pause";
+    let ended: SystemTime = slow.session.query_one(ended, &[]).await.unwrap().get(0);
     assert_eq!(
         slow.commit(renewal).await,
         RenewOutcome::Renewed { asked: true }
     );
-    let record = slow
-        .provider
-        .read(&slow.holder.name)
-        .await
-        .unwrap()
-        .unwrap();
-    let left = record.remaining.unwrap();
-    assert!(
-        left > slow.holder.duration - waited / 2,
-        "{left:?} of a minute"
-    );
+    let expiry = format!("SELECT expiry FROM \"{}\".lock", slow.schema);
+    let expiry: SystemTime = slow.session.query_one(&expiry, &[]).await.unwrap().get(0);
+    assert!(expiry >= ended + slow.holder.duration);
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
-use dlock_tasks::{How, NewTask, TaskStore};
+use dlock_core::ProviderError;
+use dlock_postgres::{deadpool_postgres::tokio_postgres::Client, tasks::PostgresTasks};
+use dlock_tasks::{Claimed, How, NewTask, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
 
 use crate::{LONG, Postgres, claim, finish, take};
 
@@ -15,6 +16,11 @@ const CLAIM: &str = "SELECT count(c.id)
 
 async fn claimed(client: &Client) -> i64 {
     client.query_one(CLAIM, &[]).await.unwrap().get(0)
+}
+
+fn claiming(tasks: &PostgresTasks, max: usize) -> JoinHandle<Result<Claimed, ProviderError>> {
+    let tasks = tasks.clone();
+    tokio::spawn(async move { tasks.claim(&claim(LONG).max(max)).await })
 }
 
 fn in_lane(priority: u8) -> NewTask {
@@ -48,20 +54,19 @@ async fn lane_that_another_session_claims_is_passed_over() {
 #[tokio::test]
 async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
     let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
     let (client, tasks) = (queue.client().await, queue.tasks(1).await);
     // Who reads goes on, and who locks rows waits.
     let lock = "BEGIN; LOCK TABLE dlock_task IN EXCLUSIVE MODE";
     client.batch_execute(lock).await.unwrap();
-    let wanted = claim(LONG).max(2);
-    let mut early = std::pin::pin!(tasks.claim(&wanted));
-    let waits = timeout(Duration::from_millis(300), &mut early).await;
-    assert!(waits.is_err(), "{waits:?}");
+    let early = claiming(&tasks, 2);
+    queue.until_blocked_by(&client, &early).await;
     let enqueue =
         "SELECT dlock_enqueue('default', 'a', lane => 'l', run_at => now() - interval '1 minute')
         FROM generate_series(1, 2)";
     client.batch_execute(enqueue).await.unwrap();
     client.batch_execute("COMMIT").await.unwrap();
-    let early = early.await.unwrap().tasks.len();
+    let early = early.await.unwrap().unwrap().tasks.len();
     let next = tasks.claim(&claim(LONG).max(2)).await.unwrap();
     assert_eq!(early + next.tasks.len(), 1, "{early} and {next:?}");
 }
@@ -97,18 +102,17 @@ async fn claim_that_is_rolled_back_holds_no_lane_and_no_place() {
 #[tokio::test]
 async fn place_that_another_session_takes_is_waited_for() {
     let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
     let (client, tasks) = (queue.client().await, queue.tasks(2).await);
     tasks.set_limit(NewTask::QUEUE, Some(1)).await.unwrap();
     let plain = NewTask::builder().kind("a").build();
     tasks.enqueue(&vec![plain; 3]).await.unwrap();
     client.batch_execute("BEGIN").await.unwrap();
     assert_eq!(claimed(&client).await, 1);
-    let wanted = claim(LONG);
-    let mut other = std::pin::pin!(tasks.claim(&wanted));
-    let waits = timeout(Duration::from_millis(300), &mut other).await;
-    assert!(waits.is_err(), "{waits:?}");
+    let other = claiming(&tasks, 1);
+    queue.until_blocked_by(&client, &other).await;
     client.batch_execute("COMMIT").await.unwrap();
-    let nothing = other.await.unwrap();
+    let nothing = other.await.unwrap().unwrap();
     assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
 }
 
@@ -116,16 +120,17 @@ async fn place_that_another_session_takes_is_waited_for() {
 #[tokio::test]
 async fn limit_waits_for_the_claims_that_are_under_way() {
     let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
     let (client, tasks) = (queue.client().await, queue.tasks(2).await);
     let plain = NewTask::builder().kind("a").build();
     tasks.enqueue(&vec![plain; 3]).await.unwrap();
     client.batch_execute("BEGIN").await.unwrap();
     assert_eq!(claimed(&client).await, 1);
-    let mut limit = std::pin::pin!(tasks.set_limit(NewTask::QUEUE, Some(1)));
-    let waits = timeout(Duration::from_millis(300), &mut limit).await;
-    assert!(waits.is_err(), "{waits:?}");
+    let limiting = tasks.clone();
+    let limit = tokio::spawn(async move { limiting.set_limit(NewTask::QUEUE, Some(1)).await });
+    queue.until_blocked_by(&client, &limit).await;
     client.batch_execute("COMMIT").await.unwrap();
-    limit.await.unwrap();
+    limit.await.unwrap().unwrap();
     let nothing = tasks.claim(&claim(LONG)).await.unwrap();
     assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
 }

@@ -12,14 +12,10 @@ use std::{
 };
 
 use dlock_core::{FencingToken, Name, provider::Renew};
-use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
 use dlock_tasks::{ClaimKey, Ended, Ending, Enqueued, How, NewTask, State, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::{Value, json};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, timeout},
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{LONG, Postgres, claim, finish, take, task};
 
@@ -154,17 +150,8 @@ async fn batches_in_opposite_orders_do_not_deadlock() {
 /// order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn key_that_comes_free_meanwhile_does_not_deadlock() {
-    // Nobody waits for a lock for longer than two seconds, which a busy machine may take for one step.
-    for _ in 0..5 {
-        if story_of_a_key_that_comes_free().await.is_some() {
-            return;
-        }
-    }
-    panic!("the machine is too slow for this story");
-}
-
-async fn story_of_a_key_that_comes_free() -> Option<()> {
     let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
     let tasks = queue.tasks(2).await;
     let keyed = |key: &str| NewTask::builder().kind("x").key(key).build();
     let enqueue =
@@ -172,28 +159,16 @@ async fn story_of_a_key_that_comes_free() -> Option<()> {
     let [first, second, third, watcher] = [(); 4].map(|()| queue.client());
     let (first, second) = (first.await, second.await);
     let (third, watcher) = (third.await, watcher.await);
-    // Until somebody waits for this session.
-    let pid = async |client: &Client| -> i32 {
-        let row = client.query_one("SELECT pg_backend_pid()", &[]).await;
-        row.unwrap().get(0)
-    };
-    let is_waited_for = async |pid: i32| {
-        const WAITS: &str = "SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))";
-        while watcher.query_opt(WAITS, &[&pid]).await.unwrap().is_none() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
     for (client, key) in [(&first, "a"), (&second, "b")] {
         client.batch_execute("BEGIN").await.unwrap();
         client.batch_execute(&enqueue(key)).await.unwrap();
     }
     let (own, both) = (tasks.clone(), [keyed("a"), keyed("b")]);
     let adding = tokio::spawn(async move { own.enqueue(&both).await });
-    is_waited_for(pid(&first).await).await;
+    queue.until_blocked_by(&first, &adding).await;
     first.batch_execute("COMMIT").await.unwrap();
     // It has found that `a` is in use.
-    let waits = timeout(Duration::from_secs(2), is_waited_for(pid(&second).await));
-    waits.await.ok()?;
+    queue.until_blocked_by(&second, &adding).await;
     watcher
         .batch_execute("DELETE FROM dlock_task WHERE key = 'a'")
         .await
@@ -201,25 +176,16 @@ async fn story_of_a_key_that_comes_free() -> Option<()> {
     third.batch_execute("BEGIN").await.unwrap();
     third.batch_execute(&enqueue("a")).await.unwrap();
     second.batch_execute("ROLLBACK").await.unwrap();
-    let waits = timeout(Duration::from_secs(2), is_waited_for(pid(&third).await));
-    waits.await.ok()?;
+    queue.until_blocked_by(&third, &adding).await;
     third.batch_execute(&enqueue("b")).await.unwrap();
     third.batch_execute("COMMIT").await.unwrap();
-    let added = adding.await.unwrap();
-    if added
-        .as_ref()
-        .is_err_and(|error| error.to_string().contains("locked"))
-    {
-        return None;
-    }
-    let added = added.unwrap();
+    let added = adding.await.unwrap().unwrap();
     assert!(
         added
             .iter()
             .all(|added| matches!(added, Enqueued::Duplicate(_))),
         "{added:?}"
     );
-    Some(())
 }
 
 /// A worker that is killed hands its task on when its lease ends, and not before.
@@ -260,20 +226,15 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
         .unwrap();
     worker.kill().unwrap();
     worker.wait().unwrap();
-    let answered = Instant::now();
     let first: u64 = claimed.rsplit('/').next().unwrap().parse().unwrap();
     let second = loop {
         if let Some(task) = tasks.claim(&claim(LONG)).await.unwrap().tasks.pop() {
             break task;
         }
+        assert!(began.elapsed() < LONG, "its lease does not end");
         tokio::time::sleep(LEASE / 100).await;
     };
     assert!(began.elapsed() >= LEASE, "before the lease was over");
-    assert!(
-        answered.elapsed() < LEASE * 10,
-        "{:?} after it",
-        answered.elapsed()
-    );
     assert!(second.key.token.get() > first && second.attempt == 2);
     let first = FencingToken::new(first).unwrap();
     let late = ClaimKey::new(second.key.id, second.key.uuid, first);

@@ -234,7 +234,9 @@ async fn functions_enqueue_and_complete_from_sql() {
 /// What is not in a transaction that commits later is not waited for.
 #[tokio::test]
 async fn key_of_an_open_transaction_is_nobody_elses() {
-    let (mut client, tasks) = shop().await;
+    let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
+    let (mut client, tasks) = (queue.client().await, queue.tasks(2).await);
     let keyed = NewTask::builder().kind("a").key("k").build();
     let transaction = client.transaction().await.unwrap();
     let first = tasks
@@ -245,8 +247,7 @@ async fn key_of_an_open_transaction_is_nobody_elses() {
         let (tasks, keyed) = (tasks.clone(), keyed.clone());
         async move { tasks.enqueue(&[keyed]).await }
     });
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    assert!(!other.is_finished(), "it has to wait for the transaction");
+    queue.until_blocked_by(transaction.client(), &other).await;
     transaction.commit().await.unwrap();
     let other = other.await.unwrap().unwrap();
     assert_eq!(other, [Enqueued::Duplicate(first.id())]);

@@ -1,0 +1,7 @@
+-- From here on the functions of the schema {schema} wait for a row as long as it is locked, and not two seconds.
+DO $$ DECLARE f regprocedure; BEGIN
+    FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '"{schema}"'::regnamespace
+    LOOP
+        EXECUTE replace(pg_get_functiondef(f), '''2s''', '''0''');
+    END LOOP;
+END $$
