@@ -82,15 +82,9 @@ async fn a_key_deleted_under_its_holder_is_a_loss() {
     let guard = soon("the lock", lock.hold()).await.unwrap();
     let key = format!("dlock:{{{}}}", lock.name());
     assert_eq!(server.ask::<u64>(&format!("DEL {key}")).await, 1);
-    let began = tokio::time::Instant::now();
+    // A renewal finds out: the deadline would say that the lease ran out.
     let loss = soon("the loss", guard.ended()).await;
     assert!(loss.to_string().contains("no record"), "{loss}");
-    // At the next renewal, not only at the deadline.
-    assert!(
-        began.elapsed() < Duration::from_secs(7),
-        "{:?}",
-        began.elapsed()
-    );
     assert_eq!(
         server.ask::<u64>(&format!("EXISTS {key}")).await,
         0,

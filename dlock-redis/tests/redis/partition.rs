@@ -4,19 +4,18 @@
 use std::time::Duration;
 
 use dlock_core::{
-    DLock, ErrorKind, Provider, ProviderError,
-    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
+    ErrorKind, Provider, ProviderError,
+    provider::{Acquire, Renew},
 };
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::{Direction, Proxy};
 use redis::{AsyncConnectionConfig, aio::MultiplexedConnection};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::support::{
-    LONG, Server, built, client, eventually, fresh_name, granted, provider, soon, try_for,
-};
+use crate::support::{LONG, Server, built, client, fresh_name, granted, provider, soon, try_for};
 
-const LIMIT: Duration = Duration::from_secs(1);
+/// Opening a connection counts, also on a busy machine.
+const LIMIT: Duration = Duration::from_secs(4);
 const WAYS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
 
 fn own(proxy: &Proxy) -> RedisProvider {
@@ -100,42 +99,6 @@ async fn a_silent_partition_ends_every_call_and_heals_at_once_on_our_own_connect
     }
 }
 
-/// What was lost does not come back: the old connection would be silent for ever.
-#[tokio::test]
-async fn a_connection_of_our_own_that_lost_something_is_replaced() {
-    let server = Server::start(&[]).await;
-    for way in WAYS {
-        let proxy = Proxy::start(server.address()).await.unwrap();
-        let provider = own(&proxy);
-        let term = try_for(&fresh_name("lost"), LONG);
-        granted(&provider, &term).await;
-        assert_eq!(proxy.connections(), 1);
-        proxy.swallow(way);
-        silent(provider.acquire(&term)).await;
-        proxy.heal();
-        granted(&provider, &term).await;
-        assert_eq!(proxy.connections(), 2);
-        answers_are_their_own(&provider).await;
-        assert_eq!(proxy.connections(), 2);
-    }
-}
-
-/// A dropped call counts as well (G1): the frontend drops calls after a sixth of the lease.
-#[tokio::test]
-async fn a_dropped_call_without_an_answer_replaces_our_own_connection() {
-    let server = Server::start(&[]).await;
-    let proxy = Proxy::start(server.address()).await.unwrap();
-    let provider = own(&proxy);
-    let term = try_for(&fresh_name("dropped"), LONG);
-    granted(&provider, &term).await;
-    proxy.swallow(Direction::ToClient);
-    let dropped = timeout(LIMIT / 4, provider.acquire(&term)).await;
-    assert!(dropped.is_err(), "{dropped:?}");
-    proxy.heal();
-    granted(&provider, &term).await;
-    assert_eq!(proxy.connections(), 2);
-}
-
 /// As long as something is answered the connection is alive, and slow calls are left to it.
 #[tokio::test]
 async fn a_dropped_call_on_a_living_connection_replaces_nothing() {
@@ -203,96 +166,4 @@ async fn connecting_into_silence_ends_as_not_applied() {
     let error = own(&proxy).acquire(&term).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
     assert!(began.elapsed() >= LIMIT);
-}
-
-fn guarded(proxy: &Proxy, lease: Duration) -> DLock {
-    DLock::builder()
-        .name(fresh_name("guarded").as_str())
-        .duration(lease)
-        .provider(provider(client(proxy.address())))
-        .build()
-        .unwrap()
-}
-
-/// 000-3: the holder is told before its time is over, and nobody else has the lock until then.
-#[tokio::test]
-async fn a_holder_that_is_cut_off_is_told_before_others_can_enter() {
-    let server = Server::start(&[]).await;
-    for way in WAYS {
-        let proxy = Proxy::start(server.address()).await.unwrap();
-        let lease = Duration::from_secs(2);
-        let lock = guarded(&proxy, lease);
-        let guard = soon("the lock", lock.hold()).await.unwrap();
-        let token = guard.token();
-        proxy.hold(way);
-        soon("the loss", guard.ended()).await;
-        let there = server.provider();
-        let record = there.read(lock.name()).await.unwrap().unwrap();
-        let left = record.remaining.unwrap();
-        assert!(left > Duration::ZERO, "the holder was told too late");
-        let rival = try_for(lock.name(), LONG);
-        let held = there.acquire(&rival).await.unwrap();
-        assert!(matches!(held, AcquireOutcome::Held(_)));
-        sleep(left).await;
-        assert!(granted(&there, &try_for(lock.name(), LONG)).await > token);
-    }
-}
-
-/// I17: an outage that ends in time is ridden out, also when the connection it hit stays dead.
-#[tokio::test]
-async fn a_short_outage_loses_no_lease() {
-    let server = Server::start(&[]).await;
-    for lost in [false, true] {
-        let proxy = Proxy::start(server.address()).await.unwrap();
-        let lock = guarded(&proxy, Duration::from_secs(4));
-        let guard = soon("the lock", lock.hold()).await.unwrap();
-        let there = server.provider();
-        for _ in 0..2 {
-            // Right before a renewal is due, the worst moment.
-            let name = lock.name();
-            let renewed = there.read(name).await.unwrap().unwrap().renewals;
-            eventually("a renewal", || async {
-                there.read(name).await.unwrap().unwrap().renewals > renewed
-            })
-            .await;
-            sleep(Duration::from_millis(1250)).await;
-            for way in WAYS {
-                if lost {
-                    proxy.swallow(way);
-                } else {
-                    proxy.hold(way);
-                }
-            }
-            sleep(Duration::from_millis(800)).await;
-            proxy.heal();
-        }
-        let renew = there.read(lock.name()).await.unwrap().unwrap().renewals;
-        eventually("a renewal", || async {
-            there.read(lock.name()).await.unwrap().unwrap().renewals > renew
-        })
-        .await;
-        assert!(guard.is_valid(), "{:?}", guard.state());
-        guard.release().await.unwrap();
-    }
-}
-
-/// A renewal that was delayed past the partition changes nothing that a later one did (R2).
-#[tokio::test]
-async fn a_late_copy_of_a_renewal_changes_nothing() {
-    let server = Server::start(&[]).await;
-    let proxy = Proxy::start(server.address()).await.unwrap();
-    let (slow, fast) = (own(&proxy), server.provider());
-    let term = try_for(&fresh_name("copy"), LONG);
-    granted(&slow, &term).await;
-    proxy.hold(Direction::ToServer);
-    let renew = |n| Renew::new(term.name.clone(), term.new, n);
-    silent(slow.renew(&renew(1))).await;
-    let renewed = fast.renew(&renew(2)).await.unwrap();
-    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
-    let before = fast.read(&term.name).await.unwrap().unwrap();
-    proxy.heal();
-    slow.read(&term.name).await.unwrap();
-    let after = fast.read(&term.name).await.unwrap().unwrap();
-    assert_eq!(after.renewals, 2);
-    assert!(after.remaining <= before.remaining);
 }
