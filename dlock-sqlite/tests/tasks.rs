@@ -361,7 +361,6 @@ mod own {
             .map_while(Result::ok)
             .find(|line| line.starts_with("claimed"))
             .unwrap();
-        let answered = tokio::time::Instant::now();
         worker.kill().unwrap();
         worker.wait().unwrap();
         let first: u64 = claimed.rsplit('/').next().unwrap().parse().unwrap();
@@ -370,14 +369,10 @@ mod own {
             if let Some(task) = tasks.claim(&claim).await.unwrap().tasks.pop() {
                 break task;
             }
+            assert!(began.elapsed() < LONG, "its lease does not end");
             tokio::time::sleep(LEASE / 100).await;
         };
         assert!(began.elapsed() >= LEASE, "before the lease was over");
-        assert!(
-            answered.elapsed() < LEASE * 10,
-            "{:?} after it",
-            answered.elapsed()
-        );
         assert!(second.key.token.get() > first && second.attempt == 2);
         let late = ClaimKey::new(
             second.key.id,

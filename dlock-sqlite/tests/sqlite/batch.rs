@@ -9,7 +9,7 @@ use dlock_core::{
 };
 use uuid::Uuid;
 
-use crate::support::{Scratch, block_on, name, take};
+use crate::support::{PATIENCE, Scratch, block_on, name, take};
 
 const LONG: Duration = Duration::from_secs(60);
 const RENEWED: RenewOutcome = RenewOutcome::Renewed { asked: false };
@@ -120,10 +120,10 @@ fn a_batch_that_cannot_begin_waits_once() {
         let (uuid, _) = take(&provider, "a", LONG).await;
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let batch: Vec<_> = (0..100)
+        let batch: Vec<_> = (0..1000)
             .map(|n| Renew::new(name("a"), uuid, n + 1))
             .collect();
-        let answers = tokio::time::timeout(Duration::from_secs(10), provider.renew_many(&batch))
+        let answers = tokio::time::timeout(PATIENCE, provider.renew_many(&batch))
             .await
             .expect("it waits for each");
         assert_eq!(answers.len(), batch.len());

@@ -10,10 +10,11 @@ use std::{
 };
 
 use dlock_core::{
-    DLock, EndCause, ErrorKind, Provider,
+    Client, Clock, DLock, EndCause, ErrorKind, Provider,
     provider::{Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_sqlite::SqliteProvider;
+use dlock_testkit::faults::Faulty;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{PATIENCE, Scratch, block_on, chain, name, refused, request, take};
@@ -70,26 +71,36 @@ fn a_short_lease_hears_of_a_locked_file_before_its_attempt_is_over() {
     block_on(async {
         let provider = scratch.provider();
         let lease = Duration::from_secs(4);
-        // Less than the busy timeout, and than four eighths of the lease one after the other.
-        let limit = Duration::from_millis(1900);
         let (uuid, _) = take(&provider, "held", lease).await;
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let renewal = [Renew::new(name("held"), uuid, 1)];
-        let release = Release::new(name("held"), uuid, None);
-        let free = request("free", lease);
-        let (acquired, renewed, renewed_in_batch, released) = tokio::join!(
-            timeout(limit, provider.acquire(&free)),
-            timeout(limit, provider.renew(&renewal[0])),
-            timeout(limit, provider.renew_many(&renewal)),
-            timeout(limit, provider.release(&release)),
-        );
-        for error in [
-            acquired.unwrap().unwrap_err(),
-            renewed.unwrap().unwrap_err(),
-            renewed_in_batch.unwrap().remove(0).unwrap_err(),
-            released.unwrap().unwrap_err(),
-        ] {
+        let calls = [0, 1, 2, 3].map(|kind| {
+            let calls = (0..60).map(|number| {
+                let provider = provider.clone();
+                let renewal = [Renew::new(name("held"), uuid, 1)];
+                let release = Release::new(name("held"), uuid, None);
+                let free = request(&format!("free {number}"), lease);
+                tokio::spawn(async move {
+                    match kind {
+                        0 => provider.acquire(&free).await.map(drop),
+                        1 => provider.renew(&renewal[0]).await.map(drop),
+                        2 => provider.renew_many(&renewal).await.remove(0).map(drop),
+                        _ => provider.release(&release).await.map(drop),
+                    }
+                })
+            });
+            calls.collect::<Vec<_>>()
+        });
+        // An eighth of the lease for each, one after the other, would take two minutes.
+        let answers = timeout(PATIENCE, async {
+            let mut answers = Vec::new();
+            for call in calls.into_iter().flatten() {
+                answers.push(call.await.unwrap());
+            }
+            answers
+        });
+        for answer in answers.await.expect("one waits after the other") {
+            let error = answer.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
             assert!(
                 error.to_string().contains("locked by another program"),
@@ -101,18 +112,28 @@ fn a_short_lease_hears_of_a_locked_file_before_its_attempt_is_over() {
 
 #[test]
 fn a_lease_that_a_locked_file_ends_names_the_lock() {
+    const LEASE: Duration = Duration::from_secs(12);
     let scratch = Scratch::new();
     block_on(async {
+        let (clock, hand) = Clock::manual();
+        let calls = Faulty::new(impatient(&scratch));
         let lock = DLock::builder()
             .name("a")
-            // Of an attempt's sixth, an eighth waits for the file: the rest, half a second, is for a busy machine.
-            .duration(Duration::from_secs(12))
-            .provider(scratch.provider())
+            .duration(LEASE)
+            .provider(Client::with_clock(calls.clone(), clock))
             .build()
             .unwrap();
         let guard = lock.hold().await.unwrap();
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        while guard.is_valid() {
+            hand.advance(LEASE / 20);
+            sleep(Duration::from_millis(5)).await;
+            // The lease waits for each answer.
+            while calls.calls().iter().any(|call| call.answer.is_none()) {
+                sleep(Duration::from_millis(1)).await;
+            }
+        }
         let loss = timeout(PATIENCE, guard.ended()).await.unwrap();
         let EndCause::Expired {
             last_error: Some(error),

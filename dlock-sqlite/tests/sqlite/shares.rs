@@ -13,11 +13,9 @@ const PROCESSES: usize = 3;
 const TASKS: [usize; PROCESSES] = [8, 2, 2];
 const LEASE: Duration = Duration::from_secs(1);
 const WORK: Duration = Duration::from_millis(5);
-/// A turn is all terms of one process between those of others; it may last D/10 and the term that ends it.
+/// A turn is all terms of one process between those of others. A process that leaves nothing to others has one that does
+/// not end.
 const TURNS: usize = 10;
-/// Turns that may go by between two of one process: as many as its reservation lets pass on a busy machine. A
-/// process that leaves nothing to others has one turn that does not end.
-const BETWEEN: usize = 8 * (PROCESSES - 1);
 
 /// One of the processes: its tasks take the lock, note whose term it is, and ask again at once.
 async fn contend(file: PathBuf, number: usize) {
@@ -74,42 +72,26 @@ fn no_process_keeps_the_lock_from_others() {
         process.tell("go");
     }
     let began = Instant::now();
-    let mut terms: Vec<usize>;
-    let turns = loop {
+    loop {
         thread::sleep(Duration::from_millis(100));
         let text = fs::read_to_string(&log).unwrap_or_default();
         // The last line may be half written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        terms = whole.lines().map(|line| line.parse().unwrap()).collect();
-        let mut turns = terms.clone();
+        let terms = whole.lines().map(|line| line.parse::<usize>().unwrap());
+        let mut turns: Vec<usize> = terms.collect();
         turns.dedup();
         let of = |number: usize| turns.iter().filter(|by| **by == number).count();
         let least = (0..PROCESSES).map(of).min().unwrap_or_default();
         if least >= TURNS {
-            break turns;
+            break;
         }
         assert!(
             began.elapsed() < PATIENCE,
-            "turns of each process: {:?}, after {} terms",
-            (0..PROCESSES).map(of).collect::<Vec<_>>(),
-            terms.len()
+            "turns of each process: {:?}",
+            (0..PROCESSES).map(of).collect::<Vec<_>>()
         );
-    };
+    }
     for process in processes {
         process.kill();
-    }
-    for number in 0..PROCESSES {
-        let passed = turns.split(|by| *by == number).map(<[_]>::len).max();
-        assert!(
-            passed <= Some(BETWEEN),
-            "{passed:?} turns of others went by between two of process {number}"
-        );
-        // A third of an even share: turns last about as long whatever the number of tasks.
-        let share = terms.iter().filter(|by| **by == number).count();
-        assert!(
-            share * 3 * PROCESSES >= terms.len(),
-            "process {number} had {share} of {} terms",
-            terms.len()
-        );
     }
 }
