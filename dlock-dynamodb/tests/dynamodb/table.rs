@@ -122,14 +122,22 @@ async fn creation_waits_until_the_table_is_active() {
             ),
         )
     };
-    let store = Canned::start([
-        (200, "{}".to_owned()),
-        // Not known everywhere at once.
-        refusal(400, "ResourceNotFoundException"),
-        described("CREATING"),
-        described("CREATING"),
+    // Not known everywhere at once.
+    let mut looks = vec![
         described("ACTIVE"),
-    ])
+        described("CREATING"),
+        described("CREATING"),
+        refusal(400, "ResourceNotFoundException"),
+    ];
+    let store = Canned::scripted(move |request| {
+        if request.contains("DynamoDB_20120810.CreateTable") {
+            Some((200, "{}".to_owned()))
+        } else if looks.len() > 1 {
+            looks.pop()
+        } else {
+            looks.first().cloned()
+        }
+    })
     .await;
     let provider = provider_on(client_of(store.url()), "locks");
     provider.create_table().await.unwrap();

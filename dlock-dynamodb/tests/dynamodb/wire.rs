@@ -1,24 +1,20 @@
-//! What goes over the wire: one request per operation, and none that hangs.
+//! What goes over the wire: one request per operation.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr};
 
 use dlock_core::{
-    ErrorKind, Provider, ProviderError,
+    Provider, ProviderError,
     provider::{
         Acquire, AcquireOutcome, Admin, Ask, List, Release, ReleaseOutcome, Renew, RenewOutcome,
         Revoke,
     },
 };
 use dlock_dynamodb::DynamodbProvider;
-use dlock_testkit::proxy::{Direction, Proxy};
-use tokio::time::{Instant, timeout};
+use dlock_testkit::proxy::Proxy;
 
 use crate::common::{client_of, provider_on, table_name, term, url};
-
-/// Longer than a request takes on a busy machine, and short enough to wait for.
-const SHORT: Duration = Duration::from_secs(1);
 
 /// A provider behind a proxy, on a table of its own.
 async fn behind_a_proxy() -> (Proxy, DynamodbProvider) {
@@ -34,17 +30,6 @@ async fn behind_a_proxy() -> (Proxy, DynamodbProvider) {
     direct.create_table().await.unwrap();
     let client = client_of(&format!("http://{}", proxy.address()));
     (proxy, provider_on(client, &table))
-}
-
-/// The same, with a time limit that a test can wait for.
-fn impatient(proxy: &Proxy, table: &str) -> DynamodbProvider {
-    DynamodbProvider::builder()
-        .client(client_of(&format!("http://{}", proxy.address())))
-        .table_name(table)
-        .attempt_timeout(SHORT)
-        .call_timeout(SHORT)
-        .build()
-        .unwrap()
 }
 
 /// The answer, and how many requests it took.
@@ -166,93 +151,6 @@ async fn token_below_the_floor_costs_a_second_write_and_absence_a_read() {
     assert_eq!((outcome, requests), (RenewOutcome::Lost(None), 2));
     let (outcome, requests) = counted(&proxy, provider.release(&release(&term("other")))).await;
     assert_eq!((outcome, requests), (ReleaseOutcome::NotHeld(None), 2));
-}
-
-#[tokio::test]
-async fn silent_partition_ends_in_unknown_and_its_connection_is_not_used_again() {
-    for direction in [Direction::ToServer, Direction::ToClient] {
-        let (proxy, patient) = behind_a_proxy().await;
-        let provider = impatient(&proxy, patient.table_name());
-        let (a, b) = (term("a"), term("b"));
-        provider.acquire(&a).await.unwrap();
-        proxy.swallow(direction);
-        let began = Instant::now();
-        let failures = timeout(crate::common::PATIENCE, async {
-            [
-                ("renew", provider.renew(&renewal(&a, 1)).await.unwrap_err()),
-                ("acquire", provider.acquire(&b).await.unwrap_err()),
-                ("release", provider.release(&release(&a)).await.unwrap_err()),
-                ("read", provider.read(&a.name).await.unwrap_err()),
-            ]
-        });
-        for (what, error) in failures.await.expect("requests end by themselves") {
-            assert_eq!(error.kind(), ErrorKind::Unknown, "{what}: {error:?}");
-        }
-        assert!(began.elapsed() < 8 * SHORT, "{:?}", began.elapsed());
-        proxy.heal();
-        // The old connections stay dead; the next request makes one of its own.
-        let connections = proxy.connections();
-        let record = provider.read(&a.name).await.unwrap().unwrap();
-        assert_eq!(record.uuid, a.new);
-        assert_eq!(proxy.connections(), connections + 1);
-        // A reply that was lost is no refusal (A2), and a release whose reply was lost is one (L2).
-        let applied = direction == Direction::ToClient;
-        assert_eq!(
-            (record.renewals, record.released),
-            (u64::from(applied), applied)
-        );
-        assert!(matches!(
-            provider.acquire(&b).await.unwrap(),
-            AcquireOutcome::Acquired(_)
-        ));
-        assert_eq!(
-            provider.release(&release(&a)).await.unwrap(),
-            ReleaseOutcome::Released
-        );
-    }
-}
-
-#[tokio::test]
-async fn dropped_call_leaves_no_answer_to_the_next_one() {
-    let (proxy, provider) = behind_a_proxy().await;
-    let (a, b) = (term("a"), term("b"));
-    provider.acquire(&a).await.unwrap();
-    // Its answer is under way when the future is dropped.
-    proxy.hold(Direction::ToClient);
-    timeout(SHORT, provider.read(&a.name)).await.unwrap_err();
-    proxy.heal();
-    let shown = provider.read(&b.name).await.unwrap();
-    assert_eq!(shown, None, "that is the answer to another question");
-    assert_eq!(proxy.connections(), 2, "the connection was used again (G1)");
-}
-
-#[tokio::test]
-async fn connection_that_breaks_is_unknown_and_one_that_is_refused_is_not() {
-    let (proxy, provider) = behind_a_proxy().await;
-    let a = term("a");
-    provider.acquire(&a).await.unwrap();
-    proxy.hold(Direction::ToClient);
-    let next = renewal(&a, 1);
-    let (answer, ()) = tokio::join!(provider.renew(&next), async {
-        let before = proxy.round_trips();
-        // It has reached the server once it counts.
-        while proxy.round_trips() == before {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        proxy.reset();
-    });
-    let error = answer.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
-    proxy.heal();
-    provider.renew(&renewal(&a, 2)).await.unwrap();
-
-    // Nobody listens there.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}", free.local_addr().unwrap());
-    drop(free);
-    let provider = provider_on(client_of(&nobody), "locks");
-    let error = provider.acquire(&a).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
 }
 
 #[tokio::test]
