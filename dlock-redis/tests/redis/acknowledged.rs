@@ -124,7 +124,7 @@ async fn a_replica_that_hangs_acknowledges_nothing_until_it_goes_on() {
         RenewOutcome::Lost(Some(_))
     ));
 
-    replica.thaw().await;
+    replica.thaw();
     let renewed = loop {
         match provider.renew(&renew(2)).await {
             Ok(renewed) => break renewed,
@@ -161,7 +161,7 @@ async fn a_lock_is_not_handed_out_while_its_replica_hangs() {
             .any(|cause| cause.contains("0 of the 1 replicas")),
         "{causes:?}"
     );
-    replica.thaw().await;
+    replica.thaw();
     let lease = soon("the lock", lock.acquire()).await.unwrap();
     assert!(lease.is_valid());
 }
@@ -181,7 +181,7 @@ async fn a_guard_is_lost_when_its_renewals_are_not_acknowledged() {
     let loss = soon("the loss", guard.ended()).await;
     assert!(!guard.is_valid());
     assert!(loss.to_string().contains("ran out"), "{loss}");
-    replica.thaw().await;
+    replica.thaw();
 }
 
 #[tokio::test]

@@ -95,6 +95,22 @@ impl Service {
         self.tell(name)
     }
 
+    /// Stops the server, which keeps its connections and answers nothing, until it gets `"CONT"`.
+    ///
+    /// # Errors
+    /// If the guard is gone, or the server does not stop.
+    pub async fn freeze(&mut self) -> io::Result<()> {
+        self.tell("STOP")?;
+        let deadline = Instant::now() + self.limit;
+        while !self.place.is_stopped() {
+            if Instant::now() >= deadline {
+                return Err(Error::other("the server did not stop"));
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
     /// Kills the server hard, as a crash does, and starts it again with the same port and folder.
     ///
     /// # Errors

@@ -118,6 +118,21 @@ impl Place {
             .is_ok()
     }
 
+    /// Whether each of the server's threads stands still.
+    pub(super) fn is_stopped(&self) -> bool {
+        let pid = self.pid().unwrap_or_default();
+        let threads = fs::read_dir(format!("/proc/{pid}/task"));
+        threads.is_ok_and(|threads| {
+            threads.filter_map(Result::ok).all(|thread| {
+                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                // The name before it is in parentheses.
+                stat.rsplit(')')
+                    .next()
+                    .is_some_and(|rest| rest.starts_with(" T"))
+            })
+        })
+    }
+
     pub(super) fn root(&self) -> &Path {
         &self.root
     }

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{heard, heard_within, is_heard, listen, listeners, lock};
 use crate::support::{
-    LONG, SOON, Server, ask, client, eventually, fresh_name, granted, soon, try_for, words,
+    LONG, SOON, Server, ask, at_last, client, eventually, fresh_name, granted, soon, try_for, words,
 };
 
 /// What a silent channel has to answer when it is asked.
@@ -117,15 +117,11 @@ async fn a_silent_channel_ends_by_itself() {
     for way in [Direction::ToServer, Direction::ToClient] {
         let proxy = Proxy::start(server.address()).await.unwrap();
         let hasty = heard_within(LIMIT, client(proxy.address()));
-        let mut opened = None;
-        eventually("it is open", async || {
-            opened = hasty.watch().await.ok().flatten();
-            opened.is_some()
-        })
-        .await;
+        let opened = at_last("a channel", || hasty.watch()).await;
+        let mut stream = opened.unwrap();
         proxy.swallow(way);
         // TCP would notice after a quarter of an hour, or never.
-        assert_eq!(soon("the end", opened.unwrap().next()).await, None);
+        assert_eq!(soon("the end", stream.next()).await, None);
         proxy.heal();
         let provider = heard(client(proxy.address()));
         // And a new one hears.

@@ -131,6 +131,14 @@ impl Server {
         must("kube-apiserver is gone", self.api.restart(is_ready).await);
     }
 
+    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub async fn freeze(&mut self) {
+        must("it does not stop", self.api.freeze().await);
+    }
+
     /// Sends it a signal.
     ///
     /// # Panics

@@ -94,25 +94,7 @@ impl Server {
     /// # Panics
     /// If that is not possible.
     pub async fn freeze(&mut self) {
-        must("no signal", self.service.signal("STOP"));
-        let place = self.service.place().clone();
-        let is_frozen = || {
-            let pid = place.pid().unwrap_or_default();
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            // The name before it is in parentheses.
-            stat.rsplit(')')
-                .next()
-                .is_some_and(|rest| rest.starts_with(" T"))
-        };
-        let frozen = async {
-            while !is_frozen() {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        must(
-            "it does not stop",
-            timeout(Duration::from_secs(20), frozen).await,
-        );
+        must("it does not stop", self.service.freeze().await);
     }
 
     /// Lets it go on.

@@ -82,6 +82,14 @@ impl Server {
         }
     }
 
+    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub async fn freeze(&mut self) {
+        must("it does not stop", self.service.freeze().await);
+    }
+
     /// Sends it a signal.
     ///
     /// # Panics

@@ -126,6 +126,14 @@ impl Server {
         must("SeaweedFS is gone", self.service.restart(is_ready).await);
     }
 
+    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub async fn freeze(&mut self) {
+        must("it does not stop", self.service.freeze().await);
+    }
+
     /// Sends it a signal.
     ///
     /// # Panics

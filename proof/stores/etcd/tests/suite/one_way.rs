@@ -19,7 +19,7 @@ use uuid::Uuid;
 const ATTEMPT: Duration = Duration::from_millis(200);
 
 /// What may take long on a busy machine.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 fn term(name: &str) -> Acquire {
     Acquire::new(
@@ -59,7 +59,7 @@ async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_chan
     assert!(timeout(ATTEMPT, ours.read(&door)).await.is_err());
     // A new connection carries everything.
     proxy.heal();
-    let answered = async { while timeout(ATTEMPT, ours.read(&door)).await.is_err() {} };
+    let answered = async { while timeout(10 * ATTEMPT, ours.read(&door)).await.is_err() {} };
     assert!(
         timeout(LONG, answered).await.is_ok(),
         "requests still go where they are lost"
@@ -76,7 +76,7 @@ async fn dropped_calls_end_no_watch_of_a_server_that_answers() {
     // Longer than a watch waits for its own answer.
     let end = Instant::now() + Duration::from_secs(3);
     let mut dropped = 0;
-    while Instant::now() < end {
+    while Instant::now() < end || dropped <= 10 {
         let a = term("door");
         tokio::select! {
             biased;
@@ -89,5 +89,4 @@ async fn dropped_calls_end_no_watch_of_a_server_that_answers() {
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)), "after {dropped} calls");
     }
-    assert!(dropped > 10, "only {dropped} calls");
 }

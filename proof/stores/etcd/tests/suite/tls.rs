@@ -10,7 +10,6 @@ use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::Server;
 use dlock_test_servers::certificates::Certificates;
 use etcd_client::{Certificate, Client, ConnectOptions, TlsOptions};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 async fn over_tls(url: String, trusted: &Certificates) -> EtcdProvider {
@@ -44,9 +43,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     // Another authority; and another host than the certificate's.
     for (host, trusted) in [("localhost", &others), ("127.0.0.1", &ours)] {
         let wary = over_tls(format!("https://{host}:{port}"), trusted).await;
-        let began = Instant::now();
         let error = wary.acquire(&term()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
-        assert!(began.elapsed() < Duration::from_secs(5));
     }
 }

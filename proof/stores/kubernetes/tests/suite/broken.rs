@@ -103,7 +103,9 @@ async fn silent_server_leaves_it_unknown() {
         ("gate", Server::signal_etcd),
     ] {
         let a = term(name);
-        hasty.read(&a.name).await.unwrap();
+        // Opening a connection may take longer.
+        let opened = async { while hasty.read(&a.name).await.is_err() {} };
+        timeout(LONG, opened).await.unwrap();
         signal(&mut server, "STOP");
         // It may take a moment. A call that was answered is repeated, and answered in the same way.
         let until_silent = async {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
 use dlock_kubernetes_proof::{ADMIN, Server, client, kubeconfig, provider};
 use dlock_test_servers::certificates::Certificates;
-use tokio::time::Instant;
 use uuid::Uuid;
 
 #[tokio::test]
@@ -23,10 +22,8 @@ async fn certificate_of_another_authority_or_host_is_refused_for_good() {
         let client = client(&kubeconfig(&url, trusted, ADMIN), Duration::from_secs(60)).await;
         let name = Name::new("door").unwrap();
         let term = Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60));
-        let began = Instant::now();
         let error = provider(client, &namespace).acquire(&term).await;
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Fatal, "{host}: {error:?}");
-        assert!(began.elapsed() < Duration::from_secs(30));
     }
 }

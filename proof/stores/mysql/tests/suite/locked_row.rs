@@ -8,9 +8,9 @@ use dlock_core::{
 };
 use dlock_mysql_proof::{Database, server};
 use mysql_async::{Conn, prelude::Queryable};
-use tokio::time::Instant;
+use tokio::{task::JoinHandle, time::Instant};
 
-use crate::support::{granted, is_held, lasting, term, told};
+use crate::support::{blocked, granted, is_held, lasting, term, told, until};
 
 /// Locks the row of a name until it commits.
 async fn locked(database: &Database, name: &Name) -> Conn {
@@ -19,6 +19,16 @@ async fn locked(database: &Database, name: &Name) -> Conn {
     let lock = format!("SELECT * FROM dlock_lock WHERE prefix = '' AND name = '{name}' FOR UPDATE");
     connection.query_drop(lock).await.unwrap();
     connection
+}
+
+/// Waits until the call waits in the server.
+async fn until_blocked<T>(call: &JoinHandle<T>, database: &Database) {
+    let mut watcher = database.connection().await;
+    until("the call waits", async || {
+        assert!(!call.is_finished(), "it does not wait");
+        blocked(&mut watcher, database).await > 0
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -58,7 +68,7 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
 async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
     let database = server().await.database().await;
     let ours = database.provider(4).await;
-    let a = lasting("door", Duration::from_millis(900));
+    let a = term("door");
     granted(&ours, &a).await;
     let mut other = locked(&database, &a.name).await;
     let renew = Renew::new(a.name.clone(), a.new, 1);
@@ -66,7 +76,11 @@ async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
         let ours = ours.clone();
         async move { ours.renew(&renew).await }
     });
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    until_blocked(&waiting, &database).await;
+    // It has not ended before the wait began.
+    let end = "UPDATE dlock_lock SET expiry = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) \
+        WHERE prefix = '' AND name = 'door'";
+    other.query_drop(end).await.unwrap();
     other.query_drop("COMMIT").await.unwrap();
     let outcome = waiting.await.unwrap().unwrap();
     assert!(
@@ -92,8 +106,7 @@ async fn grant_that_waited_lasts_from_when_it_was_made() {
         let (ours, b) = (ours.clone(), b.clone());
         async move { ours.acquire(&b).await }
     });
-    tokio::time::sleep(Duration::from_millis(1200)).await;
-    assert!(!waiting.is_finished());
+    until_blocked(&waiting, &database).await;
     let clock: Option<u64> = other
         .query_first("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
         .await

@@ -6,6 +6,8 @@ use dlock_core::{
     FencingToken, Name, Provider, ProviderError,
     provider::{Acquire, AcquireOutcome},
 };
+use dlock_mysql_proof::Database;
+use mysql_async::{Conn, prelude::Queryable};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -38,6 +40,17 @@ pub(crate) async fn is_held(provider: &impl Provider, lock: &str) -> bool {
 /// An error with its causes.
 pub(crate) fn told(error: &ProviderError) -> String {
     format!("{error} {error:?}")
+}
+
+/// How many calls wait in the server for a row of this database.
+pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> u64 {
+    let count = format!(
+        "SELECT COUNT(*) FROM information_schema.INNODB_TRX AS t JOIN information_schema.PROCESSLIST AS p \
+         ON p.ID = t.trx_mysql_thread_id WHERE t.trx_state = 'LOCK WAIT' AND p.DB = '{}'",
+        database.name
+    );
+    let count: Option<u64> = connection.query_first(count).await.unwrap();
+    count.unwrap()
 }
 
 /// Waits until something is so.

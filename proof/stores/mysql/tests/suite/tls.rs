@@ -6,7 +6,6 @@ use dlock_core::{ErrorKind, Provider};
 use dlock_mysql_proof::{Database, Server, provider};
 use dlock_test_servers::certificates::Certificates;
 use mysql_async::{OptsBuilder, SslOpts};
-use tokio::time::Instant;
 
 use crate::support::{granted, term};
 
@@ -43,13 +42,11 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
         ("host", over_tls(&database, "127.0.0.1", &ours)),
         ("no TLS", database.options(2).user(Some("app"))),
     ] {
-        let began = Instant::now();
         let error = provider(wary, limit)
             .acquire(&term("door"))
             .await
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Fatal, "{what}: {error:?}");
-        assert!(began.elapsed() < Duration::from_secs(10));
     }
 }
 

@@ -50,15 +50,6 @@ async fn until_answered(provider: &NatsProvider) {
         .unwrap();
 }
 
-/// Returns once the server gives no answer: a signal takes a moment.
-async fn until_silent(client: &Client) {
-    let question = || client.request("$JS.API.INFO", "".into());
-    while tokio::time::timeout(Duration::from_millis(300), question())
-        .await
-        .is_ok()
-    {}
-}
-
 /// Asks JetStream something behind the provider's back.
 async fn ask(client: &Client, what: &str, body: Value) -> Value {
     let subject = format!("$JS.API.{what}");

@@ -9,7 +9,6 @@ use dlock_core::{
 };
 use dlock_nats::{CasProvider, NatsProvider, NatsStore, Refusals};
 use dlock_nats_proof::{BUCKET, Server, options};
-use tokio::time::Instant;
 
 use super::term;
 
@@ -88,7 +87,6 @@ async fn rights_to_one_prefix_are_enough_and_less_is_fatal() {
     let woken = tokio::time::timeout(LIMIT / 2, wakeups.next()).await;
     assert!(woken.unwrap().is_some());
 
-    let began = Instant::now();
     let elsewhere = locker.with_prefix("other").unwrap();
     let reader = of(&server, "reader", "dlock").await;
     for (provider, right) in [
@@ -108,5 +106,4 @@ async fn rights_to_one_prefix_are_enough_and_less_is_fatal() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
-    assert!(began.elapsed() < LIMIT / 2, "nobody waits for an answer");
 }

@@ -2,17 +2,16 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_core::{
-    DLock, ErrorKind, Name, Provider,
-    provider::{Acquire, Renew, RenewOutcome},
-};
+use dlock_core::DLock;
 use dlock_nats::NatsProvider;
 use dlock_nats_proof::{Server, provider};
 use dlock_testkit::{
     proxy::{Direction, Proxy},
     wire::{Wired, run_all_but},
 };
-use uuid::Uuid;
+
+/// Longer than anything takes here that does not hang.
+const LONG: Duration = Duration::from_secs(60);
 
 struct Nats(Server);
 
@@ -42,7 +41,8 @@ impl Wired for Nats {
 }
 
 /// Cases that aim at renewals. A ping is an exchange to the proxy, so one that is under way or comes first may be struck
-/// instead, and a lease may end before two dead connections in a row are noticed. What they are about is tested below.
+/// instead, and a lease may end before two dead connections in a row are noticed. What they are about is tested below, and by
+/// `renewal_cut_at_any_moment_loses_no_lease`.
 const LEFT_OUT: [&str; 2] = [
     "hung_renewals_delay_no_loss",
     "lost_reply_of_a_renewal_costs_nothing",
@@ -51,55 +51,6 @@ const LEFT_OUT: [&str; 2] = [
 #[test]
 fn cases_of_the_wire_suite_pass() {
     run_all_but::<Nats>(&LEFT_OUT);
-}
-
-/// Whenever a connection breaks: what was answered was done, what was denied was not, and the repeat is answered.
-#[tokio::test]
-async fn call_that_is_reset_is_told_truly() {
-    let server = Server::start().await;
-    let proxy = Proxy::start(server.address()).await.unwrap();
-    let ours = provider(proxy.address(), Duration::from_secs(20)).await;
-    let direct = server.provider().await;
-    let lease = Duration::from_secs(60);
-    let a = Acquire::new(Name::new("door").unwrap(), Uuid::new_v4(), lease);
-    ours.acquire(&a).await.unwrap();
-    let (mut answered, mut unknown) = (0, 0);
-    for n in 1..=300 {
-        let renew = Renew::new(a.name.clone(), a.new, n);
-        let reset = async {
-            tokio::time::sleep(Duration::from_micros(n % 50 * 100)).await;
-            proxy.reset();
-        };
-        let (answer, ()) = tokio::join!(ours.renew(&renew), reset);
-        let renewals = direct.read(&a.name).await.unwrap().unwrap().renewals;
-        match answer {
-            Ok(outcome) => {
-                answered += 1;
-                assert_eq!(outcome, RenewOutcome::Renewed { asked: false });
-                assert_eq!(renewals, n, "answered, and not done");
-            }
-            Err(error) => {
-                assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
-                let denied = error.kind() == ErrorKind::NotApplied;
-                assert!(!denied || renewals < n, "done, and denied: {error:?}");
-                unknown += 1;
-            }
-        }
-        let until_answered = async {
-            loop {
-                match ours.renew(&renew).await {
-                    Ok(outcome) => return outcome,
-                    Err(error) => assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}"),
-                }
-            }
-        };
-        let repeated = tokio::time::timeout(Duration::from_secs(20), until_answered).await;
-        assert_eq!(repeated.unwrap(), RenewOutcome::Renewed { asked: false });
-    }
-    assert!(
-        answered > 10 && unknown > 10,
-        "{answered} answered, {unknown} unknown"
-    );
 }
 
 /// The holder is cut off without a word: it knows before anybody else has the lock, and everything works again
@@ -117,21 +68,15 @@ async fn silent_partition_is_noticed_before_another_has_the_lock() {
     let others = lock(server.provider().await);
     let guard = ours.hold().await.unwrap();
     let rival = tokio::spawn(async move { others.acquire().await });
-    tokio::time::sleep(lease / 2).await;
-    assert!(guard.is_valid() && !rival.is_finished());
     proxy.swallow(Direction::ToServer);
     proxy.swallow(Direction::ToClient);
-    tokio::time::timeout(2 * lease, guard.ended())
-        .await
-        .unwrap();
+    tokio::time::timeout(LONG, guard.ended()).await.unwrap();
     assert!(!rival.is_finished(), "two holders");
-    let granted = tokio::time::timeout(3 * lease, rival).await.unwrap();
+    let granted = tokio::time::timeout(LONG, rival).await.unwrap();
     let granted = granted.unwrap().unwrap();
     assert!(!guard.is_valid() && granted.token() > guard.token());
     proxy.heal();
     granted.release().await.unwrap();
-    let again = tokio::time::timeout(4 * lease, ours.acquire())
-        .await
-        .unwrap();
+    let again = tokio::time::timeout(LONG, ours.acquire()).await.unwrap();
     again.unwrap().release().await.unwrap();
 }

@@ -89,12 +89,11 @@ async fn server_that_is_not_there_is_said_so_at_once() {
 async fn silent_server_leaves_it_unknown() {
     let mut server = Server::start().await;
     let patient = server.provider();
-    let hasty = provider(server.address(), Duration::from_millis(300));
+    let hasty = provider(server.address(), Duration::from_secs(1));
     let a = term("door");
-    server.signal("STOP");
-    // It may take a moment.
-    let until_silent = async { while hasty.read(&a.name).await.is_ok() {} };
-    timeout(LIMIT, until_silent).await.unwrap();
+    let opened = async { while hasty.read(&a.name).await.is_err() {} };
+    timeout(LIMIT, opened).await.unwrap();
+    server.freeze().await;
     let error = hasty.acquire(&a).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
     server.signal("CONT");
