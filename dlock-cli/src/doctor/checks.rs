@@ -71,7 +71,7 @@ impl<'a> Patient<'a> {
                 report.add(clocks(&seen));
             }
         }
-        report.add(self.latency());
+        report.add(latency(self.slowest, self.lock.duration()));
         Ok(())
     }
 
@@ -170,26 +170,6 @@ impl<'a> Patient<'a> {
         }
     }
 
-    fn latency(&self) -> Finding {
-        let (took, what) = self.slowest;
-        let limit = self.lock.duration() / 6;
-        let found = format!(
-            "the slowest of all calls was {what}, {}; at a lease of {} each may take {}",
-            short(took),
-            span(self.lock.duration()),
-            short(limit)
-        );
-        let finding = Finding::good("latency", found);
-        if took * TOO_SLOW <= limit {
-            return finding;
-        }
-        let needed = (took * TOO_SLOW * 6).max(Duration::from_secs(1));
-        finding.wrong(format!(
-            "take a lease of {} or more, or bring the store nearer; 'dlock bench' measures more",
-            span(Duration::from_secs(needed.as_secs() + 1))
-        ))
-    }
-
     fn memory(&self) -> Finding {
         let check = "memory";
         if self.store.remembers() {
@@ -210,6 +190,26 @@ struct Seen {
     before: SystemTime,
     after: SystemTime,
     record: Record,
+}
+
+/// Whether the slowest call left room for a bad day, at this lease.
+fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
+    let limit = lease / 6;
+    let found = format!(
+        "the slowest of all calls was {what}, {}; at a lease of {} each may take {}",
+        short(took),
+        span(lease),
+        short(limit)
+    );
+    let finding = Finding::good("latency", found);
+    if took * TOO_SLOW <= limit {
+        return finding;
+    }
+    let needed = (took * TOO_SLOW * 6).max(Duration::from_secs(1));
+    finding.wrong(format!(
+        "take a lease of {} or more, or bring the store nearer; 'dlock bench' measures more",
+        span(Duration::from_secs(needed.as_secs() + 1))
+    ))
 }
 
 /// How far the store's clock is from ours, at the least.
@@ -269,6 +269,21 @@ mod tests {
                 record
             })
         )
+    }
+
+    #[test]
+    fn store_that_is_too_slow_for_the_lease_must_be_mended() {
+        let found = |took| {
+            let slowest = (Duration::from_millis(took), "renew");
+            format!("{:?}", latency(slowest, Duration::from_secs(12)))
+        };
+        assert!(found(500).contains("Ok"), "{}", found(500));
+        let slow = found(501);
+        assert!(slow.contains("Wrong"), "{slow}");
+        assert!(
+            slow.contains("renew") && slow.contains("take a lease of 13"),
+            "{slow}"
+        );
     }
 
     #[test]

@@ -1,13 +1,9 @@
 //! `dlock doctor`.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::{thread::sleep, time::Duration};
-
 use serde_json::Value;
 
-use crate::support::{
-    Finished, Scene, looking::healthy_store_is_told_so, stores::assert_ended, until,
-};
+use crate::support::{Finished, Scene, looking::healthy_store_is_told_so, stores::assert_ended};
 
 fn state<'a>(report: &'a Value, check: &str) -> &'a Value {
     let checks = report["checks"].as_array().unwrap();
@@ -44,30 +40,6 @@ fn store_that_is_not_there_must_be_mended() {
     assert!(state(&store, "store")["advice"].is_string());
     assert_eq!(store["checks"].as_array().unwrap().len(), 1, "{store}");
     assert!(!scene.path("locks.db").exists());
-}
-
-/// A file that another program keeps to itself is slow to answer.
-#[test]
-fn store_that_is_too_slow_for_the_lease_must_be_mended() {
-    let scene = Scene::new();
-    assert_ended(&scene.finish(["run", "lock", "--", "true"]), 0, "");
-    let slow = until("a doctor who came while the store was busy", || {
-        let store = scene.open_store();
-        store.execute_batch("BEGIN EXCLUSIVE").unwrap();
-        let doctor = scene.start(scene.dlock(["doctor", "--json", "--lease", "12s"]));
-        // How slow it is: half a second is a quarter of what a call may take.
-        sleep(Duration::from_millis(1500));
-        drop(store);
-        let finished = doctor.finish(Duration::from_secs(60));
-        (finished.code() != 0).then_some(finished)
-    });
-    assert_ended(&slow, 78, "");
-    let slow = report(&slow);
-    assert_eq!(state(&slow, "rights")["state"], "ok");
-    let latency = state(&slow, "latency");
-    assert_eq!(latency["state"], "wrong", "{slow}");
-    let advice = latency["advice"].as_str().unwrap();
-    assert!(advice.contains("take a lease of "), "{advice}");
 }
 
 #[test]

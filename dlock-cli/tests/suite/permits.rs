@@ -32,7 +32,7 @@ fn so_many_commands_run_at_a_time_and_no_more() {
         75,
         "each of the 2 permits of \"crawler\" is taken",
     );
-    let refused = scene.finish([&words[..], &["-w", "1", "-c", "true"]].concat());
+    let refused = scene.finish([&words[..], &["-w", "7", "-c", "true"]].concat());
     assert_ended(
         &refused,
         75,

@@ -52,7 +52,7 @@ fn one_that_is_not_to_be_had_leaves_the_others_free() {
     let scene = Scene::new();
     held(&scene, "b");
     let words = ["run", "c", "a", "b", "--at-least", "1h", "-c", "true"];
-    for patience in ["-n", "-w=2.5"] {
+    for patience in ["-n", "-w=7.5"] {
         let refused = scene.finish([&words[..], &[patience]].concat());
         assert_ended(&refused, 75, "the lock \"b\" is held by web 1");
         assert_eq!(state(&scene, "a"), "released", "{patience}");
@@ -95,7 +95,7 @@ fn runs_that_name_them_in_any_order_take_turns() {
 #[test]
 fn loss_of_one_is_the_loss_of_all() {
     let scene = Scene::new();
-    let mut command = scene.dlock(["run", "a", "b", "--lease", "6s", "--", "sh", "-c"]);
+    let mut command = scene.dlock(["run", "a", "b", "--lease", "12s", "--", "sh", "-c"]);
     command.arg(format!(
         r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.05 9>&-; done"#
     ));
@@ -116,7 +116,7 @@ fn loss_of_one_is_the_loss_of_all() {
 fn lock_is_kept_while_another_one_is_waited_for() {
     let scene = Scene::new();
     held(&scene, "b");
-    let mut waiter = scene.start(scene.dlock(["run", "a", "b", "--lease", "3s", "-c", "true"]));
+    let mut waiter = scene.start(scene.dlock(["run", "a", "b", "--lease", "6s", "-c", "true"]));
     waiter.await_err("waiting for \"b\", held by web 1");
     let renewals = || {
         let shown = scene.finish(["status", "a", "--json"]).out;

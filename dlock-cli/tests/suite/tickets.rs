@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::support::{
-    Scene, Stopwatch,
+    Scene,
     stores::{TRY, assert_ended},
     tickets::{ticket_holds_from_one_command_to_the_next, with_ticket},
     until,
@@ -81,11 +81,11 @@ fn script_keeps_a_ticket_in_a_variable() {
 #[test]
 fn lease_that_nobody_renews_ends_and_its_ticket_is_worth_nothing() {
     let scene = Scene::new();
-    let watch = Stopwatch::start();
-    let ticket = ticket(&scene, "2s");
-    // Waits for its end.
-    assert_ended(&scene.finish(["run", "lock", "--", "true"]), 0, "");
-    assert!(watch.elapsed() >= Duration::from_secs(2), "{watch:?}");
+    let ticket = ticket(&scene, "1h");
+    let mut waiter = scene.start(scene.dlock(["run", "lock", "--", "true"]));
+    waiter.await_err("waiting for \"lock\", held by ");
+    scene.end_lease("lock");
+    assert_ended(&waiter.finish(SOON), 0, "");
     assert_ended(&scene.finish(["renew", &ticket]), 80, "has released it");
     assert_ended(&scene.finish(["give-back", &ticket]), 80, "is over");
 }
@@ -93,12 +93,18 @@ fn lease_that_nobody_renews_ends_and_its_ticket_is_worth_nothing() {
 #[test]
 fn lease_that_is_renewed_outlives_its_first_end() {
     let scene = Scene::new();
-    let watch = Stopwatch::start();
-    let ticket = ticket(&scene, "8s");
-    until("more than a lease with renewals", || {
-        assert_ended(&scene.finish(["renew", &ticket]), 0, "");
-        (watch.elapsed() > Duration::from_secs(11)).then_some(())
-    });
+    let ticket = ticket(&scene, "1h");
+    // It is said to have begun an hour before, nearly.
+    let store = scene.open_store();
+    let age = "UPDATE lock SET expiry = expiry - 3000 * 1000000000";
+    assert_eq!(store.execute(age, []).unwrap(), 1);
+    let expiry = || {
+        let expiry = store.query_row("SELECT expiry FROM lock", [], |row| row.get::<_, i64>(0));
+        Duration::from_nanos(expiry.unwrap().try_into().unwrap())
+    };
+    let before = expiry();
+    assert_ended(&scene.finish(["renew", &ticket]), 0, "");
+    assert!(expiry() > before + Duration::from_secs(2900));
     assert_ended(&scene.finish(TRY), 75, "held by");
     assert_ended(&scene.finish(["give-back", &ticket]), 0, "");
 }
@@ -127,7 +133,7 @@ fn lock_whose_ticket_nobody_read_is_given_back() {
 fn lock_that_is_held_yields_no_ticket() {
     let scene = Scene::new();
     let _ticket = ticket(&scene, "1h");
-    let refused = scene.finish(["acquire", "lock", "-w", "2.5"]);
+    let refused = scene.finish(["acquire", "lock", "-w", "7.5"]);
     assert_ended(&refused, 75, "held by");
     assert_eq!(refused.out, "");
     let refused = scene.finish(["acquire", "lock", "-n", "-E", "9", "--quiet"]);

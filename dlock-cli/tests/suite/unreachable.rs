@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support::{ALONE, Scene, Stopwatch, until};
+use crate::support::{ALONE, Scene, until};
 use rusqlite::Connection;
 
 /// A connection that keeps every other one from writing, until it is dropped.
@@ -14,61 +14,32 @@ fn lock_the_store(scene: &Scene) -> Connection {
 }
 
 #[test]
-fn command_gets_term_before_the_lease_ends_and_its_end_is_80() {
+fn command_gets_term_before_kill_and_its_end_is_80() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "3s"],
+        &["--lease", "20s", "--grace", "5s"],
         r#"trap 'echo asked >> "$T/trace"; exit 0' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#,
     );
     scene.await_trace("in");
     let store = lock_the_store(&scene);
-    let watch = Stopwatch::start();
     scene.await_trace("asked");
-    // valid_until - grace: 0.55 of the lease after the last renewal, which is at most a third old.
-    let asked = watch.elapsed();
-    assert!(
-        asked < Duration::from_millis(3000 * 55 / 100 + 500),
-        "{asked:?}"
-    );
     let holder = holder.finish(Duration::from_secs(20));
     assert_eq!(holder.code(), 80, "{holder:?}");
     assert!(holder.err.contains("running out"), "{holder:?}");
     drop(store);
 }
 
-#[test]
-fn command_that_ignores_term_is_killed_before_the_lease_ends() {
-    let scene = Scene::new();
-    let holder = scene.run(
-        &["--lease", "3s"],
-        &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#),
-    );
-    scene.await_trace("in");
-    let store = lock_the_store(&scene);
-    let watch = Stopwatch::start();
-    until("the end of the command", || {
-        scene.nobody_is_alone().then_some(())
-    });
-    let gone = watch.elapsed();
-    // valid_until is four fifths of the lease after the last renewal.
-    assert!(gone < Duration::from_secs(3), "{gone:?}");
-    assert_eq!(holder.code(), 80);
-    drop(store);
-}
-
+/// The command ignores TERM, so it is killed.
 #[test]
 fn waiter_enters_only_after_the_command_of_a_holder_without_store() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "3s"],
+        &["--lease", "15s"],
         &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; sleep 60; sleep 60"#),
     );
     scene.await_trace("in");
     let store = lock_the_store(&scene);
-    let waiter = scene.run(
-        &["--lease", "3s"],
-        &format!(r#"{ALONE} echo second >> "$T/trace""#),
-    );
+    let waiter = scene.run(&[], &format!(r#"{ALONE} echo second >> "$T/trace""#));
     until("the end of the command", || {
         scene.nobody_is_alone().then_some(())
     });
@@ -81,14 +52,18 @@ fn waiter_enters_only_after_the_command_of_a_holder_without_store() {
 #[test]
 fn short_outage_harms_nothing() {
     let scene = Scene::new();
-    let holder = scene.run(
-        &["--lease", "6s"],
-        r#"echo in >> "$T/trace"; sleep 4; exit 7"#,
-    );
+    let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done; exit 7"#;
+    let mut command = scene.dlock(["run", "lock", "--lease", "30s", "--grace", "0s"]);
+    command
+        .args(["--", "sh", "-c", script])
+        .env("DLOCK_LOG", "debug");
+    let mut holder = scene.start(command);
     scene.await_trace("in");
     let store = lock_the_store(&scene);
-    std::thread::sleep(Duration::from_secs(1));
+    holder.await_err("a renewal got no answer");
     drop(store);
+    scene.await_renewal();
+    std::fs::write(scene.path("go"), "").unwrap();
     assert_eq!(holder.code(), 7);
 }
 
@@ -96,11 +71,10 @@ fn short_outage_harms_nothing() {
 fn lease_that_was_taken_away_ends_the_command_at_its_next_renewal() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "6s"],
+        &["--lease", "15s"],
         &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; sleep 60; sleep 60"#),
     );
     scene.await_trace("in");
-    let watch = Stopwatch::start();
     let changed = scene
         .open_store()
         .execute("UPDATE lock SET released = 1", [])
@@ -109,13 +83,10 @@ fn lease_that_was_taken_away_ends_the_command_at_its_next_renewal() {
     until("the end of the command", || {
         scene.nobody_is_alone().then_some(())
     });
-    assert!(
-        watch.elapsed() < Duration::from_millis(4500),
-        "{:?}",
-        watch.elapsed()
-    );
     let holder = holder.finish(Duration::from_secs(20));
     assert_eq!(holder.code(), 80, "{holder:?}");
+    // Not by the end of the lease.
+    assert!(holder.err.contains("taken away"), "{holder:?}");
 }
 
 #[test]
@@ -137,7 +108,7 @@ fn store_that_does_not_answer_is_69() {
 #[test]
 fn deleted_store_ends_the_command_before_another_store_can_be_made() {
     let scene = Scene::new();
-    let holder = scene.run(&["--lease", "3s"], r#"echo in >> "$T/trace"; sleep 60"#);
+    let holder = scene.run(&[], r#"echo in >> "$T/trace"; sleep 60"#);
     scene.await_trace("in");
     for file in ["locks.db", "locks.db-wal", "locks.db-shm"] {
         std::fs::remove_file(scene.path(file)).ok();

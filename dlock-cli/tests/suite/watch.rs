@@ -58,10 +58,11 @@ fn every_change_is_a_line() {
         (&"released".into(), &Value::Null)
     );
 
-    let acquired = scene.finish(["acquire", "lock", "--lease", "1s"]);
+    let acquired = scene.finish(["acquire", "lock", "--lease", "1h"]);
     assert_ended(&acquired, 0, "");
     let held = next(&watcher, &mut lines);
     assert!(held["token"].as_u64() > released["token"].as_u64());
+    scene.end_lease("lock");
     assert_eq!(next(&watcher, &mut lines)["state"], "expired");
     assert!(watcher.is_running());
 }

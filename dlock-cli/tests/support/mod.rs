@@ -30,7 +30,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-pub(crate) use self::waiting::{Stopwatch, until, within};
+pub(crate) use self::waiting::{Stopwatch, until};
 
 /// The program.
 pub(crate) const DLOCK: &str = env!("CARGO_BIN_EXE_dlock");
@@ -229,15 +229,20 @@ impl Scene {
         connection
     }
 
-    /// What the store says is left of the lease.
-    pub(crate) fn remaining(&self) -> Duration {
-        let text = self.status();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        Duration::from_millis(
-            value["remaining_ms"]
-                .as_u64()
-                .unwrap_or_else(|| panic!("not held: {text}")),
-        )
+    /// Ends the lease of this lock in the store, however long its holder has it.
+    #[track_caller]
+    pub(crate) fn end_lease(&self, name: &str) {
+        let end = "UPDATE lock SET expiry = 0 WHERE name = ?1";
+        assert_eq!(self.open_store().execute(end, [name]).unwrap(), 1);
+    }
+
+    /// Waits until the store has a renewal of `lock` that it did not have before.
+    pub(crate) fn await_renewal(&self) {
+        let store = self.open_store();
+        let renewals = "SELECT renewals FROM lock WHERE name = 'lock'";
+        let renewals = || store.query_row(renewals, [], |row| row.get::<_, u64>(0));
+        let before = renewals().unwrap();
+        until("a renewal", || (renewals().unwrap() > before).then_some(()));
     }
 }
 

@@ -6,7 +6,7 @@ use dlock_test_servers::Service;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{ALONE, Finished, Scene, Stopwatch, seen, until};
+use super::{ALONE, Finished, Scene, seen, until};
 
 /// What nobody may print.
 pub(crate) const SECRET: &str = "hunter2-of-these-tests";
@@ -149,11 +149,11 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
         format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
     };
     // Long enough for a busy machine not to lose it before its time.
-    let holder = scene.run(&["--lease", "8s"], &script("first", "sleep 60; sleep 60"));
+    let holder = scene.run(&["--lease", "8s"], &script("first", "sleep 600"));
     let first: u64 = scene.await_trace("first").parse().unwrap();
     let refused = scene.finish(TRY);
     assert_ended(&refused, 75, "held by");
-    let mut waiter = scene.run(&["--lease", "3s"], &script("second", "exit 5"));
+    let mut waiter = scene.run(&["--lease", "8s"], &script("second", "exit 5"));
     waiter.await_err("waiting for \"lock\", held by ");
     holder.signal(Signal::KILL);
     assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
@@ -169,18 +169,22 @@ pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
         r#"{ALONE} trap 'exit 7' TERM; echo "$DLOCK_OWNER $DLOCK_TOKEN" >> "$T/trace"
         while :; do sleep 0.05 9>&-; done"#
     );
-    let candidate = |id: &str| {
+    let candidate = |id: &str, attempt: &str| {
         // Long enough for a busy machine not to lose it before its time.
-        let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--id", id]);
-        command.args(["--exec", "sh", "-c", &script]);
+        let mut command = scene.dlock(["elect", "job", "--lease", "8s", "--id", id]);
+        command.args(["--attempt", attempt, "--exec", "sh", "-c", &script]);
         scene.start(command)
     };
-    let _first = candidate("first");
+    // It stands aside for more than a minute, so that it is the other one's turn.
+    let first = candidate("first", "1m");
     scene.await_trace("first ");
-    let mut second = candidate("second");
+    let mut second = candidate("second", "1s");
     second.await_err("following \"job\", \"first\" leads");
     assert_ended(&scene.finish(["elect", "job", "--resign"]), 0, "");
     scene.await_trace("second ");
+    drop(first);
+    let mut third = candidate("third", "1s");
+    third.await_err("following \"job\", \"second\" leads");
     second.signal(Signal::KILL);
     until("the third command", || {
         (scene.trace().len() == 3).then_some(())
@@ -190,7 +194,7 @@ pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
         .iter()
         .map(|line| line.split_once(' ').unwrap())
         .unzip();
-    assert_eq!(who, ["first", "second", "first"]);
+    assert_eq!(who, ["first", "second", "third"]);
     let tokens: Vec<u64> = tokens.iter().map(|token| token.parse().unwrap()).collect();
     assert!(tokens.is_sorted_by(|a, b| a < b), "{trace:?}");
 }
@@ -231,26 +235,21 @@ pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
     assert_eq!(json()["state"], "released");
 }
 
-/// Takes the store away from a holder, and looks what becomes of it and of newcomers.
+/// Takes the store away from a holder, and looks what becomes of it and of newcomers. That the end comes before that
+/// of the lease is seen where another one waits for it (`unreachable.rs`).
 pub(crate) fn command_ends_before_its_lease_when_the_store_is_gone(
     scene: &Scene,
     take_away: impl FnOnce(),
 ) {
     let holder = scene.run(
-        &["--lease", "4s"],
-        &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#),
+        &["--lease", "12s"],
+        &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.05; done"#),
     );
     scene.await_trace("in");
     take_away();
-    let watch = Stopwatch::start();
     until("the end of the command", || {
         scene.nobody_is_alone().then_some(())
     });
-    assert!(
-        watch.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        watch.elapsed()
-    );
     assert_ended(&holder.finish(Duration::from_secs(30)), 80, "running out");
     all_end_without_an_answer(scene);
 }

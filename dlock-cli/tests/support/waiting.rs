@@ -17,28 +17,18 @@ impl Stopwatch {
     }
 }
 
-/// Waits for a condition, at most a minute.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
-    within(Duration::from_secs(60), what, condition)
-}
+/// Longer than any machine takes.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits for a condition.
 #[track_caller]
-pub(crate) fn within<T>(
-    limit: Duration,
-    what: &str,
-    mut condition: impl FnMut() -> Option<T>,
-) -> T {
+pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let watch = Stopwatch::start();
     loop {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(
-            watch.elapsed() < limit,
-            "waited {limit:?} in vain for {what}"
-        );
+        assert!(watch.elapsed() < LIMIT, "after {LIMIT:?} still no {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
