@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
 /// A2, 004-11: a claim whose answer is lost keeps no task from running.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claim_without_an_answer_is_repeated() {
     let shop = Shop::new();
     let mut ids = Vec::new();
@@ -35,7 +35,7 @@ async fn claim_without_an_answer_is_repeated() {
 }
 
 /// E2, 16: an ending whose answer is lost is repeated, and its work not.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();
     shop.store.lose("finish");
@@ -53,7 +53,7 @@ async fn ending_without_an_answer_is_repeated() {
 }
 
 /// Tables of another version: the worker says so instead of asking for ever.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn store_that_cannot_be_used_ends_the_run() {
     let shop = Shop::new();
     let worker = Worker::builder()

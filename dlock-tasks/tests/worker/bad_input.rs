@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn worker_without_handlers_says_so_and_claims_nothing() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -49,7 +49,7 @@ fn worker_that_cannot_be_is_refused() {
 }
 
 /// Workers of an old release do not use up the attempts of tasks that only the new one knows.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn kind_without_a_handler_waits_for_a_worker_that_has_one() {
     let shop = Shop::new();
     let new = shop.add(NewTask::builder().kind("new").build()).await;
@@ -64,7 +64,7 @@ async fn kind_without_a_handler_waits_for_a_worker_that_has_one() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn output_that_is_no_json_leaves_a_dead_task() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -79,7 +79,7 @@ async fn output_that_is_no_json_leaves_a_dead_task() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn checkpoint_that_is_too_large_is_refused_and_the_last_one_stays() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -103,7 +103,7 @@ async fn checkpoint_that_is_too_large_is_refused_and_the_last_one_stays() {
 }
 
 /// Neither a claim nor an ending is answered, and the worker ends all the same.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn worker_stops_although_its_store_is_silent() {
     let shop = Shop::new();
     let ids = [shop.add(say("a")).await, shop.add(say("b")).await];

@@ -6,7 +6,7 @@ use dlock_tasks::{Context, DrainError, NewTask, State, Stop, TaskStore, When};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drain_runs_what_is_due_and_what_that_enqueues() {
     let shop = Shop::new();
     let first = shop.add(say("first")).await;
@@ -83,7 +83,7 @@ async fn drain_runs_what_is_due_and_what_that_enqueues() {
 }
 
 /// It is theirs, and may take as long as it likes.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drain_leaves_tasks_of_other_workers_alone() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -100,7 +100,7 @@ async fn drain_leaves_tasks_of_other_workers_alone() {
     run.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answers_that_are_lost_keep_no_drain_from_its_end() {
     let shop = Shop::new();
     shop.add(say("a")).await;
@@ -113,7 +113,7 @@ async fn answers_that_are_lost_keep_no_drain_from_its_end() {
 }
 
 /// A store need not give out at once all that is ready.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn claim_that_gets_nothing_is_not_the_end_of_a_drain() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -123,7 +123,7 @@ async fn claim_that_gets_nothing_is_not_the_end_of_a_drain() {
     assert_eq!(drained.attempts[0].id, id);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drain_that_takes_too_long_names_what_ran_and_gives_it_back() {
     let shop = Shop::new();
     let (quick, hangs) = (shop.add(say("quick")).await, shop.add(say("hangs")).await);
@@ -147,6 +147,7 @@ async fn drain_that_takes_too_long_names_what_ran_and_gives_it_back() {
     assert_eq!(shop.until(hangs, State::Ready).await.attempt, 0);
 }
 
+/// In real time: virtual time stands still while there is something to do.
 #[tokio::test]
 async fn drain_of_a_task_that_always_comes_again_ends() {
     let shop = Shop::new();
@@ -160,7 +161,7 @@ async fn drain_of_a_task_that_always_comes_again_ends() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drain_says_that_its_store_does_not_answer() {
     let shop = Shop::new();
     shop.store.0.cut_off.store(true, Ordering::SeqCst);

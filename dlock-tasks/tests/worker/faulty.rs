@@ -1,4 +1,4 @@
-//! The store of the tests: SQLite, in front of which some calls fail.
+//! The store of the tests: the reference in memory, in front of which some calls fail.
 
 use std::{
     collections::VecDeque,
@@ -12,28 +12,34 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Name, Provider, ProviderError, Record,
+    Client, Clock, Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Sharing,
     },
+    testing::seeded_client,
 };
-use dlock_sqlite::tasks::SqliteTasks;
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
     NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
+use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// The store, in front of which some calls fail.
+/// The store as one process has it, in front of which some calls fail.
 #[derive(Clone)]
 pub(crate) struct Faulty(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    store: SqliteTasks,
+    store: MemoryTasks,
+    /// By which its workers find the client.
+    sharing: Sharing,
+    /// Counts leases by the test's time.
+    client: Mutex<Option<Client>>,
     /// Calls that are applied and have no answer, by their name.
     lost_replies: Mutex<VecDeque<&'static str>>,
     pub(crate) endings: AtomicUsize,
+    pub(crate) heartbeats: AtomicUsize,
     /// No ending arrives.
     pub(crate) down: AtomicBool,
     /// The task whose row somebody keeps locked: it does not end, and others that end with it do.
@@ -43,21 +49,23 @@ pub(crate) struct Inner {
     /// No claim and no ending is answered, or refused.
     pub(crate) silent: AtomicBool,
     /// Nothing is claimed, and no heartbeat and no release arrives.
-    pub(crate) cut_off: Arc<AtomicBool>,
+    pub(crate) cut_off: AtomicBool,
 }
 
 impl Faulty {
-    /// The store in this folder, which it makes if it is not there.
-    pub(crate) fn open(folder: &TempDir) -> Self {
+    pub(crate) fn before(store: &MemoryTasks) -> Self {
         Self(Arc::new(Inner {
-            store: SqliteTasks::open(folder.path().join("shop.db")).unwrap(),
+            store: store.clone(),
+            sharing: Sharing::default(),
+            client: Mutex::default(),
             lost_replies: Mutex::default(),
             endings: AtomicUsize::new(0),
+            heartbeats: AtomicUsize::new(0),
             down: AtomicBool::new(false),
             locked: Mutex::default(),
             empty: AtomicUsize::new(0),
             silent: AtomicBool::new(false),
-            cut_off: Arc::default(),
+            cut_off: AtomicBool::new(false),
         }))
     }
 
@@ -143,7 +151,10 @@ impl TaskStore for Faulty {
         self.0.store.checkpoint(key, number, checkpoint).await
     }
     fn claims(&self) -> Arc<dyn Provider> {
-        Arc::new(Beats(self.0.store.claims(), Arc::clone(&self.0.cut_off)))
+        let claims: Arc<dyn Provider> = Arc::new(Beats(Arc::clone(&self.0)));
+        let client = seeded_client(Arc::clone(&claims), Clock::tokio(1.0), fastrand::u64(..));
+        *self.0.client.lock().unwrap() = Some(client);
+        claims
     }
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
         self.0.store.cancel(id, force).await
@@ -177,37 +188,44 @@ impl TaskStore for Faulty {
     }
 }
 
-struct Beats(Arc<dyn Provider>, Arc<AtomicBool>);
+struct Beats(Arc<Inner>);
 
 impl Beats {
-    async fn cut_off(&self) {
-        if self.1.load(Ordering::SeqCst) {
+    async fn reach(&self) -> Arc<dyn Provider> {
+        if self.0.cut_off.load(Ordering::SeqCst) {
             pending::<()>().await;
         }
+        self.0.store.claims()
     }
 }
 
 #[async_trait]
 impl Provider for Beats {
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.0.store.claims().capabilities()
     }
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        self.0.acquire(request).await
+        self.0.store.claims().acquire(request).await
     }
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        self.cut_off().await;
-        self.0.renew(request).await
+        let claims = self.reach().await;
+        self.0.heartbeats.fetch_add(1, Ordering::SeqCst);
+        claims.renew(request).await
     }
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        self.cut_off().await;
-        self.0.release(request).await
+        self.reach().await.release(request).await
     }
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        self.0.read(name).await
+        self.0.store.claims().read(name).await
     }
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        self.cut_off().await;
-        self.0.renew_many(requests).await
+        let claims = self.reach().await;
+        self.0
+            .heartbeats
+            .fetch_add(requests.len(), Ordering::SeqCst);
+        claims.renew_many(requests).await
+    }
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.0.sharing)
     }
 }

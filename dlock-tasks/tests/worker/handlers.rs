@@ -15,7 +15,7 @@ use tokio::{task::consume_budget, time::sleep};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tasks_run_and_keep_their_output() {
     let shop = Shop::new();
     let mut ids = Vec::new();
@@ -52,7 +52,7 @@ async fn tasks_run_and_keep_their_output() {
 }
 
 /// J1, 28: each answer of a handler, and what is none.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answers_decide_what_becomes_of_a_task() {
     let shop = Shop::new();
     let words = ["retry", "soon", "discard", "snooze", "panic", "slow"];
@@ -129,7 +129,7 @@ async fn answers_decide_what_becomes_of_a_task() {
 }
 
 /// A handler that panics when it is dropped has not ended its worker, and its task has taken too long all the same.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn panic_of_a_handler_that_is_dropped_is_its_own() {
     struct Bomb;
     impl Drop for Bomb {
@@ -159,7 +159,8 @@ async fn panic_of_a_handler_that_is_dropped_is_its_own() {
     run.stop().await;
 }
 
-/// What is always ready gives way to the runtime, and to nothing else of its own task.
+/// What is always ready gives way to the runtime, and to nothing else of its own task. In real time: virtual time stands
+/// still while there is something to do.
 #[tokio::test]
 async fn handler_that_is_always_ready_ends_with_its_time() {
     let shop = Shop::new();
@@ -183,7 +184,7 @@ async fn handler_that_is_always_ready_ends_with_its_time() {
 }
 
 /// 27.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn next_attempt_begins_where_the_last_one_has_left() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -205,7 +206,7 @@ async fn next_attempt_begins_where_the_last_one_has_left() {
 }
 
 /// An output that cannot be kept does not stop the endings of others.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn output_that_is_too_large_fails_alone() {
     let shop = Shop::new();
     let large = shop.add(say("large")).await;
@@ -229,7 +230,7 @@ async fn output_that_is_too_large_fails_alone() {
 }
 
 /// The first queue that has a task comes first.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn queues_are_worked_off_in_their_order() {
     let shop = Shop::new();
     for queue in ["slow", "other", "fast", "slow", "fast"] {

@@ -6,20 +6,20 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use dlock_tasks::{Context, State, Stop, TaskStore};
+use futures_util::FutureExt;
 use serde_json::json;
 use tokio::{
     sync::{Notify, oneshot},
-    time::{Instant, sleep, timeout},
+    time::{Instant, advance, sleep, timeout},
 };
 
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker_for};
 
 /// V6, 004-12: a handler may take longer than its lease.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn long_task_is_kept_by_heartbeats() {
     let shop = Shop::new();
     let id = shop.add(say("slow")).await;
@@ -43,7 +43,7 @@ async fn long_task_is_kept_by_heartbeats() {
 }
 
 /// J2, 004-2: the handler ends before another worker can begin, and nothing of it is written.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     struct Dropped(Arc<Mutex<Option<Instant>>>);
     impl Drop for Dropped {
@@ -103,17 +103,17 @@ async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
 
 /// J2: an answer that comes when the lease is over is not written, also where the handler kept its thread from everything
 /// else until then.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answer_after_the_end_of_the_lease_is_none() {
-    const SHORT: Duration = Duration::from_millis(300);
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
     let runs = Arc::<AtomicUsize>::default();
-    let run = Run::of(worker_for(&shop.store, SHORT).handle(move |_, _: Say| {
+    let run = Run::of(worker_for(&shop.store, LEASE).handle(move |_, _: Say| {
         let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
         async move {
             if run == 1 {
-                std::thread::sleep(2 * SHORT);
+                // Time passes, and nothing else has a turn.
+                assert!(advance(2 * LEASE).now_or_never().is_none());
             }
             Ok(run)
         }
@@ -126,7 +126,7 @@ async fn answer_after_the_end_of_the_lease_is_none() {
 }
 
 /// V8: a handler learns that its lease is in doubt while the task is still its own.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn handler_is_told_that_its_lease_is_unsure_before_it_is_lost() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -145,7 +145,7 @@ async fn handler_is_told_that_its_lease_is_unsure_before_it_is_lost() {
 }
 
 /// 26.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cancelled_task_is_told_within_a_heartbeat() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;

@@ -18,7 +18,7 @@ use tokio::{
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
 /// 29: what can end within the grace time does, the rest is given back, uncounted.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     let shop = Shop::new();
     let quick = shop.add(say("quick")).await;
@@ -57,7 +57,7 @@ async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
 }
 
 /// A store that is gone keeps no process from ending.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn worker_stops_although_its_store_is_down() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
@@ -79,7 +79,7 @@ async fn worker_stops_although_its_store_is_down() {
 }
 
 /// As many endings as may wait for the store do wait, and more come.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
     let shop = Shop::new();
     for _ in 0..40 {
@@ -102,7 +102,7 @@ async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
 }
 
 /// A session of somebody's that has its row locked can stay for hours. Its worker goes on with the others.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn task_that_cannot_be_ended_keeps_no_other_waiting() {
     let shop = Shop::new();
     let stuck = shop.add(say("stuck")).await;
@@ -122,7 +122,7 @@ async fn task_that_cannot_be_ended_keeps_no_other_waiting() {
 }
 
 /// A run that is dropped gives its tasks back in the background.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tasks_of_a_run_that_is_dropped_are_given_back() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dlock_core::ProviderError;
 use dlock_tasks::{NewTask, Payload, State, Task, TaskId, TaskStore, Worker};
+use dlock_testkit::tasks::memory::MemoryTasks;
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 use tokio::{
     sync::oneshot,
     task::JoinHandle,
@@ -14,9 +14,8 @@ use tokio::{
 
 use crate::faulty::Faulty;
 
-/// Where a test waits for the end of a lease, or for a heartbeat. A stall of the machine of four fifths of it loses
-/// the task.
-pub(crate) const LEASE: Duration = Duration::from_secs(3);
+/// Where a test waits for the end of a lease, or for a heartbeat.
+pub(crate) const LEASE: Duration = Duration::from_secs(9);
 /// Where nothing may depend on it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,20 +34,20 @@ pub(crate) fn say(word: &str) -> NewTask {
 }
 
 pub(crate) struct Shop {
-    folder: TempDir,
+    tasks: MemoryTasks,
     pub(crate) store: Faulty,
 }
 
 impl Shop {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Faulty::open(&folder);
-        Self { folder, store }
+        let tasks = MemoryTasks::new();
+        let store = Faulty::before(&tasks);
+        Self { tasks, store }
     }
 
     /// A way to the store of another process.
     pub(crate) fn other(&self) -> Faulty {
-        Faulty::open(&self.folder)
+        Faulty::before(&self.tasks)
     }
 
     pub(crate) async fn add(&self, task: NewTask) -> TaskId {
