@@ -183,6 +183,15 @@ impl Served {
         answer(&mut stream).unwrap()
     }
 
+    /// Waits until somebody waits for a lease.
+    pub(crate) fn until_one_waits(&self) {
+        until("nobody waits", || {
+            let (_, metrics) = self.get("/metrics");
+            let mut lines = metrics.as_str().unwrap().lines();
+            lines.find(|line| *line == "dlock_server_waits 1").map(drop)
+        });
+    }
+
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.ask(&format!("POST {path}"), body)
     }

@@ -60,7 +60,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
     assert_eq!(api.store.calls().len(), 0, "a store was asked");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn body_that_is_none_is_refused() {
     let limits = limits(|limits| {
         limits.body = 1_000;
@@ -100,7 +100,7 @@ async fn body_that_is_none_is_refused() {
     assert_eq!(api.get("/v2").await.status, 404);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn store_without_an_answer_is_told_from_one_that_refused() {
     let limits = limits(|limits| limits.call_time = Duration::from_millis(50));
     let api = Api::limited(limits);

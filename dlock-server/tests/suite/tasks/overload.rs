@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{CLAIM, TASKS, Watched, add, claim, take, with};
 use crate::support::{Api, limits, uuid};
@@ -61,17 +61,16 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
          sha256 = \"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"",
     );
     api.token = Some("secret".to_owned());
-    let mut statuses = Vec::new();
+    let began = Instant::now();
+    let mut admitted = 0;
     for _ in 0..200 {
         let new = json!({"tasks": [{"kind": "a"}]});
-        statuses.push(api.post(TASKS, new).await.status);
-        statuses.push(api.post(CLAIM, claim(2)).await.status);
+        admitted += u32::from(api.post(TASKS, new).await.status != 429);
+        admitted += u32::from(api.post(CLAIM, claim(2)).await.status != 429);
     }
-    // More only if 400 requests take many seconds.
-    assert!(
-        statuses.iter().filter(|status| **status != 429).count() < 390,
-        "{statuses:?}"
-    );
+    // Those of one second at once, and then as many as time passes.
+    let most = 3.0 + 3.0 * began.elapsed().as_secs_f64();
+    assert!(f64::from(admitted) <= most, "{admitted} of {most}");
     for n in 1..20 {
         let beat = with(&key, json!({"id": id, "n": n}));
         let body = json!({"heartbeats": [beat]});

@@ -213,7 +213,7 @@ async fn server_without_tasks_says_so() {
     assert_eq!(api.get("/v1/capabilities").await.body["tasks"], true);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn store_without_an_answer_is_told_from_one_that_refused() {
     let limits = limits(|limits| limits.call_time = Duration::from_millis(50));
     let store = Watched::new(MemoryTasks::new());
