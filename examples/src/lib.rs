@@ -1,22 +1,7 @@
-//! What the examples share: `--store URL`, and for each kind of store one file that shows how to
-//! open it, and storage in it that refuses a stale token.
+//! What the examples share: `--store URL`, storage that refuses a stale token, and a recorder.
 //!
-//! ```text
-//! --store sqlite:PATH            a file; without --store one that is gone afterwards
-//! --store postgres://..          a database
-//! --store redis://..             a server
-//! --store dynamodb:TABLE         a table of the store at AWS_ENDPOINT_URL
-//! --store etcd://HOST:PORT       keys of an etcd
-//! --store mysql://..             a database of MariaDB
-//! --store nats://HOST/BUCKET     a bucket, made if it is missing
-//! --store kubernetes://NAMESPACE a namespace of the cluster that kubectl asks
-//! --store s3://BUCKET            a bucket in AWS_REGION, or of the service at AWS_ENDPOINT_URL (one at
-//!                                http://.. with AWS_ALLOW_HTTP=true)
-//! --store azure://CONTAINER      a container of the account AZURE_STORAGE_ACCOUNT_NAME
-//! ```
-//!
-//! Except for the last three the examples speak plain TCP, which is for servers on one's own machine. In
-//! a program, give the same builders a client with TLS.
+//! The URL is one that the program `dlock` takes (`dlock-stores` opens both), each kind with the feature of its name; a
+//! file needs none. Without `--store` it is a file that is gone afterwards.
 
 mod failure;
 pub mod recorder;
@@ -32,11 +17,10 @@ pub use self::{failure::Failure, store::Store};
 ///
 /// # Errors
 /// If it asks for something else.
-pub fn store() -> Result<Box<dyn Store>, Failure> {
-    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER";
+pub fn store() -> Result<Store, Failure> {
     match arguments()? {
-        (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
-        _ => Err(Failure::new(USAGE)),
+        (url, rest) if rest.is_empty() => Store::choose(url),
+        _ => Err(Failure::new("usage: [--store URL]")),
     }
 }
 

@@ -1,105 +1,60 @@
-//! The kinds of store, and choosing one by its URL. A feature of the same name brings each.
-
-#[cfg(feature = "dynamodb")]
-mod dynamodb;
-#[cfg(feature = "etcd")]
-mod etcd;
-#[cfg(feature = "kubernetes")]
-mod kubernetes;
-#[cfg(feature = "mysql")]
-mod mysql;
-#[cfg(feature = "nats")]
-mod nats;
-#[cfg(feature = "object-store")]
-mod object_store;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "redis")]
-mod redis;
-#[cfg(feature = "sqlite")]
-mod sqlite;
+//! Choosing a store by its URL, and storage that refuses stale tokens.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use dlock::{FencingToken, Provider, Stale};
+use dlock::{
+    FencingToken, Provider, Stale,
+    sqlite::{
+        fence::{Fence, FenceError},
+        rusqlite::{Connection, OptionalExtension, TransactionBehavior},
+    },
+};
+use dlock_stores::{Location, Program};
+use tempfile::TempDir;
 
 use crate::Failure;
 
+static PROGRAM: Program = Program {
+    name: "example",
+    package: "examples",
+    set_up: "every example makes what it needs",
+    set_up_queue: "every example makes what it needs",
+    serves_many: false,
+    warn: |warning| eprintln!("{warning}"),
+};
+
 /// Where a store is.
-#[async_trait]
-pub trait Store: Send + Sync {
+#[derive(Debug)]
+pub struct Store {
+    location: Location,
+    /// Deleted with this.
+    _folder: Option<TempDir>,
+}
+
+impl Store {
+    /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
+    ///
+    /// # Errors
+    /// If there is no such kind of store, or none in this build.
+    pub fn choose(url: Option<String>) -> Result<Self, Failure> {
+        let (url, folder) = shared(url)?;
+        Ok(Self {
+            location: dlock_stores::locate(&PROGRAM, Some(url.as_ref()))?,
+            _folder: folder,
+        })
+    }
+
     /// A provider with connections of its own, as another process would have.
-    async fn provider(&self) -> Result<Arc<dyn Provider>, Failure>;
-
-    /// Storage in the same kind of store. What one lock guards is nobody else's: tokens of two locks
-    /// have no order.
-    async fn storage(&self, page: &str) -> Result<Box<dyn Storage>, Failure>;
-}
-
-/// One page of text in storage that checks fencing tokens (T3).
-#[async_trait]
-pub trait Storage: Send + Sync {
-    /// Writes the page, unless a later holder has: that is the inner error.
-    async fn write(&self, token: FencingToken, text: &str) -> Result<Result<(), Stale>, Failure>;
-
-    /// The page, if there is one.
-    async fn read(&self) -> Result<Option<String>, Failure>;
-}
-
-/// The kinds, by the beginnings of their URLs.
-const KINDS: &[(&str, &str)] = &[
-    ("sqlite:", "sqlite"),
-    ("postgres://", "postgres"),
-    ("postgresql://", "postgres"),
-    ("redis://", "redis"),
-    ("dynamodb:", "dynamodb"),
-    ("etcd://", "etcd"),
-    ("nats://", "nats"),
-    ("mysql://", "mysql"),
-    ("kubernetes://", "kubernetes"),
-    ("s3://", "object-store"),
-    ("azure://", "object-store"),
-];
-
-/// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
-///
-/// # Errors
-/// If there is no such kind of store, or none in this build.
-pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
-    let url = url.unwrap_or("sqlite:");
-    // What is not understood is not repeated: there may be a password in it.
-    let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
-        let beginnings: Vec<_> = KINDS.iter().map(|(prefix, _)| *prefix).collect();
-        return Err(Failure::new(format!(
-            "--store takes a URL that begins with one of {} (mostly without TLS: these are examples)",
-            beginnings.join(", ")
-        )));
-    };
-    let _place = &url[prefix.len()..];
-    match *kind {
-        #[cfg(feature = "sqlite")]
-        "sqlite" => Ok(Box::new(sqlite::Sqlite::new(_place)?)),
-        #[cfg(feature = "postgres")]
-        "postgres" => Ok(Box::new(postgres::Postgres::new(url)?)),
-        #[cfg(feature = "mysql")]
-        "mysql" => Ok(Box::new(mysql::Mysql::new(url)?)),
-        #[cfg(feature = "redis")]
-        "redis" => Ok(Box::new(redis::Redis::new(url)?)),
-        #[cfg(feature = "dynamodb")]
-        "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::new(_place))),
-        #[cfg(feature = "etcd")]
-        "etcd" => Ok(Box::new(etcd::Etcd::new(_place)?)),
-        #[cfg(feature = "nats")]
-        "nats" => Ok(Box::new(nats::Nats::new(_place)?)),
-        #[cfg(feature = "kubernetes")]
-        "kubernetes" => Ok(Box::new(kubernetes::Kubernetes::new(_place)?)),
-        #[cfg(feature = "object-store")]
-        "object-store" => Ok(Box::new(object_store::Bucket::new(prefix, _place)?)),
-        missing => Err(Failure::new(format!(
-            "this program was built without the store {missing:?}: add --features {missing} to the \
-             command, before the --"
-        ))),
+    ///
+    /// # Errors
+    /// If the store cannot be opened, or does not answer.
+    pub async fn provider(&self) -> Result<Arc<dyn Provider>, Failure> {
+        let store = self.location.open().await?;
+        // Applications do this once, where they are installed.
+        store.set_up().await?;
+        let provider: Arc<dyn Provider> =
+            Arc::<dyn dlock::provider::Admin>::clone(store.provider());
+        Ok(provider)
     }
 }
 
@@ -107,27 +62,63 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
 /// is gone when the value beside it is dropped.
 ///
 /// # Errors
-/// If there is none, and this build has no SQLite.
-pub fn shared(url: Option<String>) -> Result<(String, Option<Temporary>), Failure> {
-    match url {
-        Some(url) => Ok((url, None)),
-        #[cfg(feature = "sqlite")]
-        None => {
-            let folder = tempfile::tempdir()?;
-            let url = format!("sqlite:{}", folder.path().join("locks.db").display());
-            Ok((url, Some(Temporary { _folder: folder })))
-        }
-        #[cfg(not(feature = "sqlite"))]
-        None => Err(Failure::new(
-            "this program was built without SQLite: say --store URL",
-        )),
+/// If there is no room for the file.
+pub fn shared(url: Option<String>) -> Result<(String, Option<TempDir>), Failure> {
+    if let Some(url) = url {
+        return Ok((url, None));
     }
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("locks.db").display());
+    Ok((url, Some(folder)))
 }
 
-/// A folder that is gone when this is dropped.
+/// One page of text in storage that checks fencing tokens (T3): a database in memory. What one lock guards is nobody
+/// else's, since tokens of two locks have no order.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Temporary {
-    #[cfg(feature = "sqlite")]
-    _folder: tempfile::TempDir,
+pub struct Storage {
+    database: Connection,
+    fence: Fence,
+}
+
+impl Storage {
+    /// Storage without a page.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn new() -> Result<Self, Failure> {
+        let database = Connection::open_in_memory()?;
+        let fence = Fence::new("fence");
+        fence.create_schema(&database)?;
+        database.execute_batch("CREATE TABLE page (text TEXT NOT NULL) STRICT")?;
+        Ok(Self { database, fence })
+    }
+
+    /// Writes the page, unless a later holder has: that is the inner error.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    pub fn write(&mut self, token: FencingToken, text: &str) -> Result<Result<(), Stale>, Failure> {
+        let transaction = self
+            .database
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match self.fence.check(&transaction, "page", token) {
+            Ok(()) => {}
+            Err(FenceError::Stale(stale)) => return Ok(Err(stale)),
+            Err(other) => return Err(other.into()),
+        }
+        transaction.execute("DELETE FROM page", ())?;
+        transaction.execute("INSERT INTO page VALUES (?1)", [text])?;
+        transaction.commit()?;
+        Ok(Ok(()))
+    }
+
+    /// The page, if there is one.
+    ///
+    /// # Errors
+    /// If the database refuses.
+    pub fn read(&self) -> Result<Option<String>, Failure> {
+        let page = "SELECT text FROM page";
+        let page = self.database.query_row(page, (), |row| row.get(0));
+        Ok(page.optional()?)
+    }
 }

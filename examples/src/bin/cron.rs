@@ -12,11 +12,13 @@
 use std::{env, time::Duration};
 
 use dlock::{DLock, FencingToken, TryAcquire};
-use dlock_examples::{Failure, store};
+use dlock_examples::{
+    Failure,
+    store::{self, Store},
+};
 use tokio::{process::Command, time::sleep};
 
-const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER] \
-                     [--as NAME mutex|once]";
+const USAGE: &str = "usage: [--store URL] [--as NAME mutex|once]";
 
 /// How far the clocks of two hosts are apart: the job takes less.
 const APART: Duration = Duration::from_millis(1500);
@@ -34,8 +36,8 @@ async fn main() -> Result<(), Failure> {
     match rest[..] {
         [] => night(url).await,
         ["--as", name, night] => {
-            let store = store::choose(url.as_deref())?;
-            host(store.as_ref(), name, night == "once").await
+            let store = Store::choose(url)?;
+            host(&store, name, night == "once").await
         }
         _ => Err(Failure::new(USAGE)),
     }
@@ -68,7 +70,7 @@ async fn night(url: Option<String>) -> Result<(), Failure> {
 }
 
 /// What cron starts on one host.
-async fn host(store: &dyn dlock_examples::Store, name: &str, once: bool) -> Result<(), Failure> {
+async fn host(store: &Store, name: &str, once: bool) -> Result<(), Failure> {
     let provider = store.provider().await?;
     let lock = DLock::builder()
         .name(if once {

@@ -4,25 +4,28 @@
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin fencing
-//! AWS_ENDPOINT_URL=http://localhost:8000 cargo run -p dlock-examples --bin fencing --features dynamodb -- --store dynamodb:locks
+//! cargo run -p dlock-examples --bin fencing --features redis -- --store redis://localhost
 //! ```
 
 use std::time::Duration;
 
 use dlock::{Client, Clock, DLock, FencingToken};
-use dlock_examples::{Failure, Store, store::Storage};
+use dlock_examples::{
+    Failure,
+    store::{Storage, Store},
+};
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let store = dlock_examples::store()?;
-    let storage = store.storage("fencing").await?;
-    let a = process(store.as_ref(), "A", Duration::from_secs(4)).await?;
-    let b = process(store.as_ref(), "B", Duration::from_secs(30)).await?;
+    let mut storage = Storage::new()?;
+    let a = process(&store, "A", Duration::from_secs(8)).await?;
+    let b = process(&store, "B", Duration::from_secs(30)).await?;
 
     println!("A ->> Lock: acquire");
     let lease_of_a = a.acquire().await?;
     println!("Lock ->> A: acquired, token {}", lease_of_a.token());
-    admitted(write(storage.as_ref(), "A", lease_of_a.token()).await?)?;
+    admitted(write(&mut storage, "A", lease_of_a.token())?)?;
 
     // What `is_valid` says is true when it says it, and nothing holds a process to that instant. A
     // paused process renews nothing either; here nobody renews A's lease in the first place.
@@ -35,10 +38,10 @@ async fn main() -> Result<(), Failure> {
         "Lock ->> B: acquired when A's lease was over, token {}",
         lease_of_b.token()
     );
-    admitted(write(storage.as_ref(), "B", lease_of_b.token()).await?)?;
+    admitted(write(&mut storage, "B", lease_of_b.token())?)?;
 
     println!("A ->> A: (awake, and about to do what it had decided)");
-    if write(storage.as_ref(), "A", lease_of_a.token()).await? {
+    if write(&mut storage, "A", lease_of_a.token())? {
         return Err(Failure::new("the storage admitted a stale token"));
     }
     println!("A ->> A: do I hold the lock? {}", lease_of_a.is_valid());
@@ -47,7 +50,7 @@ async fn main() -> Result<(), Failure> {
     println!("B ->> Lock: release");
     println!("Lock ->> B: {}", ended(&lease_of_b.release().await?));
 
-    let page = storage.read().await?.unwrap_or_default();
+    let page = storage.read()?.unwrap_or_default();
     println!("Storage: \"{page}\"");
     for process in [a, b] {
         process.client().close().await;
@@ -56,7 +59,7 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// The lock as a process of its own has it: nothing is shared with others but the store.
-async fn process(store: &dyn Store, owner: &str, duration: Duration) -> Result<DLock, Failure> {
+async fn process(store: &Store, owner: &str, duration: Duration) -> Result<DLock, Failure> {
     let client = Client::with_clock(store.provider().await?, Clock::system());
     Ok(DLock::builder()
         .name("fencing")
@@ -67,9 +70,9 @@ async fn process(store: &dyn Store, owner: &str, duration: Duration) -> Result<D
 }
 
 /// Whether the storage admitted it.
-async fn write(storage: &dyn Storage, who: &str, token: FencingToken) -> Result<bool, Failure> {
+fn write(storage: &mut Storage, who: &str, token: FencingToken) -> Result<bool, Failure> {
     println!("{who} ->> Storage: write with token {token}");
-    let verdict = storage.write(token, &format!("written by {who}")).await?;
+    let verdict = storage.write(token, &format!("written by {who}"))?;
     match &verdict {
         Ok(()) => println!("Storage ->> {who}: written"),
         // A holder that learns this stops. It can tell its lock with `DLock::raise_floor`, so that

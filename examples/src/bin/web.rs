@@ -1,6 +1,6 @@
-//! A web handler with a limit: an order of a customer is booked under that customer's lock, and a
-//! request that cannot have it soon is told so, not kept waiting. Three orders of one customer come
-//! at the same time, and one of another.
+//! A web handler with a limit: an order of a customer is booked under that customer's lock, until it is paid. A request
+//! that cannot have the lock soon is told so, not kept waiting: here a second order of one customer, while the first
+//! one waits for its payment; that of another customer is not in the way.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin web --features web
@@ -23,49 +23,59 @@ use dlock_examples::Failure;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    task::JoinSet,
-    time::sleep,
+    sync::{mpsc, oneshot},
 };
 
 /// How long a request waits for its customer's lock.
-const LIMIT: Duration = Duration::from_millis(4500);
+const LIMIT: Duration = Duration::from_secs(5);
 
-/// How long it takes to book an order.
-const BOOKING: Duration = Duration::from_secs(3);
+/// What the handlers share: the settings of all customers' locks, of which each request names its own, and where a
+/// booking waits until it is paid.
+#[derive(Clone)]
+struct Shop {
+    locks: DLock,
+    bills: mpsc::Sender<oneshot::Sender<()>>,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let store = dlock_examples::store()?;
-    // The settings of all customers' locks; each request names its own.
     let locks = DLock::builder()
         .name("customer")
         .group("customers")
         .provider(store.provider().await?)
         .build()?;
+    let (bills, mut unpaid) = mpsc::channel(1);
     let service = Router::new()
         .route("/customers/{id}/orders", post(order))
-        .with_state(locks.clone());
+        .with_state(Shop {
+            locks: locks.clone(),
+            bills,
+        });
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     tokio::spawn(async move { axum::serve(listener, service).await });
 
-    let mut requests: JoinSet<_> = [7, 7, 7, 8]
-        .map(|customer| request(address, customer))
-        .into_iter()
-        .collect();
-    while let Some(answer) = requests.join_next().await {
-        println!("{}", answer??);
+    let booked = [7, 8].map(|customer| tokio::spawn(request(address, customer)));
+    let (Some(one), Some(other)) = (unpaid.recv().await, unpaid.recv().await) else {
+        return Err(Failure::new("there is no service any more"));
+    };
+    println!("{}", request(address, 7).await?);
+    // Both pay.
+    drop((one, other));
+    for booked in booked {
+        println!("{}", booked.await??);
     }
     locks.client().close().await;
     Ok(())
 }
 
 /// Books an order. No other process books one of the same customer meanwhile.
-async fn order(State(locks): State<DLock>, Path(id): Path<u64>) -> (StatusCode, String) {
-    let Ok(lock) = locks.named(format!("customer-{id}")) else {
+async fn order(State(shop): State<Shop>, Path(id): Path<u64>) -> (StatusCode, String) {
+    let Ok(lock) = shop.locks.named(format!("customer-{id}")) else {
         return (StatusCode::BAD_REQUEST, "no such customer".into());
     };
-    match booked(&lock).await {
+    match booked(&lock, &shop).await {
         Ok(done) => (StatusCode::OK, done),
         Err(error @ Error::Lost(_)) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         Err(error) if error.store_error().is_some() => {
@@ -75,13 +85,18 @@ async fn order(State(locks): State<DLock>, Path(id): Path<u64>) -> (StatusCode, 
     }
 }
 
-async fn booked(lock: &DLock) -> Result<String, Error> {
-    lock.acquire_timeout(LIMIT).await?.with(book).await
+async fn booked(lock: &DLock, shop: &Shop) -> Result<String, Error> {
+    let lease = lock.acquire_timeout(LIMIT).await?;
+    lease.with(async |token| book(shop, token).await).await
 }
 
 /// The token goes to the storage with each write, which refuses older ones.
-async fn book(token: FencingToken) -> String {
-    sleep(BOOKING).await;
+async fn book(shop: &Shop, token: FencingToken) -> String {
+    let (bill, paid) = oneshot::channel();
+    if shop.bills.send(bill).await.is_ok() {
+        // A bill that is dropped is paid.
+        drop(paid.await);
+    }
     format!("booked with token {token}")
 }
 

@@ -10,14 +10,5 @@
 mod arguments;
 mod closing;
 mod place;
-mod recorder;
-
-// What needs a store to run on.
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "postgres",
-    feature = "redis",
-    feature = "sqlite"
-))]
 mod programs;
+mod recorder;

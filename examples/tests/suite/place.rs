@@ -59,7 +59,12 @@ pub(crate) fn dynamodb() -> Place {
     let (endpoint, database) = service::dynamodb::dynamodb().unwrap();
     Place {
         url: "dynamodb:locks".into(),
-        environment: vec![("AWS_ENDPOINT_URL", endpoint)],
+        environment: vec![
+            ("AWS_ENDPOINT_URL", endpoint),
+            ("AWS_REGION", "eu-central-1".into()),
+            ("AWS_ACCESS_KEY_ID", "key".into()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".into()),
+        ],
         _running: Box::new(database),
     }
 }

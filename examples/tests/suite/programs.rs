@@ -3,7 +3,6 @@
 /// One test for each kind of store that is compiled in, with a place of its kind for the function.
 macro_rules! on_every_store {
     ($test:ident) => {
-        #[cfg(feature = "sqlite")]
         #[tokio::test]
         async fn sqlite() {
             $test(crate::place::sqlite()).await;
@@ -42,7 +41,7 @@ mod fencing;
 #[cfg(feature = "tasks")]
 mod generator;
 mod leader;
-#[cfg(all(feature = "metrics", feature = "sqlite"))]
+#[cfg(feature = "metrics")]
 mod metrics;
 mod quickstart;
 #[cfg(feature = "tasks")]

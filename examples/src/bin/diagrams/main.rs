@@ -14,11 +14,10 @@ use dlock_examples::Failure;
 async fn main() -> Result<(), Failure> {
     let store = dlock_examples::store()?;
     let provider = store.provider().await?;
-    let storage = store.storage("diagrams").await?;
     for scene in [
         scenes::contention(&provider).await?,
         scenes::dead(&provider).await?,
-        scenes::paused(&provider, storage.as_ref()).await?,
+        scenes::paused(&provider).await?,
     ] {
         println!("{}", scene.title);
         for line in scene.lines {

@@ -11,8 +11,8 @@ use dlock_examples::{
 };
 
 /// Leases of A and of B.
-const D1: Duration = Duration::from_secs(3);
-const D2: Duration = Duration::from_secs(4);
+const D1: Duration = Duration::from_secs(9);
+const D2: Duration = Duration::from_secs(12);
 
 /// What happened, line by line.
 pub(crate) struct Scene {
@@ -29,7 +29,10 @@ pub(crate) async fn contention(provider: &Arc<dyn Provider>) -> Played {
     script.write("A ->> A: Do synchronized work");
     let waiter = b.clone();
     let waiting = tokio::spawn(async move { waiter.acquire().await });
-    tokio::time::sleep(D1 / 3).await;
+    let is_refused = |line: &String| line.starts_with("Provider ->> B: Failure");
+    while !script.lines().iter().any(is_refused) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     lease.release().await?;
     let lease = waiting.await??;
     script.write("B ->> B: Do synchronized work");
@@ -56,15 +59,16 @@ pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
 }
 
 /// A stalls past the end of its lease, and wakes up believing nothing happened.
-pub(crate) async fn paused(provider: &Arc<dyn Provider>, storage: &dyn Storage) -> Played {
+pub(crate) async fn paused(provider: &Arc<dyn Provider>) -> Played {
+    let mut storage = Storage::new()?;
     let (script, a, b) = cast(provider, "paused")?;
     let stalled = a.acquire().await?;
     script.write("A ->> A: Stall");
     let lease = b.acquire().await?;
-    write(storage, &script, "B", lease.token()).await?;
+    write(&mut storage, &script, "B", lease.token())?;
     lease.release().await?;
     script.write("A ->> A: Wake up");
-    write(storage, &script, "A", stalled.token()).await?;
+    write(&mut storage, &script, "A", stalled.token())?;
     stalled.release().await?;
     Ok(scene(
         "Paused holder: the storage refuses A's old token",
@@ -105,8 +109,8 @@ async fn scene(title: &'static str, script: &Script, cast: [DLock; 2]) -> Scene 
 }
 
 /// Writes to storage that checks fencing tokens.
-async fn write(
-    storage: &dyn Storage,
+fn write(
+    storage: &mut Storage,
     script: &Script,
     who: &str,
     token: FencingToken,
@@ -115,7 +119,7 @@ async fn write(
     script.write(format!(
         "{who} ->> Storage: Synchronized work (token={label})"
     ));
-    let answer = match storage.write(token, &format!("the work of {who}")).await? {
+    let answer = match storage.write(token, &format!("the work of {who}"))? {
         Ok(()) => format!("Storage ->> {who}: Success (token={label})"),
         Err(stale) => {
             let highest = script.token(stale.highest);

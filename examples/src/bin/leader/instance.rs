@@ -11,15 +11,15 @@ use dlock_examples::{Failure, Store};
 use tokio::io::AsyncReadExt;
 
 /// Runs until standard input ends.
-pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
+pub(crate) async fn run(store: &Store, name: &str) -> Result<(), Failure> {
     let client = Client::new(store.provider().await?);
     let election = Election::builder()
         .provider(&client)
         .name("leader-example")
         .owner(name)
         // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
-        .duration(Duration::from_secs(6))
-        .renew_every(Duration::from_secs(2))
+        .duration(Duration::from_secs(12))
+        .renew_every(Duration::from_secs(4))
         .poll_every(Duration::from_millis(1500))
         .build()?;
 

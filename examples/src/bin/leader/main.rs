@@ -18,7 +18,10 @@ mod instance;
 
 use std::{env, process::Stdio, time::Duration};
 
-use dlock_examples::{Failure, store};
+use dlock_examples::{
+    Failure,
+    store::{self, Store},
+};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -27,7 +30,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER] [--as NAME]";
+const USAGE: &str = "usage: [--store URL] [--as NAME]";
 
 /// For what should come about soon.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,8 +41,8 @@ async fn main() -> Result<(), Failure> {
     match &rest[..] {
         [] => watch(url).await,
         [option, name] if option == "--as" => {
-            let store = store::choose(url.as_deref())?;
-            instance::run(store.as_ref(), &name.to_string_lossy()).await
+            let store = Store::choose(url)?;
+            instance::run(&store, &name.to_string_lossy()).await
         }
         _ => Err(Failure::new(USAGE)),
     }

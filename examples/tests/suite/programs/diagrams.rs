@@ -17,14 +17,14 @@ async fn scenes_happen_as_drawn(place: Place) {
     assert_eq!(
         drawn(contention),
         [
-            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=3s)",
+            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=9s)",
             "Provider ->> A: Acquired (uuid=A1, token=T1)",
             "A ->> A: Do synchronized work",
-            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=4s)",
-            "Provider ->> B: Failure (uuid=A1, duration=3s)",
+            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=12s)",
+            "Provider ->> B: Failure (uuid=A1, duration=9s)",
             "A ->> Provider: Release (uuid=A1)",
             "Provider ->> A: Released (uuid=A1)",
-            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=4s)",
+            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=12s)",
             "Provider ->> B: Acquired (uuid=B*, token=T2)",
             "B ->> B: Do synchronized work",
             "B ->> Provider: Release (uuid=B*)",
@@ -35,12 +35,12 @@ async fn scenes_happen_as_drawn(place: Place) {
     assert_eq!(
         drawn(dead),
         [
-            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=3s)",
+            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=9s)",
             "Provider ->> A: Acquired (uuid=A1, token=T1)",
             "A ->> A: Crash!",
-            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=4s)",
-            "Provider ->> B: Failure (uuid=A1, duration=3s)",
-            "B ->> Provider: Acquire (prev_uuid=*, new_uuid=B*, duration=4s)",
+            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=12s)",
+            "Provider ->> B: Failure (uuid=A1, duration=9s)",
+            "B ->> Provider: Acquire (prev_uuid=*, new_uuid=B*, duration=12s)",
             "Provider ->> B: Acquired (uuid=B*, token=T2)",
             "B ->> B: Do synchronized work",
             "B ->> Provider: Release (uuid=B*)",
@@ -51,12 +51,12 @@ async fn scenes_happen_as_drawn(place: Place) {
     assert_eq!(
         drawn(paused),
         [
-            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=3s)",
+            "A ->> Provider: Acquire (prev_uuid=none, new_uuid=A1, duration=9s)",
             "Provider ->> A: Acquired (uuid=A1, token=T1)",
             "A ->> A: Stall",
-            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=4s)",
-            "Provider ->> B: Failure (uuid=A1, duration=3s)",
-            "B ->> Provider: Acquire (prev_uuid=*, new_uuid=B*, duration=4s)",
+            "B ->> Provider: Acquire (prev_uuid=none, new_uuid=B*, duration=12s)",
+            "Provider ->> B: Failure (uuid=A1, duration=9s)",
+            "B ->> Provider: Acquire (prev_uuid=*, new_uuid=B*, duration=12s)",
             "Provider ->> B: Acquired (uuid=B*, token=T2)",
             "B ->> Storage: Synchronized work (token=T2)",
             "Storage ->> B: Success (token=T2)",
@@ -86,7 +86,7 @@ fn drawn(scene: &[&str]) -> Vec<String> {
             line = line.replace(&format!("B{fresh}"), "B*");
         }
         if let Some((_, record)) = line.split_once(": Record (") {
-            assert!(record.starts_with("uuid=A1, duration=3s, "), "{line}");
+            assert!(record.starts_with("uuid=A1, duration=9s, "), "{line}");
         }
         if line.contains(": Record (") || line.contains(": No answer (") {
             let question = question(&drawn, &line);

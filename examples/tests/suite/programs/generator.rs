@@ -36,7 +36,7 @@ impl Generator {
         let file = File::create(&output).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_generator"))
             .env(CHILD, name)
-            .args(["--name", name, "--lease", "2", "--every", "0.05"])
+            .args(["--name", name, "--lease", "6", "--every", "0.05"])
             .arg("--file")
             .arg(folder.join("tasks.db"))
             .stdin(Stdio::piped())

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 #[test]
 fn tasks_of_lost_workers_are_done_by_others_once() {
     let output = Command::new(env!("CARGO_BIN_EXE_tasks"))
-        .args(["--lease", "3", "--every", "0.5", "--longest", "3"])
+        .args(["--lease", "6", "--every", "0.5", "--longest", "3"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
