@@ -41,6 +41,11 @@ impl Distant {
             .unwrap();
         let patient = table.provider(pool.clone());
         patient.read(&term("warm up").name).await.unwrap();
+        // Over a connection that is new to a provider, it asks for the session first.
+        until("its session is known", async || {
+            provider.read(&term("warm up").name).await.is_ok()
+        })
+        .await;
         Self {
             provider,
             patient,

@@ -13,7 +13,7 @@ use crate::Part;
 
 pub(crate) const PART: Part = Part {
     name: "simulation",
-    plays: |bug| bug.unseen.is_none() && !bug.of_queue,
+    plays: |bug| bug.seed.is_some() && !bug.of_queue,
     // The test that plays seeds without a bug plays more of them.
     alone: Vec::new,
     play,

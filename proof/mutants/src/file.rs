@@ -25,10 +25,8 @@ pub struct Bug {
     pub what: String,
     /// The case of the frontend that is played first; another one may fail instead.
     pub case: Option<String>,
-    /// The seed of the simulation that is played first.
+    /// The seed of the simulation that is played first, if runs of it must show the bug.
     pub seed: Option<u64>,
-    /// Why no run of the simulation shows it, if none does.
-    pub unseen: Option<String>,
     /// Whether the cancellation harness must fail.
     #[serde(default)]
     pub cancelling: bool,

@@ -35,7 +35,7 @@ async fn order(
         return (StatusCode::BAD_REQUEST, "no such customer".into());
     };
     let booked = async {
-        let lease = lock.acquire_timeout(Duration::from_millis(500)).await?;
+        let lease = lock.acquire_timeout(Duration::from_secs(5)).await?;
         lease.with(book).await
     };
     match booked.await {
@@ -56,8 +56,6 @@ async fn order(
 }
 // ANCHOR_END: handler
 
-/// Takes longer than a request waits.
 async fn book(token: FencingToken) -> String {
-    tokio::time::sleep(Duration::from_secs(2)).await;
     format!("booked with token {token}")
 }

@@ -1,15 +1,12 @@
 //! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and what only this server
 //! can do to a lock.
 
-use std::{fmt::Debug, fs, net::SocketAddr, process::Command, time::Duration};
+use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
 
 use dlock_mysql::MysqlProvider;
 use dlock_test_servers::{Place, Service};
 use mysql_async::{Conn, OptsBuilder, PoolConstraints, PoolOpts, prelude::Queryable};
-use tokio::{
-    sync::OnceCell,
-    time::{sleep, timeout},
-};
+use tokio::{sync::OnceCell, time::timeout};
 use uuid::Uuid;
 
 /// A server, which ends with this value or with the process. Everybody on 127.0.0.1 may connect as `root`.

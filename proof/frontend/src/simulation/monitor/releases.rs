@@ -36,7 +36,10 @@ impl Monitor {
         let of_client = state.terms.values().filter(|term| term.client == client);
         let held = of_client.filter(|term| term.release.began.is_none());
         // A grant that its caller did not take may have gone back already.
-        let (least, most) = (held.clone().filter(|term| term.delivered).count(), held.count());
+        let (least, most) = (
+            held.clone().filter(|term| term.delivered).count(),
+            held.count(),
+        );
         if !(least..=most).contains(&counted) {
             state.complain("G3", || {
                 format!("c{client} has {least} to {most} leases and says {counted}")

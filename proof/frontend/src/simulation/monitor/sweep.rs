@@ -32,16 +32,6 @@ impl Monitor {
         state.sweep_terms();
         state.sweep_callers();
     }
-
-    /// Looks at one lease, now.
-    pub(in super::super) fn look(&self, lease: LeaseId) {
-        let state = self.state();
-        let watch = state.terms.get(&lease).and_then(|term| term.watch.clone());
-        drop(state);
-        if let Some(probe) = watch.and_then(|watch| watch()) {
-            self.state().compare(lease, probe);
-        }
-    }
 }
 
 impl State {

@@ -67,12 +67,6 @@ impl Worker {
             };
             drop(attend(&self.machine, *cancel, None, || {}, lease.renew()).await);
             *open(slot) = Some(Held::Lease(lease));
-            self.monitor.look(named);
-        }
-        // Answers may still be on their way.
-        for _ in 0..if usage.renewals.is_empty() { 0 } else { 12 } {
-            self.machine.sleep(Duration::from_millis(2)).await;
-            self.monitor.look(named);
         }
     }
 

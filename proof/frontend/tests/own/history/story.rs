@@ -58,14 +58,6 @@ impl Story {
         story
     }
 
-    /// How late a task may run.
-    pub(crate) fn slack(&mut self, seconds: f64) -> &mut Self {
-        if let What::Header(header) = &mut self.lines[0].what {
-            header.slack = at(seconds);
-        }
-        self
-    }
-
     /// Everything ran on one thread.
     pub(crate) fn single_thread(&mut self) -> &mut Self {
         if let What::Header(header) = &mut self.lines[0].what {
@@ -118,19 +110,6 @@ impl Story {
         reply: Option<(f64, Outcome, Option<u64>)>,
     ) -> &mut Self {
         self.asked(process, term, None, sent, reply)
-    }
-
-    /// An acquire that claims another term's version.
-    pub(crate) fn claim(
-        &mut self,
-        process: &str,
-        term: u128,
-        claimed: u128,
-        sent: f64,
-        reply: Option<(f64, Outcome, Option<u64>)>,
-    ) -> &mut Self {
-        let (uuid, n) = (id(claimed), 0);
-        self.asked(process, term, Some(Prev { uuid, n }), sent, reply)
     }
 
     fn asked(
@@ -405,15 +384,6 @@ impl Story {
             excuses: excuses.to_vec(),
         };
         self.line(from, process, what)
-    }
-
-    /// A fault of one lock.
-    pub(crate) fn fault_of(&mut self, kind: &str, name: &str, from: f64, to: f64) -> &mut Self {
-        self.fault(kind, "", from, to);
-        if let Some(line) = self.lines.last_mut() {
-            line.name = name.into();
-        }
-        self
     }
 
     pub(crate) fn wrote(&mut self, t: f64, fenced: bool, token: u64, accepted: bool) -> &mut Self {

@@ -13,7 +13,7 @@ use dlock_mysql::MysqlProvider;
 use dlock_mysql_proof::{Server, provider, server};
 use tokio::task::JoinSet;
 
-use crate::support::{granted, is_held, lasting, term, until};
+use crate::support::{LONG, granted, is_held, lasting, term};
 
 const SETTINGS: [&str; 21] = [
     "autocommit = 0",
@@ -100,7 +100,10 @@ async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
     let short = lasting("short", Duration::from_secs(4));
     let began = tokio::time::Instant::now();
     granted(theirs, &short).await;
-    until("the lease ends", async || !is_held(ours, "short").await).await;
+    while is_held(ours, "short").await {
+        assert!(began.elapsed() < LONG, "the lease does not end");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     assert!(began.elapsed() >= short.duration);
     let page = ours.list(&List::new("")).await.unwrap();
     assert_eq!(page.records.len(), 2);

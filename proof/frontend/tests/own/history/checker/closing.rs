@@ -31,25 +31,3 @@ fn b4_closed_name_is_entered() {
     early.granted(B, 2, 101, 11.7);
     early.breaks(&[B4]);
 }
-
-#[test]
-fn b4_lost_lease_closes() {
-    let mut story = Story::new();
-    story
-        .granted(A, 1, 100, 1.0)
-        .waited(A, 1, 1.0, Some((1.2, Some(1))))
-        .ended(A, 1, 9.0, Cause::Expired)
-        .release(A, 1, 9.5, None)
-        .commit(9.6, CommitKind::Close, 9, 0, 100);
-    story.breaks(&[B4]);
-}
-
-#[test]
-fn b4_grant_that_nobody_got_closes() {
-    let mut story = Story::new();
-    story
-        .granted(A, 1, 100, 1.0)
-        .release(A, 1, 2.9, None)
-        .commit(3.0, CommitKind::Close, 9, 0, 100);
-    story.breaks(&[B4]);
-}
