@@ -3,6 +3,7 @@
 
 #![cfg(unix)]
 #![expect(
+    clippy::expect_used,
     clippy::unwrap_used,
     reason = "a panic is how a test says what is wrong"
 )]

@@ -105,6 +105,7 @@ impl Server {
 
 /// A database on a server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Database {
     /// What it is called.
     pub name: String,
@@ -167,6 +168,7 @@ impl Database {
 ///
 /// # Panics
 /// If there can be none.
+#[must_use]
 pub fn provider(options: OptsBuilder, limit: Duration) -> MysqlProvider {
     let provider = MysqlProvider::builder()
         .options(options)

@@ -41,7 +41,7 @@ impl Worker {
         if matches!(&*open(&slot), Some(Held::Guard(_))) {
             self.guarded(&slot, named);
         } else {
-            self.by_hand(&slot, named, usage).await;
+            self.by_hand(&slot, usage).await;
             if usage.keep {
                 let held = open(&slot).take();
                 if let Some(Held::Lease(lease)) = held {
@@ -58,7 +58,7 @@ impl Worker {
     }
 
     /// Renewals by hand; each takes the lease out of its slot for a while.
-    async fn by_hand(&self, slot: &Slot, named: LeaseId, usage: &Usage) {
+    async fn by_hand(&self, slot: &Slot, usage: &Usage) {
         for (after, cancel) in &usage.renewals {
             self.machine.sleep(*after).await;
             let held = open(slot).take();

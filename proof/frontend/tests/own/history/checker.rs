@@ -9,7 +9,7 @@ mod stale;
 mod tokens;
 
 use dlock_proof::history::{
-    Invariant::{self, I15, Shape},
+    Invariant::{self, Shape},
     checker::Report,
     line::{CommitKind, Outcome},
 };

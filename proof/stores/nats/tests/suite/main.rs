@@ -10,7 +10,6 @@ mod bucket;
 mod cancelling;
 mod conformance;
 mod election;
-mod examples;
 mod fence;
 mod keys;
 mod one_way;

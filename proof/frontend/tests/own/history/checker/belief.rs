@@ -2,13 +2,12 @@
 
 use dlock_proof::history::{
     Invariant::{I5, I6, I7, I8},
-    What,
     line::{Cause, CommitKind, Outcome},
 };
 
 use super::super::{
     checker::{A, B, excused, ordinary},
-    story::{LEASE, Story, at},
+    story::Story,
 };
 
 #[test]

@@ -3,7 +3,6 @@
 use dlock_core::provider::Discipline;
 use dlock_proof::history::{
     Invariant::{I10, I15, I17},
-    What,
     line::{Cause, CommitKind, Outcome},
 };
 

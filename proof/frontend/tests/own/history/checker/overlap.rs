@@ -1,15 +1,14 @@
 //! I1, I2, I12: who may act.
 
-use dlock_core::provider::Discipline;
 use dlock_proof::history::{
-    Invariant::{I1, I2, I6, I12},
+    Invariant::{I1, I2, I12},
     What,
-    line::{Cause, CommitKind, Outcome},
+    line::{CommitKind, Outcome},
 };
 
 use super::super::{
     checker::{A, B},
-    story::{BELIEF, LEASE, Story, at},
+    story::{Story, at},
 };
 
 #[test]

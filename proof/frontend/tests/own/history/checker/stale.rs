@@ -1,14 +1,13 @@
 //! I9: what is stale or released changes nothing.
 
 use dlock_proof::history::{
-    Invariant::{I3, I4, I9},
-    What,
+    Invariant::I9,
     line::{Cause, CommitKind, Outcome},
 };
 
 use super::super::{
     checker::{A, B},
-    story::{Story, id},
+    story::Story,
 };
 
 #[test]
