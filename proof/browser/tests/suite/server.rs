@@ -65,7 +65,7 @@ impl Server {
         };
         Self {
             service: Service::builder(command).spawn(is_ready).await.unwrap(),
-            client: Client::new(),
+            client: client(),
             token,
         }
     }
@@ -181,4 +181,12 @@ impl Server {
 
 async fn is_ready(place: Place) -> bool {
     place.accepts_connections().await
+}
+
+fn client() -> Client {
+    // Another package of the workspace asks for rustls without a provider of cryptography.
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
+    Client::new()
 }

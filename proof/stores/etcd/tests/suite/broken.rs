@@ -55,7 +55,7 @@ async fn guard_survives_a_server_that_is_killed() {
     let mut server = Server::start().await;
     let lock = |provider| {
         let lock = DLock::builder().name("door").duration(LONG);
-        let lock = lock.renew_every(Duration::from_secs(1));
+        let lock = lock.renew_every(Duration::from_secs(3));
         lock.provider(provider).build().unwrap()
     };
     let guard = lock(server.provider().await).hold().await.unwrap();

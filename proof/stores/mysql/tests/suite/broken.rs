@@ -58,8 +58,8 @@ async fn guard_survives_a_server_that_is_killed() {
     let lock = |provider| {
         let lock = DLock::builder()
             .name("door")
-            .duration(LONG)
-            .renew_every(Duration::from_secs(1));
+            .duration(Duration::from_secs(60))
+            .renew_every(Duration::from_secs(3));
         lock.provider(provider).build().unwrap()
     };
     let guard = lock(database.provider(2).await).hold().await.unwrap();
