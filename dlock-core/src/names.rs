@@ -21,9 +21,7 @@ use uuid::Uuid;
 pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
     runtimes::Waiter,
-    succession::{
-        Begun, Duty, Following, GoesOn, HandOver, KeeperIdentity, Offer, Offering, Registration,
-    },
+    succession::{Duty, Following, GoesOn, KeeperIdentity, Offering, Registration},
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};
 use crate::{Clock, FencingToken, Name, provider::Tokens};
@@ -47,7 +45,7 @@ pub(crate) struct NameState {
     /// like those of two machines (I12).
     pub(crate) turn: Arc<Semaphore>,
     /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a term
-    /// that goes on (S1) or is handed over (H1). Only the waiter that has its turn listens.
+    /// that is on offer (S1). Only the waiter that has its turn listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
     /// What is known of other clients that want the name. Most names are held for long by one process, which

@@ -1,5 +1,5 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A term
-//! of this client goes on with the first waiter in line (S1), or is claimed by it (H1), as that of a ticket is (H8).
+//! of this client goes on with the first waiter in line (S1); that of a ticket is claimed (H8).
 //!
 //! `Contender::contend` is the loop of a waiter that has its turn, and `rest` its sleep.
 
@@ -124,7 +124,7 @@ impl Contender {
             // Boxed: unboxed, every acquire would be larger by it, and few have a ticket.
             Wait::Limit(_) => Box::pin(self.redeem(&sender, &entry)).await,
         };
-        // Together with an offer that it has not taken (H1).
+        // Together with an offer that it has not taken (S4).
         entry.leave();
         self.reservation = None;
         let Some(answer) = self.for_caller(answer) else {
@@ -157,7 +157,7 @@ impl Contender {
             return Some(Err(error.into()));
         }
         let gone = Arc::clone(&self.gone);
-        let answer = as_long_as_wanted(sender, &gone, pin!(self.try_now(None))).await;
+        let answer = as_long_as_wanted(sender, &gone, pin!(self.try_now())).await;
         Some(match answer {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => match (self.error.take(), self.seen.take()) {
@@ -243,38 +243,30 @@ impl Contender {
             if woken && self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            let over = match self.take_term() {
-                Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
-                Some(Taken::Over(uuid)) => Some(uuid),
-                None => None,
-            };
-            let offer = self.take_offer();
-            let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());
+            let pause_for_term = self.pause_for_term().filter(|_| first);
             first = false;
-            // The offer of a later term comes first.
-            if let Some(uuid) = over
-                && offer.is_none()
-            {
-                match self.await_release(sender, uuid).await {
-                    ControlFlow::Break(end) => return end,
-                    // What woke us before has not been followed yet (W3).
-                    ControlFlow::Continue(rung) => woken |= rung,
+            match self.take_term() {
+                Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
+                Some(Taken::Over(uuid)) => {
+                    match self.await_release(sender, uuid).await {
+                        ControlFlow::Break(end) => return end,
+                        // What woke us before has not been followed yet (W3).
+                        ControlFlow::Continue(rung) => woken |= rung,
+                    }
+                    // No call was sent meanwhile (W5).
+                    self.answered = store.clock.contender_now();
+                    if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
+                        return end;
+                    }
+                    continue;
                 }
-                // No call was sent meanwhile (W5).
-                self.answered = store.clock.contender_now();
-                if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
-                    return end;
-                }
-                continue;
+                None => {}
             }
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
-            let still_woken = woken && admitted.is_err() && offer.is_none();
-            let pause = match hand_over_pause {
+            let still_woken = woken && admitted.is_err();
+            let pause = match pause_for_term {
                 Some(pause) => pause,
-                None => match self
-                    .read_or_try(offer, std::mem::take(&mut woken), admitted)
-                    .await
-                {
+                None => match self.read_or_try(std::mem::take(&mut woken), admitted).await {
                     ControlFlow::Continue(pause) => pause,
                     ControlFlow::Break(answer) => return Some(answer),
                 },
@@ -283,7 +275,7 @@ impl Contender {
                 return Some(Err(self.timeout()));
             }
             self.yielded_slots = 0;
-            let failed = hand_over_pause.is_none() && self.error.is_some();
+            let failed = pause_for_term.is_none() && self.error.is_some();
             let rested = if failed {
                 self.rest_after_failure(sender, freed, pause).await
             } else {
@@ -293,7 +285,7 @@ impl Contender {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
-            if hand_over_pause.is_some() {
+            if pause_for_term.is_some() {
                 // No call was sent meanwhile (W5).
                 self.answered = store.clock.contender_now();
             }
@@ -306,7 +298,7 @@ impl Contender {
 
     /// Sleeps for this pause; returns whether a wake-up came meanwhile. It is followed after the pause, since it may be
     /// that of what a failed try has left, time and again (W5, W7). A term of our own client takes no call, and ends
-    /// the pause (H1, S1). Breaks if the wait is over.
+    /// the pause (S1). Breaks if the wait is over.
     async fn rest_after_failure(
         &mut self,
         sender: &Sender<Answer>,
@@ -332,7 +324,7 @@ impl Contender {
 
     /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
     /// over. How long the pause is: after a refusal `until_next_try`, after no answer
-    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6), and as
+    /// `Store::pause_after_failure`, while a term is expected to go on `pause_for_term`, and as
     /// `await_release` says while the release of one is.
     async fn rest(
         &mut self,
@@ -355,7 +347,7 @@ impl Contender {
 }
 
 /// Tells those who try when their caller goes away: a try that is under way runs to its answer (G1), and is not
-/// repeated. A turn goes with the caller, and what is offered meanwhile is offered to others (H3).
+/// repeated. A turn goes with the caller, and what is offered meanwhile is offered to others (S4).
 async fn as_long_as_wanted<T>(
     sender: &Sender<Answer>,
     gone: &Gone,

@@ -97,8 +97,8 @@ impl Lease {
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
     ///
     /// If somebody waits for it in this process, it goes to the first waiter in line there, without a call to the
-    /// store (S1), and then this returns at once; or in one write (H1). So it goes for a while, or some sixteen times in a
-    /// row, 128 where that takes but an instant (S1, S3, H5). Then it goes back to the store.
+    /// store (S1), and then this returns at once. So it goes for a while, or sixteen times in a row, 128 where that takes
+    /// but an instant (S1, S3). Then it goes back to the store.
     ///
     /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
     ///

@@ -25,8 +25,7 @@ pub enum State {
 )]
 pub enum ReleaseEnd {
     /// The term is over in the store, and the next contender may have the lock. Or this client's own next waiter
-    /// got the lock, on the same term (S1) or in the same write (H1), or its next caller may get it (S7): that is the
-    /// same to the holder.
+    /// may get the lock on the same term (S1): that is the same to the holder.
     ///
     /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
     ///

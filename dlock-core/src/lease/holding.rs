@@ -116,9 +116,5 @@ fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
     if closes_until.is_none() && offering::is_offered(term) {
         return None;
     }
-    // Where the store itself has answered that the term has ended there is nothing to claim; and a name that is closed
-    // goes to no waiter. Nor does the end of a block, which is the end of its term: others have their turn.
-    let claimable = !term.was_refused() && closes_until.is_none() && !term.has_block();
-    let claim = claimable.then(|| term.version());
-    Some(PendingRelease::of(term, claim, closes_until))
+    Some(PendingRelease::of(term, closes_until))
 }

@@ -83,7 +83,7 @@ impl Duty for GivesBack {
 impl Drop for GivesBack {
     fn drop(&mut self) {
         if let Some(term) = self.term.take() {
-            PendingRelease::of(&term, None, None).spawn_begun(&term.home);
+            PendingRelease::of(&term, None).spawn_begun(&term.home);
         }
     }
 }

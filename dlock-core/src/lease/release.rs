@@ -1,5 +1,4 @@
-//! The release of a term: the client's own next waiter may claim it (H1, H3), or a call gives it back to the store,
-//! whatever the store answers (V7, G3, I9).
+//! The release of a term: a call gives it back to the store, whatever the store answers (V7, G3, I9).
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +16,8 @@ use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
     events::{Measured, Operation},
-    names::{HandOver, NameState},
-    provider::{Closing, Release, ReleaseOutcome, Version},
+    names::NameState,
+    provider::{Closing, Release, ReleaseOutcome},
     store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
@@ -34,8 +33,6 @@ pub(crate) struct PendingRelease {
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
     pub(crate) sent: HolderInstant,
-    /// What the first waiter in line may claim, if the term was a lease that may still be ours.
-    pub(crate) claim: Option<Version>,
     /// Until when the name is closed instead of given back (B4).
     pub(crate) closes_until: Option<HolderInstant>,
     pub(crate) origin: Origin,
@@ -77,18 +74,17 @@ impl Drop for CutOff {
 }
 
 impl Drop for PendingRelease {
+    /// Without an answer it wakes a waiter as well, which need not wait for it any more (W7, G4).
     fn drop(&mut self) {
-        self.state.release_ended(self.uuid);
+        if self.state.release_ended(self.uuid) {
+            self.state.freed.notify_waiters();
+        }
     }
 }
 
 impl PendingRelease {
     /// That of a lease that was given back.
-    pub(crate) fn of(
-        term: &Term,
-        claim: Option<Version>,
-        closes_until: Option<HolderInstant>,
-    ) -> Self {
+    pub(crate) fn of(term: &Term, closes_until: Option<HolderInstant>) -> Self {
         Self {
             store: Arc::clone(&term.store),
             state: Arc::clone(&term.state),
@@ -100,7 +96,6 @@ impl PendingRelease {
             origin: Origin::Lease {
                 protected: term.was_valid_to_its_release(),
             },
-            claim,
             closes_until,
             answered: term.answered,
         }
@@ -117,16 +112,16 @@ impl PendingRelease {
         let (uuid, token) = (self.uuid, self.token);
         let began = || Event::ReleaseBegan { uuid, token };
         self.store.emit(&self.name, began);
-        let hand_over = self.offer();
-        self.go_on(hand_over)
+        self.retire();
+        self.go_on()
     }
 
     /// A release that has begun, and whose term has not gone on (S4), ends in a task of ours.
     pub(crate) fn spawn_begun(self, home: &Handle) {
-        drop(home.spawn(self.go_on(None)));
+        drop(home.spawn(self.go_on()));
     }
 
-    fn go_on(self, hand_over: Option<HandOver>) -> Work<Result<ReleaseEnd, ProviderError>> {
+    fn go_on(self) -> Work<Result<ReleaseEnd, ProviderError>> {
         let tracked = self.store.track(&self.plan);
         let (uuid, token) = (self.uuid, self.token);
         let span = emit::span(
@@ -135,7 +130,7 @@ impl PendingRelease {
         let plan = Arc::clone(&self.plan);
         let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
         Box::pin(emit::within(span, async move {
-            let answer = self.run(hand_over).await;
+            let answer = self.run().await;
             cut_off.did_not_happen();
             self.store.emit(&self.name, || Event::ReleaseEnded {
                 uuid,
@@ -158,12 +153,12 @@ impl PendingRelease {
         }))
     }
 
-    /// The longest that the release of a lease takes on a driven runtime: until the offer is withdrawn, then until the
-    /// store must have let go, and one attempt.
+    /// The longest that the release of a lease takes on a driven runtime: until the store must have let go, and one
+    /// attempt.
     pub(crate) fn bound(term: &Term) -> Duration {
         let Term { store, plan, .. } = term;
         let left = (term.last_sent() + plan.duration).since(store.clock.now());
-        left + plan.successor_patience() + 2 * plan.attempt()
+        left + 2 * plan.attempt()
     }
 
     /// Our identity is retired (G4), and the store knows it: there is nothing to release.
@@ -172,31 +167,17 @@ impl PendingRelease {
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is retired here. In the same instant the term is offered to the first waiter in line in this
-    /// client, before the release's task runs, so that the waiter hears of it at once, also from a runtime that has
-    /// ended.
-    fn offer(&self) -> Option<HandOver> {
+    /// G4: our identity is retired, before the release's task runs.
+    fn retire(&self) {
         let Self { store, state, .. } = self;
-        if let Some(until) = self.closes_until {
-            let lasts = until.since(store.clock.now());
-            state.closes(&store.clock, self.uuid, self.plan.duration, lasts);
-            return None;
+        let (clock, lease) = (&store.clock, self.plan.duration);
+        match self.closes_until {
+            Some(until) => state.closes(clock, self.uuid, lease, until.since(clock.now())),
+            None => state.retire(clock, self.uuid, lease),
         }
-        let claim = self.claim.filter(|_| !store.is_closed());
-        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, claim)
     }
 
-    /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it, the release is sent.
-    async fn run(&self, hand_over: Option<HandOver>) -> Result<ReleaseEnd, ProviderError> {
-        if let Some(hand_over) = hand_over
-            && hand_over.granted(&self.store.clock, &self.plan).await
-        {
-            if self.answered {
-                self.state.all_answered(self.uuid);
-            }
-            self.store.source(&self.plan).measure(|| Measured::HandedOn);
-            return Ok(ReleaseEnd::Released);
-        }
+    async fn run(&self) -> Result<ReleaseEnd, ProviderError> {
         let mut answer = self.send().await;
         if self.origin == Origin::Try && matches!(answer, Ok(ReleaseEnd::NotHeld(_))) {
             // Requests may overtake each other, and an orphan would block others for D.

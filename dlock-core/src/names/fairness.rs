@@ -208,22 +208,17 @@ impl Fairness {
         self.forget();
     }
 
-    /// A term of ours begins, by a try that was sent at `asked`; `None` if it was handed over, so that the name
-    /// was not free. Another client that polls finds the name free, sooner or later, if this one leaves it
+    /// A term of ours begins, by a try that was sent at `asked`. Another client that polls finds the name free, sooner or later, if this one leaves it
     /// alone for longer than `longest_idle` between its terms.
     pub(crate) fn granted(
         &mut self,
-        asked: Option<ContenderInstant>,
+        asked: ContenderInstant,
         longest_idle: Duration,
         clock: &Clock,
     ) {
         let now = clock.contender_now();
         let idle = self.given_back.map(|since| now.since(since));
-        let alone = idle.map(|idle| {
-            asked.map_or(Duration::ZERO, |asked| {
-                idle.saturating_sub(now.since(asked))
-            })
-        });
+        let alone = idle.map(|idle| idle.saturating_sub(now.since(asked)));
         self.tenure.granted(alone, longest_idle, now);
         let again = idle.is_some_and(|idle| idle < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or(now));

@@ -64,7 +64,6 @@ impl NameState {
     /// term only when the name would be open again.
     pub(crate) fn closes(&self, clock: &Clock, uuid: Uuid, duration: Duration, lasts: Duration) {
         self.mark_retired(&mut self.known(), clock, uuid, duration, lasts);
-        self.reset_passes();
     }
 
     pub(super) fn mark_retired(
@@ -102,10 +101,14 @@ impl NameState {
         });
     }
 
-    /// The release of a lease has ended, or will not be sent: its identity is remembered like any other.
-    pub(crate) fn release_ended(&self, uuid: Uuid) {
-        self.known()
-            .with_retired(uuid, |retired| retired.releasing = false);
+    /// The release of a lease has ended, or will not be sent: its identity is remembered like any other. Whether it was
+    /// under way until now.
+    pub(crate) fn release_ended(&self, uuid: Uuid) -> bool {
+        let mut was_releasing = false;
+        self.known().with_retired(uuid, |retired| {
+            was_releasing = std::mem::take(&mut retired.releasing);
+        });
+        was_releasing
     }
 
     /// The release of this lease is under way.

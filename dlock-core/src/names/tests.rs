@@ -301,7 +301,9 @@ fn only_a_lease_that_frees_its_name_gives_it_back() {
         state.fairness().newcomer(entered, &clock).1
     };
     state.fairness().refused(Some("another"));
-    state.fairness().granted(None, LEASE, &clock);
+    state
+        .fairness()
+        .granted(clock.contender_now(), LEASE, &clock);
     state.retire(&clock, uuid(1), LEASE);
     assert_eq!(left_to_others(), Duration::ZERO, "a try");
     state.granted(uuid(2), token(8));

@@ -74,7 +74,7 @@ impl Plan {
         self.renew_every + self.attempt()
     }
 
-    /// The longest row of hand-overs, from the first one on (H5):
+    /// How long a client has a name to itself before it looks for a reservation (F11):
     /// D/10 within 50 ms and 1 s, which is what a waiter of another process without wake-ups sleeps
     /// between two tries.
     pub(crate) fn pass_time(&self) -> Duration {
@@ -134,12 +134,6 @@ impl Plan {
     /// How long after the `sent` of its grant a term may go on with another lease of its client (S3): D/10, at
     /// most 1 s. A margin is at most half of the lease, so the next lease finds most of its validity left.
     pub(crate) fn succession_time(&self) -> Duration {
-        (self.duration / 10).min(Duration::from_secs(1))
-    }
-
-    /// How long a release waits for the first in line to take its term (H3): at most D/10, and at
-    /// most 1 s. The first waiter is awake and takes it at once, unless its runtime is blocked.
-    pub(crate) fn successor_patience(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }
 

@@ -17,7 +17,6 @@ use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
     emit::emit,
     events::{Measured, Operation, measured},
-    names::Offer,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -48,7 +47,6 @@ impl Contender {
     /// Reads or tries: breaks with the answer of the acquire, or continues with how long to sleep.
     pub(super) async fn read_or_try(
         &mut self,
-        offer: Option<Offer>,
         woken: bool,
         admitted: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
@@ -56,14 +54,14 @@ impl Contender {
         let Settings { store, plan, .. } = &*lock;
         self.passed_over.asks(plan.poll_every, &store.clock);
         // A waiter that was woken has reason to expect a grant.
-        let reads_first = !woken && offer.is_none() && self.may_read_first();
+        let reads_first = !woken && self.may_read_first();
         let answer = match admitted {
-            Err(error) if offer.is_none() => {
+            Err(error) => {
                 self.error = Some(error);
                 Ok(None)
             }
-            _ if reads_first => self.read_first().await,
-            _ => self.try_now(offer).await,
+            Ok(()) if reads_first => self.read_first().await,
+            Ok(()) => self.try_now().await,
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
@@ -146,32 +144,24 @@ impl Contender {
         {
             return Ok(Some(Acquired::Holding(holding)));
         }
-        self.try_now(self.take_offer()).await
+        self.try_now().await
     }
 
     /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
-    /// error says why. The offer goes back to the releasing task unless a
-    /// try that claims it is granted.
-    pub(super) async fn try_now(
-        &mut self,
-        mut offer: Option<Offer>,
-    ) -> Result<Option<Acquired>, Error> {
+    /// error says why.
+    pub(super) async fn try_now(&mut self) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
             store, state, plan, ..
         } = &*lock;
         state.forget_old_observation(&store.clock);
-        let mut prev = self
-            .first_claim(offer.as_ref())
-            .or_else(|| state.claim(&store.clock));
+        let mut prev = self.ticket.or_else(|| state.claim(&store.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
             let uuid = self.fresh_uuid()?;
-            // A lease on offer was given up, and has not run out.
-            let takes_over =
-                offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
+            let takes_over = measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
             let asked = store.clock.contender_now();
-            let tokens = self.tokens(offer.as_ref());
+            let tokens = self.tokens();
             let draw = Draw { uuid, prev, tokens };
             let end = attempt::run(&lock, draw, &self.gone, || self.time_left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
@@ -181,12 +171,7 @@ impl Contender {
                         store.source(plan).measure(|| Measured::TookOver);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
-                        let asked = offer.is_none().then_some(asked);
                         fairness.granted(asked, plan.longest_idle(), &store.clock);
-                    }
-                    match offer {
-                        Some(offer) => offer.granted(),
-                        None => state.reset_passes(),
                     }
                     return Ok(Some(Acquired::Holding(holding)));
                 }
@@ -199,7 +184,6 @@ impl Contender {
                         emit(
                             || tracing::debug!(name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough"),
                         );
-                        offer = self.offer_for(offer, record.uuid);
                         prev = Some(record.version());
                         continue;
                     }
@@ -221,7 +205,6 @@ impl Contender {
                 }
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
-            offer = None;
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 break;
             }

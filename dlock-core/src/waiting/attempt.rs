@@ -234,7 +234,6 @@ impl Drop for OpenTry {
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,
-            claim: None,
             closes_until: None,
             origin: match self.token {
                 Some(_) => Origin::Grant,

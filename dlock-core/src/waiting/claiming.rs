@@ -1,5 +1,5 @@
-//! What a contender may have without an observation: a term of its own client, to go on with (S1) or to claim
-//! (H1), or a ticket's (H8).
+//! What a contender may have without an observation: a term of its own client, to go on with (S1), or a ticket's, to
+//! claim (H8).
 
 #[cfg(test)]
 mod tests;
@@ -11,8 +11,7 @@ use uuid::Uuid;
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
     lease::{Holding, Settings, Term},
-    names::{Following, Offer},
-    provider::Version,
+    names::Following,
 };
 
 /// What became of a term that was on offer to the waiter.
@@ -36,7 +35,7 @@ impl Contender {
     /// S1: the lease that goes on with the term which a holder of this client offers to the first waiter in line, if
     /// there is time left for it.
     pub(super) fn take_term(&self) -> Option<Taken> {
-        if !self.takes_offers() {
+        if !self.takes_terms() {
             return None;
         }
         let Settings { store, state, .. } = &*self.lock;
@@ -68,50 +67,33 @@ impl Contender {
         self.rest(sender, freed, pause).await
     }
 
-    /// How many tokens a try asks for: a block where others of this client wait behind it, for
-    /// leases that follow one another on its term; unless a term was of no use to them just now. A row of hand-overs by claims, which is
-    /// under way where an offer is claimed, has a budget of its own (H5); and a ticket is for one lease (S3).
-    pub(super) fn tokens(&self, offer: Option<&Offer>) -> NonZeroU8 {
-        let Settings {
-            store, state, plan, ..
-        } = &*self.lock;
-        let itself = usize::from(self.may_take_offers());
-        let wanted = state.waiters() > itself;
-        let wanted = wanted && !state.are_unlike(&store.clock, plan);
-        if wanted && offer.is_none() && self.ticket.is_none() {
+    /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow one
+    /// another on its term. A ticket is for one lease (S3).
+    pub(super) fn tokens(&self) -> NonZeroU8 {
+        let state = &self.lock.state;
+        let itself = usize::from(self.stands_in_line());
+        if state.waiters() > itself && self.ticket.is_none() {
             state.block_size()
         } else {
             NonZeroU8::MIN
         }
     }
 
-    /// The lease that a holder of this client offers to the first waiter in line, if there is time left to claim
-    /// it. A redeemer stands in no line.
-    pub(super) fn take_offer(&self) -> Option<Offer> {
-        let offer = self.takes_offers().then(|| self.lock.state.take_offer());
-        offer.flatten()
-    }
-
-    /// H6: how long to sleep before the first try, if this client hands the lock on and will probably offer it to
-    /// this waiter: a try meanwhile would be refused for certain. No longer than a poll, which is what a wrong
-    /// guess costs.
-    pub(super) fn hand_over_pause(&self) -> Option<Duration> {
+    /// How long to sleep before the first try, if a lease of this client has the lock whose term will probably go on with
+    /// this waiter: a try meanwhile would be refused for certain. As long as terms go on, and no longer than a poll, which
+    /// is what a wrong guess costs.
+    pub(super) fn pause_for_term(&self) -> Option<Duration> {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        if !self.may_take_offers() || !state.is_passed_on(&store.clock, plan) {
+        if !self.stands_in_line() || !state.will_go_on(&store.clock, plan) {
             return None;
         }
-        let pause = plan.successor_patience().min(plan.poll_every);
+        let pause = plan.succession_time().min(plan.poll_every);
         // A limit that passes says who held the lock: there must be time left to learn it.
         self.time_left()
             .is_none_or(|left| left >= 2 * pause)
             .then_some(pause)
-    }
-
-    /// What the first try claims: an offer, ground (b) of `prev`, or a ticket's version, ground (c).
-    pub(super) fn first_claim(&self, offer: Option<&Offer>) -> Option<Version> {
-        offer.and_then(Offer::version).or(self.ticket)
     }
 
     /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
@@ -124,24 +106,13 @@ impl Contender {
         retired || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
-    /// The offer that goes with a claim of this term: the given one if it is of that term, or one that has come
-    /// during the try.
-    pub(super) fn offer_for(&self, offer: Option<Offer>, uuid: Uuid) -> Option<Offer> {
-        let offer =
-            offer.filter(|offer| offer.version().is_some_and(|claimed| claimed.uuid == uuid));
-        if offer.is_some() || !self.may_take_offers() {
-            return offer;
-        }
-        self.lock.state.take_offer_of(uuid)
-    }
-
-    fn takes_offers(&self) -> bool {
+    fn takes_terms(&self) -> bool {
         let in_time = self.time_left().is_none_or(|left| !left.is_zero());
-        in_time && self.may_take_offers()
+        in_time && self.stands_in_line()
     }
 
-    /// W1, H1: `try_acquire` and redeemers stand in no line.
-    fn may_take_offers(&self) -> bool {
+    /// W1: `try_acquire` and redeemers stand in no line.
+    fn stands_in_line(&self) -> bool {
         matches!(self.wait, Wait::Limit(_)) && self.ticket.is_none()
     }
 }

@@ -66,7 +66,7 @@ impl Contender {
             let mut freed = pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = still_away();
-            // H1: an offer of our own client waits for nothing.
+            // S1: an offer of our own client waits for nothing.
             if left.is_zero() || state.is_offered() {
                 if absent {
                     // No call was sent meanwhile (W5).
@@ -114,7 +114,7 @@ impl Contender {
     }
 
     /// Whether to look for a reservation of another client: if this one has had the lock to itself for long. A lock
-    /// that our own client holds or hands on (H1) is not left to others.
+    /// that our own client has is not left to others.
     fn looks_for_reservation(&self) -> bool {
         let Settings {
             store, state, plan, ..

@@ -6,7 +6,6 @@ use super::*;
 use crate::{
     Clock, DLock,
     lease::Term,
-    names::HandOver,
     provider::{Tokens, Version},
     tests::{
         poll_once,
@@ -39,17 +38,13 @@ pub(super) async fn in_line(lock: &DLock) -> QueueEntry {
     entry
 }
 
-/// The release of this term of the lock's own client begins: the term is on offer to the first waiter in line.
-pub(super) fn hands_over(lock: &DLock, number: u128) -> HandOver {
-    let Settings {
-        store, state, plan, ..
-    } = &*lock.0;
-    let uuid = uuid(number);
-    state.granted(uuid, token(1));
-    let version = Version { uuid, renewals: 0 };
-    state
-        .hand_over_to_waiter(&store.clock, plan, uuid, Some(version))
-        .unwrap()
+/// A lease of this lock has ended, whose term may go on: it is on offer to the first waiter in line.
+pub(super) fn offers(lock: &DLock, number: u128) {
+    let tokens = Tokens::new(token(16), NonZeroU8::new(16).unwrap()).unwrap();
+    let sent = lock.0.store.clock.now();
+    let term = Term::new(&lock.0, uuid(number), tokens, sent, true);
+    drop(Holding::new(term));
+    assert!(lock.0.state.is_offered());
 }
 
 pub(super) fn holder(number: u64, owner: &str) -> Holder {
@@ -74,15 +69,10 @@ pub(super) fn begin_outage(lock: &Settings) {
 async fn yields_after_a_release(woken: bool, answered: bool) -> bool {
     let (clock, hand) = Clock::manual();
     let lock = Scripted::new().lock(clock);
-    let Settings {
-        store, state, plan, ..
-    } = &*lock.0;
+    let Settings { state, plan, .. } = &*lock.0;
     state.fairness().refused(Some("another"));
     let _in_line = in_line(&lock).await;
-    let tokens = Tokens::new(token(16), NonZeroU8::new(16).unwrap()).unwrap();
-    let unlike = lock.owned_by("they").unwrap();
-    let term = Term::new(&unlike.0, uuid(1), tokens, store.clock.now(), true);
-    drop(Holding::new(term));
+    offers(&lock.owned_by("they").unwrap(), 1);
     let mut waiter = contender(&lock, Wait::Limit(None));
     waiter.seen = woken.then(|| holder(2, "another"));
     let (sender, _receiver) = rendezvous();
@@ -108,7 +98,7 @@ async fn waiter_that_was_woken_before_or_by_a_release_lets_its_seniors_first() {
     }
 }
 
-/// W5, H1, S1: a hint may be that of the failed try itself, but a term of its own client takes no call.
+/// W5, S1: a hint may be that of the failed try itself, but a term of its own client takes no call.
 #[tokio::test]
 async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint() {
     let lock = Scripted::new().lock(Clock::manual().0);
@@ -121,7 +111,7 @@ async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint(
     assert!(poll_once(rests.as_mut()).is_none());
     freed.notify_waiters();
     assert!(poll_once(rests.as_mut()).is_none(), "a hint");
-    let _hand_over = hands_over(&lock, 1);
+    offers(&lock, 1);
     let rested = poll_once(rests.as_mut());
     assert!(matches!(rested, Some(ControlFlow::Continue(true))));
 }

@@ -18,11 +18,11 @@ impl Contender {
         sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         self.entered = self.lock.state.enter();
-        // A redeemer stands in no line; in a row of hand-overs our own client holds the lock (H6).
+        // A redeemer stands in no line; nothing is left to others while a term of our own client goes on.
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        if self.ticket.is_some() || state.is_passed_on(&store.clock, plan) {
+        if self.ticket.is_some() || state.will_go_on(&store.clock, plan) {
             return ControlFlow::Continue(());
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
@@ -75,7 +75,7 @@ impl Contender {
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = lasts.saturating_sub(clock.elapsed(since));
-            // H1, F6: an offer of our own client waits for nothing.
+            // S1, F6: an offer of our own client waits for nothing.
             if left.is_zero() || state.is_offered() {
                 return ControlFlow::Continue(());
             }

@@ -37,7 +37,6 @@ fn release(lock: &DLock) -> PendingRelease {
         uuid: uuid(1),
         token: Some(token(1)),
         sent: store.clock.now(),
-        claim: None,
         closes_until: None,
         origin: Origin::Lease { protected: true },
         answered: true,
@@ -49,7 +48,7 @@ fn release(lock: &DLock) -> PendingRelease {
 async fn release_that_nobody_answers_ends_within_its_bound() {
     let term = term(Clock::tokio(1.0));
     term.begin_release();
-    let release = PendingRelease::of(&term, None, None);
+    let release = PendingRelease::of(&term, None);
     let (bound, began) = (PendingRelease::bound(&term), Instant::now());
     let ended = release.spawn(&term.home).await.unwrap().unwrap();
     assert!(matches!(ended, ReleaseEnd::Unconfirmed), "{ended:?}");
@@ -64,11 +63,11 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
 
 /// Also if the lease has run out meanwhile.
 #[tokio::test]
-async fn bound_of_a_release_counts_an_offer_that_nobody_takes() {
+async fn bound_of_a_release_counts_an_attempt() {
     let (clock, hand) = Clock::manual();
     let term = term(clock);
     hand.advance(LEASE);
-    let least = term.plan.successor_patience() + term.plan.attempt();
+    let least = term.plan.attempt();
     assert!(PendingRelease::bound(&term) >= least);
 }
 
@@ -233,7 +232,8 @@ fn release_that_goes_down_with_its_runtime_is_told() {
     assert_eq!(said, ["release_cut_off"]);
 }
 
-/// H4: a runtime that has shut down drops it. Its lease is forgotten for newer ones then, like any other.
+/// H4: a runtime that has shut down drops it. Its lease is forgotten for newer ones then, like any other, and a waiter
+/// need not wait for the answer (W7).
 #[tokio::test]
 async fn release_that_is_dropped_has_ended() {
     let provider = Scripted::new();
@@ -243,7 +243,10 @@ async fn release_that_is_dropped_has_ended() {
     state.granted(uuid(1), token(1));
     (1..=9).for_each(retire);
     assert!(state.is_retired(&store.clock, uuid(1)));
+    let mut freed = std::pin::pin!(state.freed.notified());
+    freed.as_mut().enable();
     drop(release(&lock));
+    assert!(freed.as_mut().enable(), "it wakes a waiter");
     retire(10);
     assert!(!state.is_retired(&store.clock, uuid(1)));
 }

@@ -1,5 +1,5 @@
 //! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
-//! H1, H7). Sends nothing.
+//! S1, H7). Sends nothing.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use super::Term;
 use crate::{End, EndCause, provider::Version, time::HolderInstant};
 
 impl Term {
-    /// V7: from here on the lease is invalid and no renewal is sent. The term's identity is retired when it is offered to
-    /// be claimed or released, and not before: a try that claimed it in between as an orphan (G4) would take it
-    /// from a lease that follows (S1), or past the pass budget (H5).
+    /// V7: from here on the lease is invalid and no renewal is sent. The term's identity is retired when its release
+    /// is sent, and not before: a try that claimed it in between as an orphan (G4) would take it from a lease that
+    /// follows (S1).
     pub(crate) fn begin_release(&self) {
         self.end(EndCause::Released);
     }

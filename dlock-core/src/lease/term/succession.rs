@@ -15,13 +15,8 @@ use uuid::Uuid;
 
 use super::{Belief, QueueKey, Term, believed};
 use crate::{
-    Clock, EndCause, FencingToken, Record,
-    events::Measured,
-    lease::Settings,
-    names::{Begun, GoesOn},
-    provider::Tokens,
-    testing::Event,
-    time::HolderInstant,
+    Clock, EndCause, FencingToken, Record, events::Measured, lease::Settings, names::GoesOn,
+    provider::Tokens, testing::Event, time::HolderInstant,
 };
 
 /// What the leases of one term share (T1).
@@ -44,26 +39,17 @@ impl Block {
 }
 
 impl Term {
-    /// Its grant brought tokens for more leases than one.
-    pub(crate) fn has_block(&self) -> bool {
-        self.block.is_some()
-    }
-
     /// S1: begins the next lease on a term that is on offer.
     pub(crate) fn follow(
         giver: &dyn GoesOn,
         lock: &Arc<Settings>,
         highest_elsewhere: u64,
-    ) -> Begun<Arc<Self>> {
+    ) -> Option<Arc<Self>> {
         let giver: &dyn Any = giver;
-        match giver.downcast_ref::<Self>() {
-            Some(giver) if !giver.is_for(lock) => Begun::Unlike,
-            Some(giver) => {
-                let next = giver.succeed(lock, highest_elsewhere);
-                next.map_or(Begun::Over, Begun::Lease)
-            }
-            None => Begun::Over,
-        }
+        let giver = giver.downcast_ref::<Self>();
+        giver
+            .filter(|giver| giver.is_for(lock))?
+            .succeed(lock, highest_elsewhere)
     }
 
     /// S3: a lease of this lock may follow on the term.

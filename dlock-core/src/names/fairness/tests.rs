@@ -21,7 +21,7 @@ fn releaser(others: usize) -> (Fairness, Clock, crate::testing::ManualClock) {
     for other in 0..others {
         fairness.refused(Some(&format!("other {other}")));
     }
-    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     fairness.gives_back(clock.contender_now());
     fairness.releases();
     (fairness, clock, hand)
@@ -47,7 +47,7 @@ fn own_release_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     for hint_first in [false, true, true, false, false] {
-        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         fairness.releases();
         if hint_first {
             fairness.hinted();
@@ -71,7 +71,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     // The other's release, seen after our grant.
-    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     fairness.hinted();
     fairness.gives_back(clock.contender_now());
     fairness.releases();
@@ -112,7 +112,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
             break;
         }
         times += 1;
-        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         fairness.gives_back(clock.contender_now());
         fairness.releases();
@@ -222,7 +222,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         let (slots, delay) = fairness.newcomer(entered, &clock);
         hand.advance(delay);
         left += slots;
-        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(clock.contender_now());
@@ -239,47 +239,39 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     for _ in 0..100 {
         let entered = fairness.enter();
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
-        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         fairness.gives_back(clock.contender_now());
         fairness.releases();
         hand.advance(RECENT);
     }
     // Nor when it comes again at once: a streak begins there.
-    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     fairness.gives_back(clock.contender_now());
     let entered = fairness.enter();
     assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
 }
 
-/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second;
-/// each term is handed over to the next, or none. How often a reservation was looked for.
-fn looks(idle: Duration, handed_over: bool) -> usize {
+/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second. How often a
+/// reservation was looked for.
+fn looks(idle: Duration) -> usize {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     let mut looks = 0;
     for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
         looks += usize::from(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
-        let asked = (!handed_over).then(|| clock.contender_now());
-        fairness.granted(asked, LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
-        if !handed_over {
-            fairness.gives_back(clock.contender_now());
-        }
+        fairness.gives_back(clock.contender_now());
         hand.advance(idle);
-        if handed_over {
-            fairness.gives_back(clock.contender_now());
-        }
     }
     looks
 }
 
 #[test]
 fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
-    assert_eq!(looks(MILLISECOND, false), 5);
-    assert_ne!(looks(LONGEST_IDLE, false), 0, "it was not left for longer");
-    let long = LONGEST_IDLE + MILLISECOND;
-    assert_eq!(looks(long, false), 0, "others find it free");
-    assert_ne!(looks(long, true), 0, "it is free for nobody");
+    assert_eq!(looks(MILLISECOND), 5);
+    assert_ne!(looks(LONGEST_IDLE), 0, "it was not left for longer");
+    assert_eq!(looks(LONGEST_IDLE + MILLISECOND), 0, "others find it free");
 }
 
 #[test]
@@ -287,7 +279,7 @@ fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     for _ in 0..3 {
-        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+        fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         hand.advance(TENURE);
         fairness.gives_back(clock.contender_now());
         hand.advance(LONGEST_TRY + MILLISECOND);
@@ -299,12 +291,12 @@ fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
 fn client_that_has_seen_another_with_the_name_looks_for_none() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
-    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.gives_back(clock.contender_now());
     fairness.refused(None);
     assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
-    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.gives_back(clock.contender_now());
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
@@ -372,7 +364,7 @@ fn reservation_that_was_found_is_known_for_five_absences_or_until_it_is_given_ba
 fn look_that_failed_is_not_repeated_soon() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
-    fairness.granted(None, LONGEST_IDLE, &clock);
+    fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.gives_back(clock.contender_now());
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::{runtime::Id, sync::Notify};
 
-use super::{GoesOn, NameState, Offer, PassBudget, Succession};
+use super::{GoesOn, NameState, Succession};
 use crate::time::HolderInstant;
 
 /// The duty to give a term back that is on offer. Dropping it sends the release, which takes the lock of the name.
@@ -112,14 +112,13 @@ impl NameState {
             return Offering::No;
         }
         let succession = known.succession.get_or_insert_default();
-        succession.pass_budget = PassBudget::default();
         let goes_on =
             !succession.runtimes.is_empty() && succession.offer.is_none() && giver.may_go_on();
         let Some(duty) = goes_on.then(begin).flatten() else {
             succession.ends_block(giver.is_used_up(), giver.clock());
             return Offering::No;
         };
-        succession.offer = Some(Offer::Term(OfferedTerm { giver, until, duty }));
+        succession.offer = Some(OfferedTerm { giver, until, duty });
         let (offering, before) = succession.keeper_for(runtime, until);
         drop(known);
         drop(before);
@@ -139,10 +138,7 @@ impl NameState {
             .succession
             .as_mut()
             .filter(|succession| succession.is_kept_by(identity))?;
-        let until = match &succession.offer {
-            Some(Offer::Term(offered)) => Some(offered.until),
-            Some(Offer::Claim(..)) | None => None,
-        };
+        let until = succession.offer.as_ref().map(|offered| offered.until);
         if let Some(until) = until.filter(|until| now < *until && !at_once) {
             if let Some(keeper) = &mut succession.keeper {
                 keeper.wakes = until;
@@ -150,7 +146,7 @@ impl NameState {
             return Some(until);
         }
         succession.keeper = None;
-        let over = known.take_term();
+        let over = known.take_offer();
         if let Some(offered) = &over {
             self.is_over(&mut known, &*offered.giver);
         }

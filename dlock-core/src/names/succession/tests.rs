@@ -56,32 +56,9 @@ impl Scene {
         &self.lock.0.store.clock
     }
 
-    fn plan(&self) -> &Plan {
-        &self.lock.0.plan
-    }
-
     fn granted(&self, number: u128) {
         self.state().granted(uuid(number), token(1));
     }
-
-    /// The release of this term of ours begins.
-    fn hands_over(&self, number: u128) -> HandOver {
-        let uuid = uuid(number);
-        self.granted(number);
-        let version = Version { uuid, renewals: 0 };
-        self.state()
-            .hand_over_to_waiter(self.clock(), self.plan(), uuid, Some(version))
-            .unwrap()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn offer_goes_with_its_releasing_task() {
-    let scene = Scene::new();
-    let hand_over = scene.hands_over(1);
-    assert!(scene.state().is_offered());
-    drop(hand_over);
-    assert!(!scene.state().is_offered());
 }
 
 /// Most names are held for longer than they are waited for.
@@ -91,48 +68,6 @@ async fn line_that_everyone_has_left_is_forgotten() {
     scene.granted(1);
     scene.leave();
     assert!(scene.state().known().succession.is_none());
-}
-
-/// H5: then the name goes back to the store.
-#[tokio::test(start_paused = true)]
-async fn row_of_hand_overs_ends_with_an_offer_that_nobody_takes() {
-    let scene = Scene::new();
-    let hand_over = scene.hands_over(1);
-    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
-    assert!(!scene.state().is_offered());
-    scene.granted(2);
-    assert!(
-        !scene.state().is_passed_on(scene.clock(), scene.plan()),
-        "it came from the store"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn row_of_hand_overs_goes_on_with_a_later_term() {
-    let scene = Scene::new();
-    let hand_over = scene.hands_over(1);
-    scene.granted(2);
-    assert!(!hand_over.granted(scene.clock(), scene.plan()).await);
-    assert!(scene.state().is_passed_on(scene.clock(), scene.plan()));
-}
-
-/// H3.
-#[tokio::test(start_paused = true)]
-async fn waiter_that_has_taken_an_offer_gets_the_time_of_an_attempt() {
-    for (attempts, granted) in [(0.5, true), (2.0, false)] {
-        let scene = Scene::new();
-        let patience = scene.plan().successor_patience();
-        let takes = scene.plan().attempt().mul_f64(attempts);
-        let hand_over = scene.hands_over(1);
-        let offer = scene.state().take_offer().unwrap();
-        let claims = async {
-            sleep(patience + takes).await;
-            offer.granted();
-        };
-        let verdict = hand_over.granted(scene.clock(), scene.plan());
-        let (verdict, ()) = tokio::join!(verdict, claims);
-        assert_eq!(verdict, granted, "after {takes:?}");
-    }
 }
 
 /// A term of this lock with sixteen tokens, and the lease that its release offers.
@@ -209,7 +144,6 @@ async fn term_that_goes_on_is_not_over() {
     let mut lease = block(&scene, 1);
     for _ in 1..16 {
         let on_offer = scene.goes_on(&lease).unwrap();
-        assert!(scene.state().take_offer().is_none(), "it is not claimed");
         lease = scene.follows(&scene.lock.0).unwrap();
         assert_eq!(on_offer.became(), Some("taken"));
         assert!(!scene.is_retired(&lease) && scene.state().is_live(lease.uuid));
@@ -229,10 +163,10 @@ async fn term_goes_on_or_is_given_back() {
     let until = keep(false).unwrap();
     assert_eq!(
         until.since(scene.clock().now()),
-        scene.plan().succession_time()
+        scene.lock.0.plan.succession_time()
     );
     assert!(!scene.is_retired(&lease) && on_offer.became().is_none());
-    sleep(scene.plan().succession_time()).await;
+    sleep(scene.lock.0.plan.succession_time()).await;
     assert_eq!(keep(false), None);
     assert!(scene.is_retired(&lease), "nobody came");
     assert_eq!(on_offer.became(), Some("given back"));
@@ -275,7 +209,7 @@ async fn term_is_over_before_a_late_keeper_comes() {
     let scene = Scene::new();
     let lease = block(&scene, 1);
     let on_offer = scene.goes_on(&lease).unwrap();
-    sleep(scene.plan().succession_time()).await;
+    sleep(scene.lock.0.plan.succession_time()).await;
     assert!(scene.follows(&scene.lock.0).is_none());
     assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));
@@ -310,19 +244,19 @@ async fn token_that_was_seen_elsewhere_ends_the_term() {
     }
 }
 
-/// H6: a waiter that comes meanwhile need not ask.
+/// A waiter that comes meanwhile need not ask.
 #[tokio::test(start_paused = true)]
-async fn term_with_a_block_is_passed_on_while_it_is_young() {
+async fn term_with_a_block_is_expected_to_go_on_while_it_is_young() {
     let scene = Scene::new();
-    let passed_on = || scene.state().is_passed_on(scene.clock(), scene.plan());
+    let will_go_on = || scene.state().will_go_on(scene.clock(), &scene.lock.0.plan);
     let _lease = block(&scene, 1);
-    assert!(passed_on());
-    sleep(scene.plan().succession_time()).await;
-    assert!(!passed_on());
+    assert!(will_go_on());
+    sleep(scene.lock.0.plan.succession_time()).await;
+    assert!(!will_go_on());
     let _lease = block(&scene, 2);
-    assert!(passed_on());
+    assert!(will_go_on());
     scene.granted(3);
-    assert!(!passed_on(), "one token");
+    assert!(!will_go_on(), "one token");
 }
 
 #[tokio::test(start_paused = true)]

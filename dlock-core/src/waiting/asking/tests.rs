@@ -3,12 +3,12 @@ use std::num::NonZeroU8;
 use super::*;
 use crate::{
     Clock, TryAcquire,
-    provider::{AcquireOutcome, Tokens, Version},
-    tests::scripted::{INSTANT, LEASE, Scripted, silence, token, uuid},
+    provider::{AcquireOutcome, Tokens},
+    tests::scripted::{INSTANT, LEASE, Scripted, silence, token},
     tests::traced,
     waiting::{
         Wait,
-        tests::{contender, hands_over, holder, in_line},
+        tests::{contender, holder, in_line},
     },
 };
 
@@ -36,29 +36,13 @@ fn waiting_for_our_own_lease_is_told_once_after_the_time_of_a_lease() {
 
 /// W5: in an outage.
 #[tokio::test]
-async fn contender_that_was_not_admitted_asks_only_for_what_is_on_offer() {
+async fn contender_that_was_not_admitted_asks_for_nothing() {
     let provider = Scripted::new();
     let lock = provider.lock(Clock::manual().0);
     let mut contender = contender(&lock, Wait::Limit(None));
-    let flow = contender.read_or_try(None, true, Err(silence())).await;
+    let flow = contender.read_or_try(true, Err(silence())).await;
     assert!(matches!(flow, ControlFlow::Continue(_)));
     assert_eq!(provider.acquired(), []);
-
-    let _in_line = in_line(&lock).await;
-    let _hand_over = hands_over(&lock, 1);
-    let offer = contender.take_offer();
-    let flow = contender.read_or_try(offer, true, Err(silence())).await;
-    assert!(matches!(flow, ControlFlow::Break(Ok(Acquired::Holding(_)))));
-    let claimed: Vec<_> = provider
-        .acquired()
-        .iter()
-        .map(|acquire| acquire.prev)
-        .collect();
-    let version = Version {
-        uuid: uuid(1),
-        renewals: 0,
-    };
-    assert_eq!(claimed, [Some(version)]);
 }
 
 /// S1: a read that shows no holder tells that the term is over, although it is on offer.

@@ -119,7 +119,9 @@ async fn lock_that_our_own_client_holds_is_not_left_to_others() {
         store, state, plan, ..
     } = &*lock.0;
     let (first, second) = (uuid(1), uuid(2));
-    state.fairness().granted(None, Duration::ZERO, &store.clock);
+    state
+        .fairness()
+        .granted(store.clock.contender_now(), Duration::ZERO, &store.clock);
     state.granted(first, token(1));
     hand.advance(plan.pass_time());
     state.granted(second, token(2));

@@ -3,14 +3,11 @@ use std::pin::pin;
 use super::*;
 use crate::{
     Clock, DLock,
-    tests::{
-        poll_once,
-        scripted::{Scripted, token, uuid},
-    },
+    tests::{poll_once, scripted::Scripted},
     waiting::{
         Wait,
         rendezvous::rendezvous,
-        tests::{contender, hands_over, in_line, redeemer},
+        tests::{contender, in_line, offers, redeemer},
     },
 };
 
@@ -20,7 +17,7 @@ fn given_back() -> DLock {
     let clock = &lock.0.store.clock;
     let mut fairness = lock.0.state.fairness();
     fairness.refused(Some("another"));
-    fairness.granted(None, Duration::ZERO, clock);
+    fairness.granted(clock.contender_now(), Duration::ZERO, clock);
     fairness.gives_back(clock.contender_now());
     drop(fairness);
     lock
@@ -31,14 +28,13 @@ fn yields(mut contender: Contender) -> bool {
     poll_once(pin!(contender.let_others_first(&sender))).is_none()
 }
 
-/// F2, H9, H6.
+/// F2, H9, S1.
 #[tokio::test]
-async fn newcomer_yields_unless_it_has_a_ticket_or_the_lock_is_passed_on() {
+async fn newcomer_yields_unless_it_has_a_ticket_or_a_term_of_its_client_goes_on() {
     let lock = given_back();
     assert!(yields(contender(&lock, Wait::Limit(None))));
     assert!(!yields(redeemer(&lock, Wait::Limit(None))));
     let _in_line = in_line(&lock).await;
-    let _hand_over = hands_over(&lock, 1);
-    lock.0.state.granted(uuid(2), token(2));
+    offers(&lock, 1);
     assert!(!yields(contender(&lock, Wait::Limit(None))));
 }

@@ -268,7 +268,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
             assert!(lease.uuid() != term && lease.token() > least);
             let asked = harness.acquires();
             let asked = asked.first().map(|sent| (sent.prev, sent.tokens.get()));
-            assert_eq!(asked, Some((None, 1)), "after the release, for one token");
+            assert_eq!(asked, Some((None, 16)), "after the release");
         }
         let (harness, hand) = round.by_hand().await;
         let lock = lock!(harness, "below", poll_every = SECOND);

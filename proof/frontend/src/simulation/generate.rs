@@ -126,7 +126,7 @@ impl Draw {
             .collect()
     }
 
-    /// H1, H7: crowds that hand a name on within one client, and tickets.
+    /// S1, H7: crowds that hand a name on within one client, and tickets.
     fn hand_overs(&mut self, clients: &mut [ClientPlan]) {
         if self.chance(50) {
             let crowded = self.rng.usize(..clients.len());

@@ -295,26 +295,28 @@ pub(crate) async fn what_is_handed_on_is_no_release_of_the_store(scene: Scene) {
     const GROUP: (&str, &str) = ("group", "handed");
     let Process { lock, provider, .. } = scene.process("handed");
     let first = lock.acquire().await.unwrap();
-    let waiting = tokio::spawn({
+    let waiting = || {
         let lock = lock.clone();
-        async move { lock.acquire().await.unwrap() }
-    });
+        tokio::spawn(async move { lock.acquire().await.unwrap() })
+    };
+    let [second, third] = [waiting(), waiting()];
     sleep(SECOND).await;
     first.release().await.unwrap();
-    let second = waiting.await.unwrap();
-    assert_eq!(provider.count(Op::Release), 0);
+    second.await.unwrap().release().await.unwrap();
+    let third = third.await.unwrap();
+    assert_eq!(provider.count(Op::Release), 1, "the first one's");
     assert_eq!(scene.count(RELEASES, &[GROUP, ("outcome", "handed_on")]), 1);
     // By a ticket nothing is released at all.
-    let ticket = second.hand_over().unwrap();
+    let ticket = third.hand_over().unwrap();
     assert_eq!(
         scene.values(HOLD, &[GROUP, ("end", "handed_over")]).len(),
         1
     );
-    let third = lock.redeem(&ticket).wait().await.unwrap();
-    assert_eq!(scene.count(RELEASES, &[GROUP]), 1);
+    let fourth = lock.redeem(&ticket).wait().await.unwrap();
+    assert_eq!(scene.count(RELEASES, &[GROUP]), 2);
     assert_eq!(scene.count(TAKEOVERS, &[GROUP]), 0);
     assert_eq!(scene.count(LOSSES, &[GROUP]), 0);
-    third.release().await.unwrap();
+    fourth.release().await.unwrap();
 }
 
 pub(crate) async fn renewals_that_travel_together_are_told_one_by_one(scene: Scene) {

@@ -1,5 +1,5 @@
-//! Handing a lock on within one client (H1 to H6), where a case cannot look: runtimes that stand still or
-//! end, and what it costs and gains.
+//! Handing a lock on within one client, where a case cannot look: a runtime that stands still, and what it costs and
+//! gains.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -85,26 +85,6 @@ fn runtime_that_stands_still_holds_no_release_up() {
     drop(elsewhere);
 }
 
-/// Nothing is lost with it, and nobody waits for it.
-#[test]
-fn runtime_that_ends_takes_no_hand_over_along() {
-    let (home, provider) = (runtime(true), faulty());
-    let lock = lock(&provider, Clock::manual().0);
-    let lease = home.block_on(lock.acquire()).unwrap();
-    let elsewhere = waiter_elsewhere(&provider, &lock);
-    home.block_on(async {
-        let release = tokio::spawn(lease.release());
-        tokio::task::yield_now().await;
-        assert_eq!(provider.count(Op::Release), 0, "it is on offer");
-        drop(tokio::task::spawn_blocking(move || drop(elsewhere)).await);
-        // No time passes: the clock is moved by hand, and nobody does.
-        let ended = timeout(PATIENCE, release).await;
-        let ended = ended.unwrap_or_else(|_| panic!("the release waits for a waiter that is gone"));
-        assert_eq!(ended.unwrap().unwrap(), ReleaseEnd::Released);
-    });
-    assert_eq!(provider.count(Op::Release), 1);
-}
-
 /// Eight tasks on one name, five milliseconds each, on a store that is a millisecond away: hardly a command a lease,
 /// more leases than with a round trip each, and as many for each task.
 #[test]
@@ -114,14 +94,13 @@ fn going_on_costs_no_call_and_is_fair() {
     assert!(leases > possible, "{leases}, with a round trip {possible}");
 }
 
-/// The same where terms do not go on, since each task has a label of its own: about one command a grant, and nearly
-/// all the grants there could be.
+/// The same where terms do not go on, since each task has a label of its own: a release and an acquire for each lease.
 #[test]
-fn handing_on_costs_one_write_a_grant_and_is_fair() {
+fn locks_of_their_own_cost_a_release_and_an_acquire_and_are_fair() {
     let (grants, possible, commands) =
         eight_tasks(|lock, task| lock.owned_by(format!("task {task}")).unwrap());
-    assert!(commands * 4 <= grants * 5, "{commands} commands");
-    assert!(grants * 100 >= possible * 95, "{grants} of {possible}");
+    assert!(commands * 10 <= grants * 21, "{commands} commands");
+    assert!(grants * 100 >= possible * 84, "{grants} of {possible}");
 }
 
 /// How many leases they had, how many grants are possible, and how many commands were sent.
