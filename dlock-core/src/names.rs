@@ -3,8 +3,8 @@
 
 mod fairness;
 mod observation;
+mod queue;
 mod retired;
-mod runtimes;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -15,15 +15,14 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 pub(crate) use self::{
     fairness::{Entered, Fairness, Slots, span},
-    runtimes::Waiter,
-    succession::{Duty, Following, GoesOn, KeeperIdentity, Offering, Registration},
+    queue::{Queue, Registration},
+    succession::{Duty, Following, GoesOn, KeeperIdentity, Offering},
 };
-use self::{observation::Observation, retired::Retired, succession::Succession};
+use self::{observation::Observation, queue::Line, retired::Retired};
 use crate::{Clock, FencingToken, Name, provider::Tokens};
 
 /// Unused names are dropped when there are so many names, and again at twice the number that is left.
@@ -41,12 +40,6 @@ struct Map {
 
 /// One name.
 pub(crate) struct NameState {
-    /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
-    /// like those of two machines (I12).
-    pub(crate) turn: Arc<Semaphore>,
-    /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a term
-    /// that is on offer (S1). Only the waiter that has its turn listens.
-    pub(crate) freed: Notify,
     known: Mutex<Known>,
     /// What is known of other clients that want the name. Most names are held for long by one process, which
     /// needs none of this.
@@ -65,7 +58,9 @@ struct Known {
     /// The same, without the tokens of the newest term's own block.
     highest_elsewhere: u64,
     /// A name that nobody waits for has none.
-    succession: Option<Box<Succession>>,
+    lines: Vec<Line>,
+    /// How many waiters have come.
+    arrivals: u64,
 }
 
 impl Names {
@@ -80,8 +75,6 @@ impl Names {
             map.sweep_at = 2 * map.names.len();
         }
         let state = Arc::new(NameState {
-            turn: Arc::new(Semaphore::new(1)),
-            freed: Notify::new(),
             known: Mutex::default(),
             fairness: OnceLock::new(),
         });
@@ -127,7 +120,7 @@ impl NameState {
         if let Some(mut fairness) = self.known_fairness() {
             fairness.hinted();
         }
-        self.freed.notify_waiters();
+        self.wake();
     }
 
     /// What is known of others who want the name (F1).
@@ -159,8 +152,8 @@ impl NameState {
         let mut known = self.known();
         known.observation = None;
         known.highest = known.highest.max(token.get());
-        if let Some(succession) = &mut known.succession {
-            succession.begins();
+        for line in &mut known.lines {
+            line.block_since = None;
         }
         // One, nearly always: a process may hold very many names.
         known.live.reserve_exact(1);
@@ -187,7 +180,7 @@ impl NameState {
     /// A caller of this client holds a lease of the name, or a term of it is on offer to the first waiter in line.
     pub(crate) fn is_taken(&self) -> bool {
         let known = self.known();
-        !known.live.is_empty() || known.is_offered()
+        !known.live.is_empty() || known.lines.iter().any(|line| line.offer.is_some())
     }
 
     /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was

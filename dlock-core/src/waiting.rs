@@ -39,7 +39,7 @@ use self::{
 use crate::{
     Error, Holder, ProviderError, Ticket, emit,
     lease::{Holding, Settings},
-    names::{Entered, Slots},
+    names::{Entered, Queue, Slots},
     provider::Version,
     store::listener,
     time::ContenderInstant,
@@ -72,8 +72,10 @@ struct Contender {
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: ContenderInstant,
-    /// Cancelled when nobody waits for the answer any more, or the queue entry was evicted.
+    /// Cancelled when nobody waits for the answer any more.
     gone: Arc<Gone>,
+    /// Where it waits. A caller that stands in no line has one to itself.
+    queue: Arc<Queue>,
     /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
     yielded_slots: Slots,
@@ -97,6 +99,7 @@ impl Contender {
         ticket: Option<&Ticket>,
         started: ContenderInstant,
         gone: Arc<Gone>,
+        queue: Arc<Queue>,
     ) -> Self {
         Self {
             lock: Arc::clone(lock),
@@ -106,6 +109,7 @@ impl Contender {
             started,
             answered: started,
             gone,
+            queue,
             entered: lock.state.enter(),
             yielded_slots: 0,
             passed_over: PassedOver::default(),
@@ -127,7 +131,7 @@ impl Contender {
         // Together with an offer that it has not taken (S4).
         entry.leave();
         self.reservation = None;
-        let Some(answer) = self.for_caller(answer) else {
+        let Some(answer) = answer else {
             return sender.send_back();
         };
         let Ok(Acquired::Holding(holding)) = &answer else {
@@ -184,7 +188,7 @@ impl Contender {
         };
         self.seen = Some(holder);
         self.ticket = None;
-        entry.enqueue(&self.lock).await;
+        self.queue = entry.enqueue(&self.lock).await;
         self.queue(sender, entry).await
     }
 
@@ -197,7 +201,7 @@ impl Contender {
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
             // Most callers have it at once. Who has gone has none, and a client that closes sends nothing more.
-            () = entry.turn(&lock) => {}
+            () = entry.turn() => {}
             () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),
         }
@@ -208,6 +212,7 @@ impl Contender {
     /// Tries until the lock is ours, time is up, or nothing will help.
     async fn contend(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
+        let queue = Arc::clone(&self.queue);
         let Settings { store, state, .. } = &*lock;
         listener::ensure(store, &lock.plan);
         if let ControlFlow::Break(end) = self.let_others_first(sender).await {
@@ -222,10 +227,10 @@ impl Contender {
                 return end;
             }
             // W3: listen first, ask second.
-            let mut freed = std::pin::pin!(state.freed.notified());
+            let mut freed = std::pin::pin!(queue.freed.notified());
             freed.as_mut().enable();
             // A lease on offer waits for nothing.
-            let admitted = if state.is_offered() {
+            let admitted = if state.is_offered(queue.runtime) {
                 Ok(())
             } else {
                 self.admission().await
@@ -233,7 +238,7 @@ impl Contender {
             if freed.as_mut().enable() {
                 // Rung before our turn.
                 woken = true;
-                freed.set(state.freed.notified());
+                freed.set(queue.freed.notified());
                 freed.as_mut().enable();
             }
 
@@ -306,6 +311,7 @@ impl Contender {
         pause: Duration,
     ) -> ControlFlow<Option<Answer>, bool> {
         let lock = Arc::clone(&self.lock);
+        let queue = Arc::clone(&self.queue);
         let Settings { store, state, .. } = &*lock;
         let since = store.clock.contender_now();
         if !self.rest(sender, freed, pause).await? {
@@ -313,10 +319,13 @@ impl Contender {
         }
         loop {
             // Armed before the question.
-            let mut freed = std::pin::pin!(state.freed.notified());
+            let mut freed = std::pin::pin!(queue.freed.notified());
             freed.as_mut().enable();
             let left = pause.saturating_sub(store.clock.elapsed(since));
-            if left.is_zero() || state.is_offered() || !self.rest(sender, freed, left).await? {
+            if left.is_zero()
+                || state.is_offered(queue.runtime)
+                || !self.rest(sender, freed, left).await?
+            {
                 return ControlFlow::Continue(true);
             }
         }

@@ -119,12 +119,11 @@ impl DLock {
         self.once(None).await
     }
 
-    /// Waits until the lock is ours: first come, first served among the waiters of this process.
+    /// Waits until the lock is ours: first come, first served among the waiters on one runtime of this process. Several
+    /// runtimes of a process compete for the lock as several processes do.
     ///
     /// A grant that is not picked up (polled for) within a sixth of the lease is given back; the
-    /// call then queues again when it is next polled. So does a call whose runtime nobody drives (a
-    /// current-thread one that is blocked, or between two `block_on`) for a sixth to a third of the
-    /// lease while others wait for the lock on another runtime: it loses its place to them.
+    /// call then queues again when it is next polled.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store answered [`Fatal`](crate::ErrorKind::Fatal), or did not

@@ -77,7 +77,7 @@ impl Drop for PendingRelease {
     /// Without an answer it wakes a waiter as well, which need not wait for it any more (W7, G4).
     fn drop(&mut self) {
         if self.state.release_ended(self.uuid) {
-            self.state.freed.notify_waiters();
+            self.state.wake();
         }
     }
 }
@@ -307,7 +307,7 @@ impl PendingRelease {
         };
         // Before those who wait for that are woken.
         self.state.release_ended(self.uuid);
-        self.state.freed.notify_waiters();
+        self.state.wake();
         ended
     }
 

@@ -86,8 +86,9 @@ impl Term {
             ..
         } = &**lock;
         state.granted(uuid, tokens.last());
+        let home = Handle::current();
         let block = (tokens.count() > NonZeroU8::MIN).then(|| {
-            state.has_block(&store.clock);
+            state.has_block(home.id(), &store.clock);
             Block::new(lock, tokens, sent)
         });
         let token = tokens.first();
@@ -110,7 +111,7 @@ impl Term {
             token,
             block,
             answered,
-            home: Handle::current(),
+            home,
             valid_until: AtomicI64::new(valid_until.to_bits()),
             unsure_from: AtomicI64::new(unsure_from.to_bits()),
             belief: Mutex::new(belief),

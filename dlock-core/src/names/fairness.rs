@@ -140,19 +140,25 @@ impl Fairness {
     }
 
     /// What the first try of a newcomer leaves to others, and how much of that time is left: its client may have
-    /// released a moment ago, and waiters elsewhere have to hear of that first.
-    pub(crate) fn newcomer(&mut self, entered: Entered, clock: &Clock) -> (Slots, Duration) {
+    /// released a moment ago, and waiters elsewhere have to hear of that first. `elders`: on how many other runtimes of
+    /// its process another has waited longer, which is beside what is left to other processes.
+    pub(crate) fn newcomer(
+        &mut self,
+        entered: Entered,
+        elders: Slots,
+        clock: &Clock,
+    ) -> (Slots, Duration) {
         let Some(given_back) = self.given_back else {
             return (0, Duration::ZERO);
         };
         let now = clock.contender_now();
         let ago = now.since(given_back);
-        if self.contended {
+        if self.contended || elders > 0 {
             if !self.was_last(clock) {
                 return (0, Duration::ZERO);
             }
             let slots = self.slots(entered, clock);
-            return (slots, span(slots).saturating_sub(ago));
+            return (slots, span(slots + elders).saturating_sub(ago));
         }
         let alone = self.streak.is_some_and(|since| now.since(since) >= STREAK);
         if !alone || ago >= RECENT {

@@ -298,7 +298,7 @@ fn only_a_lease_that_frees_its_name_gives_it_back() {
     let (clock, _hand, state) = one();
     let left_to_others = || {
         let entered = state.enter();
-        state.fairness().newcomer(entered, &clock).1
+        state.fairness().newcomer(entered, 0, &clock).1
     };
     state.fairness().refused(Some("another"));
     state

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::{
     Acquired, Contender, Settings, Wait,
     call::AcquireCall,
@@ -11,6 +13,7 @@ use super::{
 use crate::{
     Error, ProviderError, Ticket,
     emit::{self, emit},
+    names::Queue,
     store::driven::Driven,
 };
 
@@ -63,12 +66,14 @@ async fn contend_for(
             // No waiter in line can have the lock before the redeemer of its ticket.
             Wait::Limit(_) => ticket.is_none(),
         };
-        if queues {
-            entry.enqueue(lock).await;
-        }
+        let queue = if queues {
+            entry.enqueue(lock).await
+        } else {
+            Queue::new(Handle::current().id())
+        };
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let mut contender = Contender::new(lock, wait, ticket, started, entry.gone());
+        let mut contender = Contender::new(lock, wait, ticket, started, entry.gone(), queue);
         let tracked = lock.store.track(&lock.plan);
         let work = Box::pin(emit::within(span, async move {
             contender.run(sender, entry, queues).await;

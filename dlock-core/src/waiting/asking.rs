@@ -178,6 +178,7 @@ impl Contender {
                 TryEnd::Held(record) => {
                     self.answered = store.clock.contender_now();
                     let recalled = self.observe(&record).await;
+                    state.end_late_offer(store.clock.now());
                     let gone = self.gone.is_cancelled();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
@@ -274,6 +275,7 @@ pub(super) async fn held(
         return Ok(None);
     };
     store.observe(state, name, &record, limit()).await;
+    state.end_late_offer(store.clock.now());
     let free = record.released
         || record.remaining == Some(Duration::ZERO)
         || state.is_retired(&store.clock, record.uuid);

@@ -39,9 +39,11 @@ impl Contender {
             return None;
         }
         let Settings { store, state, .. } = &*self.lock;
-        let following = state.succeed(&store.clock, |giver, highest_elsewhere| {
-            Term::follow(giver, &self.lock, highest_elsewhere)
-        });
+        let following = state.succeed(
+            self.queue.runtime,
+            &store.clock,
+            |giver, highest_elsewhere| Term::follow(giver, &self.lock, highest_elsewhere),
+        );
         following.map(Taken::from)
     }
 
@@ -55,11 +57,12 @@ impl Contender {
         uuid: Uuid,
     ) -> ControlFlow<Option<Answer>, bool> {
         let lock = Arc::clone(&self.lock);
+        let queue = Arc::clone(&self.queue);
         let Settings { state, plan, .. } = &*lock;
         let pause = plan.attempt().min(plan.poll_every);
         let pause = self.time_left().map_or(pause, |left| pause.min(left / 2));
         // W3: listen first.
-        let mut freed = pin!(state.freed.notified());
+        let mut freed = pin!(queue.freed.notified());
         freed.as_mut().enable();
         if !state.is_releasing(uuid) {
             return ControlFlow::Continue(true);
@@ -70,10 +73,10 @@ impl Contender {
     /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow one
     /// another on its term. A ticket is for one lease (S3).
     pub(super) fn tokens(&self) -> NonZeroU8 {
-        let state = &self.lock.state;
+        let (state, runtime) = (&self.lock.state, self.queue.runtime);
         let itself = usize::from(self.stands_in_line());
-        if state.waiters() > itself && self.ticket.is_none() {
-            state.block_size()
+        if state.waiters(runtime) > itself && self.ticket.is_none() {
+            state.block_size(runtime)
         } else {
             NonZeroU8::MIN
         }
@@ -86,7 +89,7 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        if !self.stands_in_line() || !state.will_go_on(&store.clock, plan) {
+        if !self.stands_in_line() || !state.will_go_on(self.queue.runtime, &store.clock, plan) {
             return None;
         }
         let pause = plan.succession_time().min(plan.poll_every);

@@ -41,7 +41,7 @@ impl Contender {
             plan,
             ..
         } = &*lock;
-        let clock = &store.clock;
+        let (clock, queue) = (&store.clock, Arc::clone(&self.queue));
         let began = clock.contender_now();
         let mut looked = began;
         let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
@@ -63,11 +63,11 @@ impl Contender {
         let mut absent = false;
         loop {
             // Armed before the questions.
-            let mut freed = pin!(state.freed.notified());
+            let mut freed = pin!(queue.freed.notified());
             freed.as_mut().enable();
             let left = still_away();
             // S1: an offer of our own client waits for nothing.
-            if left.is_zero() || state.is_offered() {
+            if left.is_zero() || state.is_offered(queue.runtime) {
                 if absent {
                     // No call was sent meanwhile (W5).
                     self.answered = clock.contender_now();

@@ -1,17 +1,16 @@
-//! A waiter's entry in the wait queue, and the turn that comes of it (W1, I18). It has two ends, one for the
+//! A waiter's entry in the queue of its runtime, and the turn that comes of it (W1, I18). It has two ends, one for the
 //! caller and one for the task that asks in its name, and the first end to be dropped gives up the entry: the
 //! task runs on its caller's runtime, and where nobody drives that runtime any more, only the thread that
-//! drops the caller's future can give the entry up. While the caller is there too, waiters on other runtimes
-//! behind it evict the entry (`names/runtimes`).
+//! drops the caller's future can give the entry up.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    future::{Future, pending, poll_fn},
+    future::{Future, poll_fn},
     mem,
     pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
 
@@ -23,7 +22,7 @@ use tokio::{
 use super::gone::Gone;
 use crate::{
     lease::Settings,
-    names::{Registration, Waiter},
+    names::{Queue, Registration},
 };
 
 /// The task's end.
@@ -36,7 +35,7 @@ pub(super) struct CallerEnd(QueueEntry);
 #[derive(Default)]
 struct SharedEntry {
     position: Mutex<Position>,
-    /// Cancelled when the caller goes away while its entry is in the queue, or when the entry is evicted.
+    /// Cancelled when the caller goes away while its entry is in the queue.
     gone: Arc<Gone>,
 }
 
@@ -67,15 +66,15 @@ impl QueueEntry {
 
     /// Joins the queue at once, for a newcomer in the caller's own poll: from tasks of ours two callers would be
     /// served in the order in which the runtime happens to start those tasks.
-    pub(super) async fn enqueue(&self, lock: &Settings) {
-        let state = &lock.state;
-        // First, so that later waiters know where this one runs.
-        let place = state.register(self.waiter(), lock.plan.pickup());
+    pub(super) async fn enqueue(&self, lock: &Settings) -> Arc<Queue> {
+        let place = lock.state.register();
+        let queue = Arc::clone(place.queue());
         // The only permit is never free while others stand in line.
-        if let Ok(permit) = Arc::clone(&state.turn).try_acquire_owned() {
-            return self.enter(Position::Turn((Ok(permit), place)));
+        if let Ok(permit) = Arc::clone(&queue.turn).try_acquire_owned() {
+            self.enter(Position::Turn((Ok(permit), place)));
+            return queue;
         }
-        let mut turn: PendingTurn = Box::pin(Arc::clone(&state.turn).acquire_owned());
+        let mut turn: PendingTurn = Box::pin(Arc::clone(&queue.turn).acquire_owned());
         // Without a budget: a poll that is put off takes no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
         let position = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
@@ -83,6 +82,7 @@ impl QueueEntry {
             Poll::Pending => Position::Queued(turn, place),
         };
         self.enter(position);
+        queue
     }
 
     fn enter(&self, queued: Position) {
@@ -92,28 +92,8 @@ impl QueueEntry {
         }
     }
 
-    /// Resolves when it is our turn; never if the entry was given up. Meanwhile it probes whether the waiters
-    /// before us can take their turns.
-    pub(super) async fn turn(&self, lock: &Settings) {
-        tokio::select! {
-            biased;
-            () = self.comes() => {}
-            () = self.look_after_others(lock) => {}
-        }
-    }
-
-    /// Never returns.
-    async fn look_after_others(&self, lock: &Settings) {
-        let waiter = self.waiter();
-        while let Some((probes, patience)) = lock.state.probe(&waiter) {
-            lock.store.clock.pause(patience).await;
-            lock.state.evict_undriven(probes);
-        }
-        // Waiters of other runtimes that come now queue behind us.
-        pending::<()>().await;
-    }
-
-    async fn comes(&self) {
+    /// Resolves when it is our turn; never if the entry was given up.
+    pub(super) async fn turn(&self) {
         poll_fn(|context| {
             let mut position = self.position();
             let turn = match &mut *position {
@@ -137,11 +117,6 @@ impl QueueEntry {
         self.0.leave();
     }
 
-    fn waiter(&self) -> Weak<dyn Waiter> {
-        let waiter: Arc<dyn Waiter> = Arc::clone(&self.0) as Arc<dyn Waiter>;
-        Arc::downgrade(&waiter)
-    }
-
     fn position(&self) -> MutexGuard<'_, Position> {
         self.0.position()
     }
@@ -156,13 +131,6 @@ impl SharedEntry {
 
     fn position(&self) -> MutexGuard<'_, Position> {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Waiter for SharedEntry {
-    fn step_aside(&self) {
-        self.gone.cancel();
-        self.leave();
     }
 }
 

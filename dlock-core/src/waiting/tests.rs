@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU8;
 
+use tokio::runtime::Handle;
+
 use super::*;
 use crate::{
     Clock, DLock,
@@ -16,7 +18,8 @@ use crate::{
 
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     let started = lock.0.store.clock.contender_now();
-    Contender::new(&lock.0, wait, None, started, Arc::default())
+    let queue = Queue::new(Handle::current().id());
+    Contender::new(&lock.0, wait, None, started, Arc::default(), queue)
 }
 
 /// One that comes with a ticket.
@@ -44,7 +47,7 @@ pub(super) fn offers(lock: &DLock, number: u128) {
     let sent = lock.0.store.clock.now();
     let term = Term::new(&lock.0, uuid(number), tokens, sent, true);
     drop(Holding::new(term));
-    assert!(lock.0.state.is_offered());
+    assert!(lock.0.state.is_offered(Handle::current().id()));
 }
 
 pub(super) fn holder(number: u64, owner: &str) -> Holder {
@@ -76,11 +79,12 @@ async fn yields_after_a_release(woken: bool, answered: bool) -> bool {
     let mut waiter = contender(&lock, Wait::Limit(None));
     waiter.seen = woken.then(|| holder(2, "another"));
     let (sender, _receiver) = rendezvous();
+    let queue = Arc::clone(&waiter.queue);
     let mut contends = pin!(waiter.contend(&sender));
     assert!(poll_once(contends.as_mut()).is_none(), "it is released");
     if answered {
         state.release_ended(uuid(1));
-        state.freed.notify_waiters();
+        queue.freed.notify_waiters();
     } else {
         hand.advance(plan.poll_every);
     }
@@ -102,9 +106,10 @@ async fn waiter_that_was_woken_before_or_by_a_release_lets_its_seniors_first() {
 #[tokio::test]
 async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint() {
     let lock = Scripted::new().lock(Clock::manual().0);
-    let freed = &lock.0.state.freed;
-    let _in_line = in_line(&lock).await;
+    let in_line = lock.0.state.register();
     let mut waiter = contender(&lock, Wait::Limit(None));
+    waiter.queue = Arc::clone(in_line.queue());
+    let freed = &Arc::clone(&waiter.queue).freed;
     let (sender, _receiver) = rendezvous();
     let rung = pin!(freed.notified());
     let mut rests = pin!(waiter.rest_after_failure(&sender, rung, LEASE));

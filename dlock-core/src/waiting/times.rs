@@ -1,12 +1,9 @@
 //! The times of a wait: how long a waiter sleeps between two questions (W2), and when the wait ends without
 //! the lock: at its limit, which is a total (W4), and with its place in line.
 
-#[cfg(test)]
-mod tests;
-
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
-use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};
+use super::{Contender, Reservation, Settings, Wait};
 use crate::{Error, Record, time::LEAST_PAUSE};
 
 impl Contender {
@@ -46,15 +43,11 @@ impl Contender {
         next.max(LEAST_PAUSE.min(poll))
     }
 
-    /// What is left of the caller's limit; nothing once the queue entry was given up.
+    /// What is left of the caller's limit; nothing once the caller has gone away.
     pub(super) fn time_left(&self) -> Option<Duration> {
         if self.gone.is_cancelled() {
             return Some(Duration::ZERO);
         }
-        self.callers_time_left()
-    }
-
-    fn callers_time_left(&self) -> Option<Duration> {
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(limit)) => {
@@ -92,14 +85,5 @@ impl Contender {
             holder,
             source: self.error.take().filter(|_| silent),
         }
-    }
-
-    /// The caller gets every grant. If its queue entry was evicted it gets no other answer: it queues anew, unless
-    /// its time is up.
-    pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
-        let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
-        let time_is_up = self.callers_time_left().is_some_and(|left| left.is_zero());
-        let for_it = |answer: &Answer| granted(answer) || time_is_up;
-        answer.filter(|answer| !self.gone.is_cancelled() || for_it(answer))
     }
 }

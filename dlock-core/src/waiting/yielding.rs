@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{ops::ControlFlow, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::names::{Slots, span};
@@ -22,12 +22,13 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        if self.ticket.is_some() || state.will_go_on(&store.clock, plan) {
+        if self.ticket.is_some() || state.will_go_on(self.queue.runtime, &store.clock, plan) {
             return ControlFlow::Continue(());
         }
+        let elders = self.elders();
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
             // The slots that it yields, and how much of that time remains.
-            fairness.newcomer(self.entered, &self.lock.store.clock)
+            fairness.newcomer(self.entered, elders, &self.lock.store.clock)
         });
         let Some((slots, remaining)) = newcomer else {
             return ControlFlow::Continue(());
@@ -35,13 +36,14 @@ impl Contender {
         self.yield_slots(sender, slots, remaining).await
     }
 
-    /// After a wake-up: as long as others may have waited longer.
+    /// After a wake-up: as long as others may have waited longer, in other processes or on other runtimes of this one.
     pub(super) async fn let_seniors_first(
         &mut self,
         sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        self.yield_slots(sender, slots, span(slots)).await
+        self.yield_slots(sender, slots, span(slots + self.elders()))
+            .await
     }
 
     /// Yields so many slots, of which so much time remains.
@@ -67,16 +69,16 @@ impl Contender {
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         let clock = self.lock.store.clock.clone();
-        let state = std::sync::Arc::clone(&self.lock.state);
+        let (state, queue) = (Arc::clone(&self.lock.state), Arc::clone(&self.queue));
         let since = clock.contender_now();
         let mut passed = self.passed();
         loop {
             // Armed before the questions.
-            let mut freed = std::pin::pin!(state.freed.notified());
+            let mut freed = std::pin::pin!(queue.freed.notified());
             freed.as_mut().enable();
             let left = lasts.saturating_sub(clock.elapsed(since));
             // S1, F6: an offer of our own client waits for nothing.
-            if left.is_zero() || state.is_offered() {
+            if left.is_zero() || state.is_offered(queue.runtime) {
                 return ControlFlow::Continue(());
             }
             if !self.rest(sender, freed, left).await? {
@@ -88,7 +90,7 @@ impl Contender {
                 continue;
             }
             let now = self.slots();
-            let until = clock.elapsed(since) + span(now);
+            let until = clock.elapsed(since) + span(now + self.elders());
             if until < lasts {
                 (lasts, self.yielded_slots) = (until, now);
             }
@@ -110,6 +112,11 @@ impl Contender {
         } else {
             seniors
         }
+    }
+
+    /// The runtimes of one process compete as processes do, and here it is known which of them has waited longer (W1).
+    fn elders(&self) -> Slots {
+        self.lock.state.elders(self.queue.runtime)
     }
 
     fn passed(&self) -> u64 {

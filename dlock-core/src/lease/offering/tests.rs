@@ -10,15 +10,16 @@ use std::{
     task::{Context, Waker},
 };
 
-use tokio::{runtime::Builder, task::yield_now, time::sleep};
+use tokio::{runtime::Builder, time::sleep};
 
 use super::*;
 use crate::{
-    Client, Clock, DLock, Lease, Name,
-    names::{Registration, Waiter},
+    Client, Clock, DLock, Lease, Name, Record,
+    lease::Settings,
+    names::Registration,
     provider::{AcquireOutcome, Tokens},
     testing::Recorder,
-    tests::scripted::{LEASE, Scripted, token},
+    tests::scripted::{LEASE, Scripted, record, token},
 };
 
 /// For how long the terms of these locks go on.
@@ -55,14 +56,9 @@ async fn lease(lock: &DLock) -> Lease {
     lock.acquire().await.unwrap()
 }
 
-/// Somebody stands in line on this runtime until this is dropped, and leaves the turn to others.
-fn somebody_in_line(lock: &DLock) -> Registration {
-    struct Somebody;
-    impl Waiter for Somebody {
-        fn step_aside(&self) {}
-    }
-    let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
-    lock.0.state.register(Arc::downgrade(&somebody), LEASE)
+/// A waiter in line on this runtime until this is dropped, which leaves the turn to others.
+fn waiter_in_line(lock: &DLock) -> Registration {
+    lock.0.state.register()
 }
 
 /// How many tasks of this lock run.
@@ -74,7 +70,7 @@ fn tasks(lock: &DLock) -> usize {
 async fn one_keeper_looks_after_term_after_term_and_ends() {
     let provider = store(3);
     let lock = lock_by(&provider, Clock::tokio(1.0));
-    let _in_line = somebody_in_line(&lock);
+    let _in_line = waiter_in_line(&lock);
     for round in 1..=40 {
         lease(&lock).await.release().await.unwrap();
         // The last of sixteen gives the term back.
@@ -96,7 +92,7 @@ async fn one_keeper_looks_after_term_after_term_and_ends() {
 async fn keeper_counts_for_the_lock_whose_term_is_on_offer() {
     let provider = store(1);
     let lock = lock_by(&provider, Clock::tokio(1.0));
-    let _in_line = somebody_in_line(&lock);
+    let _in_line = waiter_in_line(&lock);
     let alike = lock_on(lock.client());
     drop(lease(&lock).await);
     drop(lease(&alike).await);
@@ -110,7 +106,7 @@ async fn keeper_counts_for_the_lock_whose_term_is_on_offer() {
 async fn keepers_of_locks_that_were_built_anew_do_not_pile_up() {
     let provider = store(1);
     let lock = lock_by(&provider, Clock::tokio(1.0));
-    let _in_line = somebody_in_line(&lock);
+    let _in_line = waiter_in_line(&lock);
     drop(lease(&lock).await);
     let in_use = Arc::strong_count(&lock.0.store);
     for _ in 0..10 {
@@ -146,7 +142,7 @@ async fn client_that_closes_while_a_term_is_offered_waits_for_it() {
     }
     let provider = store(1);
     let lock = lock_by(&provider, Clock::tokio(1.0));
-    let _in_line = somebody_in_line(&lock);
+    let _in_line = waiter_in_line(&lock);
     let closes = Arc::new(Closes::default());
     let recorder: Arc<dyn Recorder> = Arc::<Closes>::clone(&closes);
     let client = lock.client().recorded(recorder);
@@ -166,60 +162,65 @@ fn term_whose_runtime_has_ended_is_retired() {
         [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
     let (lock, _in_line) = first.block_on(async {
         let lock = lock_by(&provider, Clock::system());
-        let in_line = somebody_in_line(&lock);
+        let in_line = waiter_in_line(&lock);
         drop(lease(&lock).await);
         (lock, in_line)
     });
-    let term = lock.0.state.newest().unwrap();
-    assert!(lock.0.state.is_offered() && lock.0.state.is_live(term));
+    let (term, home) = (lock.0.state.newest().unwrap(), first.handle().id());
+    assert!(lock.0.state.is_offered(home) && lock.0.state.is_live(term));
     drop(first);
-    assert!(!lock.0.state.is_offered() && !lock.0.state.is_live(term));
+    assert!(!lock.0.state.is_offered(home) && !lock.0.state.is_live(term));
     assert!(lock.0.state.is_retired(&lock.0.store.clock, term));
     assert_eq!((provider.released().len(), tasks(&lock)), (0, 0));
     second.block_on(async { drop(lease(&lock).await) });
 }
 
-/// Each release runs where its lease was acquired.
+/// S4: the keeper runs where the lease was acquired, and nobody drives that runtime.
 #[test]
-fn term_that_moves_to_another_runtime_is_kept_there() {
+fn waiter_elsewhere_ends_what_has_been_on_offer_for_its_time() {
     let provider = store(1);
+    let [first, second] =
+        [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
+    let (clock, hand) = Clock::manual();
+    let lock = lock_by(&provider, clock);
+    let _in_line = first.block_on(async {
+        let in_line = waiter_in_line(&lock);
+        drop(lease(&lock).await);
+        in_line
+    });
+    let Settings { store, state, .. } = &*lock.0;
+    let (term, offered) = (state.newest().unwrap(), first.handle().id());
+    let tries = || second.block_on(async { lock.try_acquire().await.map(drop) });
+    for late in [false, true] {
+        let held = Record {
+            uuid: term,
+            ..record(16, "we")
+        };
+        provider.acquire(Ok(AcquireOutcome::Held(held)));
+        tries().unwrap();
+        assert_eq!(state.is_offered(offered), !late);
+        assert_eq!(state.is_retired(&store.clock, term), late);
+        hand.advance(YOUNG);
+    }
+    let claims: Vec<_> = provider.acquired().iter().map(|sent| sent.prev).collect();
+    let claimed = claims.last().unwrap().map(|version| version.uuid);
+    assert_eq!((claims.len(), claimed), (4, Some(term)), "{claims:?}");
+}
+
+/// W1: a term goes on where it was acquired.
+#[test]
+fn term_is_on_offer_to_no_waiter_on_another_runtime() {
+    let provider = store(2);
     let [first, second] =
         [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
     let lock = lock_by(&provider, Clock::system());
-    let _in_line = first.block_on(async { somebody_in_line(&lock) });
-    for runtime in [&first, &second] {
-        runtime.block_on(async { drop(lease(&lock).await) });
-    }
-    assert_eq!(provider.acquired().len(), 1);
-    second.block_on(lock.client().close());
-    assert_eq!(provider.released().len(), 1, "nobody drives the first");
-}
-
-/// It is replaced by one on the other runtime.
-#[test]
-fn keeper_that_a_term_has_left_ends_and_ends_nothing() {
-    let provider = store(1);
-    let [first, second] =
-        [(), ()].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
-    let lock = lock_by(&provider, Clock::manual().0);
-    let _in_line = first.block_on(async { somebody_in_line(&lock) });
-    let settles = async || {
-        for _ in 0..10 {
-            yield_now().await;
-        }
-    };
-    for runtime in [&first, &second] {
-        runtime.block_on(async {
-            drop(lease(&lock).await);
-            settles().await;
-        });
-    }
-    let in_use = || Arc::strong_count(&lock.0.store);
-    let before = in_use();
-    first.block_on(settles());
-    assert_eq!(in_use(), before - 1);
-    drop(first);
-    assert!(lock.0.state.is_offered());
+    let _in_line = first.block_on(async {
+        let in_line = waiter_in_line(&lock);
+        drop(lease(&lock).await);
+        in_line
+    });
+    second.block_on(async { drop(lease(&lock).await) });
+    assert_eq!(provider.acquired().len(), 2, "it asks");
 }
 
 /// W1: a caller outside of the line asks the store.
@@ -227,7 +228,7 @@ fn keeper_that_a_term_has_left_ends_and_ends_nothing() {
 async fn term_on_offer_is_the_first_waiters() {
     let provider = store(2);
     let lock = lock_by(&provider, Clock::tokio(1.0));
-    let _in_line = somebody_in_line(&lock);
+    let _in_line = waiter_in_line(&lock);
     drop(lease(&lock).await);
     drop(lock.try_acquire().await.unwrap());
     assert_eq!(provider.acquired().len(), 2, "it asks");

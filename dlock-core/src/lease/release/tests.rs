@@ -243,7 +243,8 @@ async fn release_that_is_dropped_has_ended() {
     state.granted(uuid(1), token(1));
     (1..=9).for_each(retire);
     assert!(state.is_retired(&store.clock, uuid(1)));
-    let mut freed = std::pin::pin!(state.freed.notified());
+    let waiter = state.register();
+    let mut freed = std::pin::pin!(waiter.queue().freed.notified());
     freed.as_mut().enable();
     drop(release(&lock));
     assert!(freed.as_mut().enable(), "it wakes a waiter");

@@ -84,12 +84,12 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
 fn newcomer_leaves_what_is_left_of_the_moment_after_its_release() {
     let (mut fairness, clock, hand) = releaser(1);
     let entered = fairness.enter();
-    assert_eq!(fairness.newcomer(entered, &clock), (2, span(2)));
+    assert_eq!(fairness.newcomer(entered, 0, &clock), (2, span(2)));
     hand.advance(MILLISECOND);
     let left = span(2) - MILLISECOND;
-    assert_eq!(fairness.newcomer(entered, &clock), (2, left));
+    assert_eq!(fairness.newcomer(entered, 0, &clock), (2, left));
     hand.advance(4 * MILLISECOND);
-    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+    assert_eq!(fairness.newcomer(entered, 0, &clock).1, Duration::ZERO);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn newcomer_of_a_client_that_others_came_after_leaves_nothing() {
     let (mut fairness, clock, _hand) = releaser(3);
     fairness.refused(Some("other 0"));
     let entered = fairness.enter();
-    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+    assert_eq!(fairness.newcomer(entered, 0, &clock).1, Duration::ZERO);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
     let mut times = 0;
     loop {
         let entered = fairness.enter();
-        let (slots, left) = fairness.newcomer(entered, &clock);
+        let (slots, left) = fairness.newcomer(entered, 0, &clock);
         if left.is_zero() {
             break;
         }
@@ -219,7 +219,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
     let mut left = 0;
     for _ in 0..1000 {
         let entered = fairness.enter();
-        let (slots, delay) = fairness.newcomer(entered, &clock);
+        let (slots, delay) = fairness.newcomer(entered, 0, &clock);
         hand.advance(delay);
         left += slots;
         fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
@@ -238,7 +238,7 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     let mut fairness = Fairness::default();
     for _ in 0..100 {
         let entered = fairness.enter();
-        assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+        assert_eq!(fairness.newcomer(entered, 0, &clock).1, Duration::ZERO);
         fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
         fairness.gives_back(clock.contender_now());
         fairness.releases();
@@ -248,7 +248,7 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     fairness.granted(clock.contender_now(), LONGEST_IDLE, &clock);
     fairness.gives_back(clock.contender_now());
     let entered = fairness.enter();
-    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+    assert_eq!(fairness.newcomer(entered, 0, &clock).1, Duration::ZERO);
 }
 
 /// Takes the name for a millisecond again and again, with so long between two terms, for a whole second. How often a

@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_millis(50);
 
 /// The number of tokens to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockSize(NonZeroU8);
+pub(in crate::names) struct BlockSize(NonZeroU8);
 
 impl Default for BlockSize {
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl Default for BlockSize {
 }
 
 impl BlockSize {
-    pub(super) fn tokens(self) -> NonZeroU8 {
+    pub(in crate::names) fn tokens(self) -> NonZeroU8 {
         self.0
     }
 

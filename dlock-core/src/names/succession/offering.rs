@@ -2,11 +2,11 @@
 //! fit for it ends it. A keeper, a task of a layer above, ends it in time (S4); one task for many terms, since to start
 //! one for each release would cost more than the release saves.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use tokio::{runtime::Id, sync::Notify};
 
-use super::{GoesOn, NameState, Succession};
+use super::{GoesOn, Known, Line, NameState};
 use crate::time::HolderInstant;
 
 /// The duty to give a term back that is on offer. Dropping it sends the release, which takes the lock of the name.
@@ -16,22 +16,20 @@ pub(crate) trait Duty: Send {
 }
 
 /// A term whose lease has ended, and on which the next one may follow. Dropping it sends the release.
-pub(crate) struct OfferedTerm {
+pub(in crate::names) struct OfferedTerm {
     pub(super) giver: Arc<dyn GoesOn>,
     pub(super) until: HolderInstant,
     pub(super) duty: Box<dyn Duty>,
 }
 
-/// What looks after the terms of a name that are on offer: a task on the runtime where their releases run. Dropping this wakes
-/// the task, which ends.
-pub(super) struct Keeper {
-    runtime: Id,
+/// What looks after the terms of a name that are on offer on a runtime: a task there, where their releases run.
+pub(in crate::names) struct Keeper {
     identity: Weak<Notify>,
     /// Until when it sleeps.
     wakes: HolderInstant,
 }
 
-/// A keeper exists as long as its identity does, which rings when the keeper is needed no longer.
+/// A keeper exists as long as its identity does, which rings when the keeper is needed sooner.
 pub(crate) type KeeperIdentity = Arc<Notify>;
 
 /// Whether a term is on offer.
@@ -45,60 +43,42 @@ pub(crate) enum Offering {
 }
 
 impl Keeper {
-    fn is_for(&self, runtime: Id) -> bool {
-        self.runtime == runtime && self.identity.strong_count() > 0
-    }
-
     fn is(&self, identity: &KeeperIdentity) -> bool {
         self.identity.as_ptr() == Arc::as_ptr(identity)
     }
-
-    /// An offer may end sooner than the one that it sleeps for: that of a shorter lease.
-    fn wakes_by(&mut self, until: HolderInstant) {
-        if until < self.wakes
-            && let Some(identity) = self.identity.upgrade()
-        {
-            self.wakes = until;
-            identity.notify_one();
-        }
-    }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        if let Some(identity) = self.identity.upgrade() {
-            identity.notify_one();
-        }
-    }
-}
-
-impl Succession {
+impl Line {
     fn is_kept_by(&self, identity: &KeeperIdentity) -> bool {
         self.keeper
             .as_ref()
             .is_some_and(|keeper| keeper.is(identity))
     }
 
-    /// With the keeper that it replaces, which is to be dropped without the lock of the name: that wakes others.
-    fn keeper_for(&mut self, runtime: Id, until: HolderInstant) -> (Offering, Option<Keeper>) {
-        if let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.is_for(runtime)) {
-            keeper.wakes_by(until);
-            return (Offering::Kept, None);
+    fn keeper_until(&mut self, until: HolderInstant) -> Offering {
+        if let Some(keeper) = &mut self.keeper
+            && let Some(identity) = keeper.identity.upgrade()
+        {
+            // An offer may end sooner than the one that it sleeps for: that of a shorter lease.
+            if until < keeper.wakes {
+                keeper.wakes = until;
+                identity.notify_one();
+            }
+            return Offering::Kept;
         }
         let identity = KeeperIdentity::default();
-        let before = self.keeper.replace(Keeper {
-            runtime,
+        self.keeper = Some(Keeper {
             identity: Arc::downgrade(&identity),
             wakes: until,
         });
-        (Offering::Unkept(identity), before)
+        Offering::Unkept(identity)
     }
 }
 
 impl NameState {
-    /// The release of a lease begins, whose term is on offer until then if it may go on and anybody is in line. If so,
-    /// the duty to give it back begins, before anybody can take the term: `begin` is asked for it, and has none where the
-    /// client is closed. `runtime`: where its release will run.
+    /// The release of a lease begins, whose term is on offer until then if it may go on and anybody is in line on this
+    /// runtime, where its release will run. If so, the duty to give it back begins, before anybody can take the term:
+    /// `begin` is asked for it, and has none where the client is closed.
     pub(crate) fn offer_term(
         &self,
         giver: Arc<dyn GoesOn>,
@@ -111,18 +91,19 @@ impl NameState {
         if known.newest != Some(giver.uuid()) {
             return Offering::No;
         }
-        let succession = known.succession.get_or_insert_default();
-        let goes_on =
-            !succession.runtimes.is_empty() && succession.offer.is_none() && giver.may_go_on();
-        let Some(duty) = goes_on.then(begin).flatten() else {
-            succession.ends_block(giver.is_used_up(), giver.clock());
+        let Some(line) = known.line(runtime) else {
             return Offering::No;
         };
-        succession.offer = Some(OfferedTerm { giver, until, duty });
-        let (offering, before) = succession.keeper_for(runtime, until);
+        let goes_on = !line.arrivals.is_empty() && line.offer.is_none() && giver.may_go_on();
+        let Some(duty) = goes_on.then(begin).flatten() else {
+            line.ends_block(giver.is_used_up(), giver.clock());
+            return Offering::No;
+        };
+        line.offer = Some(OfferedTerm { giver, until, duty });
+        let offering = line.keeper_until(until);
+        let queue = Arc::clone(&line.queue);
         drop(known);
-        drop(before);
-        self.freed.notify_waiters();
+        queue.freed.notify_waiters();
         offering
     }
 
@@ -134,24 +115,41 @@ impl NameState {
         at_once: bool,
     ) -> Option<HolderInstant> {
         let mut known = self.known();
-        let succession = known
-            .succession
-            .as_mut()
-            .filter(|succession| succession.is_kept_by(identity))?;
-        let until = succession.offer.as_ref().map(|offered| offered.until);
+        let mut lines = known.lines.iter_mut();
+        let line = lines.find(|line| line.is_kept_by(identity))?;
+        let until = line.offer.as_ref().map(|offered| offered.until);
         if let Some(until) = until.filter(|until| now < *until && !at_once) {
-            if let Some(keeper) = &mut succession.keeper {
+            if let Some(keeper) = &mut line.keeper {
                 keeper.wakes = until;
             }
             return Some(until);
         }
-        succession.keeper = None;
-        let over = known.take_offer();
+        line.keeper = None;
+        let over = line.offer.take();
+        known.forget_idle_lines();
+        self.give_back(known, over);
+        None
+    }
+
+    /// Ends an offer whose time is over: its keeper is late, or on a runtime that nobody drives, and would keep waiters on
+    /// other runtimes from the name for as long as the lease lasts (S4).
+    pub(crate) fn end_late_offer(&self, now: HolderInstant) {
+        let mut known = self.known();
+        let mut lines = known.lines.iter_mut();
+        let over = lines.find_map(|line| line.offer.take_if(|offered| offered.until <= now));
+        self.give_back(known, over);
+    }
+
+    /// Without the lock of the name the release is sent.
+    pub(in crate::names) fn give_back(
+        &self,
+        mut known: MutexGuard<'_, Known>,
+        over: Option<OfferedTerm>,
+    ) {
         if let Some(offered) = &over {
-            self.is_over(&mut known, &*offered.giver);
+            self.is_over(&mut known, offered);
         }
         drop(known);
         drop(over);
-        None
     }
 }

@@ -1,46 +1,44 @@
 //! A hand-over from its offer to its verdict, in paused time.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    num::NonZeroU8,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use tokio::time::sleep;
+use tokio::{runtime::Handle, time::sleep};
 
 use super::*;
 use crate::{
     DLock,
     lease::{Settings, Term},
+    names::Registration,
     provider::Tokens,
     tests::scripted::{Scripted, record, token, uuid},
 };
-
-struct Somebody;
-
-impl Waiter for Somebody {
-    fn step_aside(&self) {}
-}
 
 /// A lock of this client, for which somebody waits.
 struct Scene {
     lock: DLock,
     registration: Option<Registration>,
-    somebody: Arc<dyn Waiter>,
 }
 
 impl Scene {
     fn new() -> Self {
         let lock = Scripted::new().lock(Clock::tokio(1.0));
-        let somebody: Arc<dyn Waiter> = Arc::new(Somebody);
-        let waiter = Arc::downgrade(&somebody);
         Self {
-            registration: Some(lock.0.state.register(waiter, Duration::MAX)),
-            somebody,
+            registration: Some(lock.0.state.register()),
             lock,
         }
     }
 
     /// One more waits.
     fn another(&self) -> Registration {
-        self.state()
-            .register(Arc::downgrade(&self.somebody), Duration::MAX)
+        self.state().register()
+    }
+
+    fn here(&self) -> Id {
+        Handle::current().id()
     }
 
     /// Nobody waits any more.
@@ -67,7 +65,7 @@ async fn line_that_everyone_has_left_is_forgotten() {
     let mut scene = Scene::new();
     scene.granted(1);
     scene.leave();
-    assert!(scene.state().known().succession.is_none());
+    assert!(scene.state().known().lines.is_empty());
 }
 
 /// A term of this lock with sixteen tokens, and the lease that its release offers.
@@ -126,7 +124,7 @@ impl Scene {
     /// What the first waiter in line has, with this lock.
     fn follows(&self, lock: &Arc<Settings>) -> Option<Arc<Term>> {
         let follow = |giver: &dyn GoesOn, highest| Term::follow(giver, lock, highest);
-        match self.state().succeed(self.clock(), follow)? {
+        match self.state().succeed(self.here(), self.clock(), follow)? {
             Following::Lease(term) => Some(term),
             Following::Over(_) => None,
         }
@@ -149,7 +147,7 @@ async fn term_that_goes_on_is_not_over() {
         assert!(!scene.is_retired(&lease) && scene.state().is_live(lease.uuid));
     }
     assert!(scene.goes_on(&lease).is_none(), "its block is used up");
-    assert!(!scene.state().is_offered());
+    assert!(!scene.state().is_offered(scene.here()));
 }
 
 /// S4: the duty to release stays with the keeper until a waiter has a lease, and ends there.
@@ -222,7 +220,7 @@ async fn waiter_with_other_settings_ends_the_term() {
     let on_offer = scene.goes_on(&lease).unwrap();
     let other = scene.lock.owned_by("they").unwrap();
     assert!(scene.follows(&other.0).is_none());
-    assert!(!scene.state().is_offered());
+    assert!(!scene.state().is_offered(scene.here()));
     assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));
 }
@@ -248,7 +246,11 @@ async fn token_that_was_seen_elsewhere_ends_the_term() {
 #[tokio::test(start_paused = true)]
 async fn term_with_a_block_is_expected_to_go_on_while_it_is_young() {
     let scene = Scene::new();
-    let will_go_on = || scene.state().will_go_on(scene.clock(), &scene.lock.0.plan);
+    let will_go_on = || {
+        scene
+            .state()
+            .will_go_on(scene.here(), scene.clock(), &scene.lock.0.plan)
+    };
     let _lease = block(&scene, 1);
     assert!(will_go_on());
     sleep(scene.lock.0.plan.succession_time()).await;
@@ -266,7 +268,7 @@ async fn term_that_its_last_waiter_leaves_is_over() {
     let lease = block(&scene, 1);
     let on_offer = scene.goes_on(&lease).unwrap();
     drop(another);
-    assert!(scene.state().is_offered(), "one is left");
+    assert!(scene.state().is_offered(scene.here()), "one is left");
     scene.leave();
     assert_eq!(on_offer.became(), Some("given back"));
     assert!(scene.is_retired(&lease));

@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// Locks are not re-entrant.
-#[test]
-fn waiting_for_our_own_lease_is_told_once_after_the_time_of_a_lease() {
+#[tokio::test]
+async fn waiting_for_our_own_lease_is_told_once_after_the_time_of_a_lease() {
     let (clock, hand) = Clock::manual();
     let lock = Scripted::new().lock(clock);
     let mut contender = contender(&lock, Wait::Limit(None));
@@ -59,7 +59,11 @@ async fn waiter_follows_no_term_that_a_read_shows_over() {
         panic!("it is free")
     };
     drop(lease);
-    assert!(lock.0.state.is_offered());
+    assert!(
+        lock.0
+            .state
+            .is_offered(tokio::runtime::Handle::current().id())
+    );
     let mut waiter = contender(&lock, Wait::Limit(None));
     let answer = waiter.read_first().await;
     assert!(matches!(answer, Ok(Some(Acquired::Holding(_)))));

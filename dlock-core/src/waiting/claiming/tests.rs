@@ -18,6 +18,7 @@ async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
     let state = &lock.0.state;
     let _in_line = in_line(&lock).await;
     offers(&lock, 1);
+    let here = tokio::runtime::Handle::current().id();
     let limit = Some(Duration::from_secs(1));
     for (contender, which) in [
         (contender(&lock, Wait::No), "asks once"),
@@ -28,14 +29,14 @@ async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
         (redeemer(&lock, Wait::Limit(limit)), "comes with a ticket"),
     ] {
         assert!(contender.take_term().is_none(), "{which}");
-        assert!(state.is_offered(), "{which}");
+        assert!(state.is_offered(here), "{which}");
     }
     let taken = contender(&lock, Wait::Limit(limit)).take_term();
     let Some(Taken::Lease(holding)) = taken else {
         panic!("it is for it")
     };
     assert_eq!(holding.term().uuid, uuid(1));
-    assert!(!state.is_offered());
+    assert!(!state.is_offered(here));
 }
 
 /// S3: the answer may have come before the waiter listens.

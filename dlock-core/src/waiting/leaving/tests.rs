@@ -53,14 +53,14 @@ async fn half_of_what_is_left_of_a_limit_is_kept_for_the_try() {
 #[tokio::test]
 async fn hint_is_followed_by_a_look_unless_the_last_one_was_just_now() {
     let (lock, provider, hand) = left_to_others();
-    let state = Arc::clone(&lock.0.state);
     let mut contender = contender(&lock, Wait::Limit(None));
+    let queue = Arc::clone(&contender.queue);
     let (sender, _receiver) = rendezvous();
     let mut leaving = pin!(contender.leave_to_others(&sender));
     assert!(poll_once(leaving.as_mut()).is_none());
     let mut looks_after = |by| {
         hand.advance(by);
-        state.freed.notify_waiters();
+        queue.freed.notify_waiters();
         assert!(poll_once(leaving.as_mut()).is_none());
         provider.reads(lock.name())
     };

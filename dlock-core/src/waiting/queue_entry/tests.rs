@@ -16,8 +16,8 @@ fn door() -> DLock {
 }
 
 /// Whether its turn comes now.
-fn comes(entry: &QueueEntry, lock: &DLock) -> bool {
-    poll_once(pin!(entry.turn(&lock.0))).is_some()
+fn comes(entry: &QueueEntry) -> bool {
+    poll_once(pin!(entry.turn())).is_some()
 }
 
 /// G1: a redeemer whose ticket was refused joins the line when its caller may have gone.
@@ -41,19 +41,19 @@ async fn next_has_its_turn_when_the_task_of_the_first_ends() {
     let lock = door();
     let (first, second) = (in_line(&lock).await, in_line(&lock).await);
     let _caller = first.caller();
-    assert!(comes(&first, &lock));
-    assert!(!comes(&second, &lock));
+    assert!(comes(&first));
+    assert!(!comes(&second));
     drop(first);
-    assert!(comes(&second, &lock));
+    assert!(comes(&second));
 }
 
 #[tokio::test]
 async fn next_has_its_turn_when_the_caller_of_the_first_goes_away() {
     let lock = door();
     let (first, second) = (in_line(&lock).await, in_line(&lock).await);
-    assert!(comes(&first, &lock));
+    assert!(comes(&first));
     drop(first.caller());
-    assert!(comes(&second, &lock));
+    assert!(comes(&second));
 }
 
 /// G1, W1.
@@ -61,7 +61,7 @@ async fn next_has_its_turn_when_the_caller_of_the_first_goes_away() {
 async fn task_learns_that_its_caller_has_left_the_line() {
     let lock = door();
     let (first, second) = (in_line(&lock).await, in_line(&lock).await);
-    assert!(comes(&first, &lock));
+    assert!(comes(&first));
     for entry in [second, first] {
         let (caller, gone) = (entry.caller(), entry.gone());
         assert!(!gone.is_cancelled());
@@ -82,14 +82,4 @@ async fn caller_in_no_line_stops_no_task() {
     entry.leave();
     drop(caller);
     assert!(!entry.gone().is_cancelled(), "it has an answer");
-}
-
-#[tokio::test]
-async fn evicted_waiter_learns_it_and_makes_room() {
-    let lock = door();
-    let (first, second) = (in_line(&lock).await, in_line(&lock).await);
-    first.0.step_aside();
-    assert!(first.gone().is_cancelled());
-    assert!(comes(&second, &lock));
-    assert!(!comes(&first, &lock));
 }
