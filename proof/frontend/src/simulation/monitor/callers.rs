@@ -157,8 +157,15 @@ impl State {
     }
 
     pub(super) fn acquire_failed(&mut self, request: &Acquire, kind: ErrorKind) {
-        if kind == ErrorKind::Unknown {
-            self.in_doubt.insert(request.new);
+        match kind {
+            ErrorKind::Unknown => drop(self.in_doubt.insert(request.new)),
+            // Its wait is over, and the next one in line may be served before it hears of that.
+            ErrorKind::Fatal => {
+                if let Some((id, _)) = self.caller_of(request) {
+                    self.leaves_line(id);
+                }
+            }
+            ErrorKind::NotApplied => {}
         }
     }
 
@@ -232,8 +239,12 @@ impl State {
     }
 
     fn leave(&mut self, id: CallerId, status: Status) {
-        let caller = &mut self.callers[id];
-        caller.status = status;
+        self.callers[id].status = status;
+        self.leaves_line(id);
+    }
+
+    fn leaves_line(&mut self, id: CallerId) {
+        let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
         let known = self.known(client, &name);
         known.queue.retain(|other| *other != id);
