@@ -299,7 +299,7 @@ impl Lease {
         while Moment::now().since(begin) < watch {
             sleep(LOOK).await;
             let look = thread_time();
-            let least = guards.iter().map(Guard::remaining).min();
+            let least = guards.iter().map(|guard| guard.remaining()).min();
             spare = spare.min(least.unwrap_or_default());
             looking += thread_time().saturating_sub(look);
         }

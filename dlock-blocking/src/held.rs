@@ -39,7 +39,7 @@ trait Handle {
 
 impl Handle for dlock_core::Lease {
     fn remaining(&self) -> Duration {
-        self.remaining()
+        (**self).remaining()
     }
 
     fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
@@ -49,7 +49,7 @@ impl Handle for dlock_core::Lease {
 
 impl Handle for dlock_core::Guard {
     fn remaining(&self) -> Duration {
-        self.remaining()
+        (**self).remaining()
     }
 
     fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
@@ -76,7 +76,7 @@ impl Lease {
         self.0.get().token()
     }
 
-    /// Whether the holder may still act; see [`dlock_core::Lease::is_valid`].
+    /// Whether the holder may still act; see [`dlock_core::LeaseView::is_valid`].
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0.get().is_valid()
@@ -179,7 +179,7 @@ impl Guard {
         self.0.get().token()
     }
 
-    /// Whether the holder may still act; see [`dlock_core::Lease::is_valid`].
+    /// Whether the holder may still act; see [`dlock_core::LeaseView::is_valid`].
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0.get().is_valid()

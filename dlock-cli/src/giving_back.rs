@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{EndCause, Error, Guard, LeaseWatch, ReleaseEnd, State};
+use dlock_core::{EndCause, Error, Guard, LeaseView, ReleaseEnd, State};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) async fn give_back(
     let mut releases = JoinSet::new();
     for guard in guards {
         releases.spawn(async move {
-            let validity = guard.watch();
+            let validity = guard.view();
             let end = if done {
                 guard.release().await
             } else {
@@ -75,7 +75,7 @@ enum Released {
     Unconfirmed,
 }
 
-fn of_release(end: Result<ReleaseEnd, Error>, validity: &LeaseWatch) -> Released {
+fn of_release(end: Result<ReleaseEnd, Error>, validity: &LeaseView) -> Released {
     match end {
         // It has not run out before, not even in the instant before the release.
         Ok(ReleaseEnd::NotHeld(_)) if matches!(validity.state(), State::Ended(loss) if matches!(loss.cause, EndCause::Released)) => {

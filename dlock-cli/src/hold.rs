@@ -67,7 +67,7 @@ async fn hold(
         Waited::Interrupted(signal) => return Ok(ending::by_signal(signal.as_raw(), false)),
     };
     let told = tell(arguments, lock, guard.token().get());
-    let watch = guard.watch();
+    let watch = guard.view();
     let asked = async {
         if !arguments.until_asked {
             std::future::pending::<()>().await;

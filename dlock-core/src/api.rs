@@ -8,7 +8,6 @@ mod lease;
 mod lock;
 mod redeem;
 pub mod scope;
-mod watch;
 
 pub use self::{
     adopt::{Grant, Sent},
@@ -18,5 +17,4 @@ pub use self::{
     lease::Lease,
     lock::{DLock, TryAcquire},
     redeem::Redeem,
-    watch::LeaseWatch,
 };

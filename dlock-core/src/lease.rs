@@ -9,10 +9,12 @@ pub(crate) mod renewal;
 mod settings;
 pub(crate) mod term;
 mod ticket;
+mod view;
 
 pub use self::{
     failure::Error,
     ticket::{ParseTicketError, Ticket},
+    view::LeaseView,
 };
 pub(crate) use self::{
     holding::{Holding, at_home},

@@ -52,15 +52,15 @@ pub mod testing {
 pub use self::events::metrics;
 pub use self::{
     api::{
-        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, Redeem, Sent,
-        Stale, TryAcquire, scope,
+        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, Redeem, Sent, Stale,
+        TryAcquire, scope,
     },
     client::{Client, IntoClient},
     contract::{
         BuildError, ErrorKind, FencingToken, Holder, Name, Provider, ProviderError, Record,
     },
     events::{End, EndCause, ReleaseEnd, State},
-    lease::{Error, ParseTicketError, Ticket},
+    lease::{Error, LeaseView, ParseTicketError, Ticket},
     store::Observations,
     time::{Clock, Stopwatch},
 };

@@ -111,7 +111,7 @@ fn tell_of_obstacle(shared: &Shared, told: &mut Option<String>, error: &Error) {
 /// leadership was lost before it could be given back. The work has ended when this returns, and before
 /// the leadership is given back.
 async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<Reason> {
-    let watch = guard.watch();
+    let watch = guard.view();
     let token = guard.token();
     let held = Held::new(guard);
     let leadership = Leadership::new(token, Some(watch), &shared.label);
@@ -183,7 +183,7 @@ async fn reign(
 
 /// Resolves when the leadership is lost.
 async fn lost(leadership: &Leadership) -> End {
-    match leadership.watch() {
+    match leadership.view() {
         Some(watch) => watch.ended().await,
         None => std::future::pending().await,
     }
@@ -191,7 +191,7 @@ async fn lost(leadership: &Leadership) -> End {
 
 /// Resolves when another process has asked this one to resign.
 async fn asked(leadership: &Leadership) {
-    if let Some(watch) = leadership.watch() {
+    if let Some(watch) = leadership.view() {
         watch.until_asked().await;
         if watch.asked() {
             return;
@@ -203,7 +203,7 @@ async fn asked(leadership: &Leadership) {
 /// Tells when the leadership becomes unsure, and when it is not so any more. Never returns.
 async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
     let token = leadership.token();
-    while let Some(watch) = leadership.watch() {
+    while let Some(watch) = leadership.view() {
         watch.unsure().await;
         if !matches!(watch.state(), State::Unsure) {
             break;

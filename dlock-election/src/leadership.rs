@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use dlock_core::{FencingToken, LeaseWatch};
+use dlock_core::{FencingToken, LeaseView};
 use tokio::sync::{Notify, watch};
 
 use crate::label::Label;
@@ -13,7 +13,7 @@ use crate::label::Label;
 pub struct Leadership {
     token: FencingToken,
     /// `None`: without a store nobody takes it away.
-    watch: Option<LeaseWatch>,
+    watch: Option<LeaseView>,
     stage: Arc<watch::Sender<Stage>>,
     resign: Arc<Notify>,
     label: Label,
@@ -29,7 +29,7 @@ enum Stage {
 }
 
 impl Leadership {
-    pub(crate) fn new(token: FencingToken, watch: Option<LeaseWatch>, label: &Label) -> Self {
+    pub(crate) fn new(token: FencingToken, watch: Option<LeaseView>, label: &Label) -> Self {
         Self {
             token,
             watch,
@@ -51,7 +51,7 @@ impl Leadership {
     pub fn is_valid(&self) -> bool {
         self.watch
             .as_ref()
-            .map_or_else(|| !self.is_over(), LeaseWatch::is_valid)
+            .map_or_else(|| !self.is_over(), LeaseView::is_valid)
     }
 
     /// How much of the lease is left if no renewal succeeds any more; [`Duration::MAX`] where there
@@ -117,7 +117,7 @@ impl Leadership {
 
     /// The lease that it rests on, for programs that end things by themselves; `None` without a store.
     #[must_use]
-    pub fn watch(&self) -> Option<&LeaseWatch> {
+    pub fn view(&self) -> Option<&LeaseView> {
         self.watch.as_ref()
     }
 

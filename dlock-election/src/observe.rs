@@ -56,7 +56,7 @@ pub(crate) fn knows(election: &Label, work: &'static str, period: Option<Duratio
 pub(crate) async fn watch(election: &Label, leadership: &Leadership) {
     loop {
         // Armed before the look.
-        let renewed = leadership.watch().map(dlock_core::LeaseWatch::renewed);
+        let renewed = leadership.view().map(dlock_core::LeaseView::renewed);
         leads(election, leadership);
         match renewed {
             Some(renewed) if leadership.is_valid() => renewed.await,
@@ -79,7 +79,7 @@ fn leads(election: &Label, leadership: &Leadership) {
     };
     IS_LEADER.set([election.word()], 1.0);
     LEADER_UNTIL.set([election.word()], until);
-    if let Some(watch) = leadership.watch() {
+    if let Some(watch) = leadership.view() {
         let since = watch.since_success().as_secs_f64();
         RENEWED.set([election.word()], now - since);
     }

@@ -228,7 +228,7 @@ impl Candidate {
         exec: &[OsString],
         signals: &mut Signals,
     ) -> Result<Option<Outcome>, Failure> {
-        let Some(lease) = leadership.watch().filter(|lease| lease.is_valid()) else {
+        let Some(lease) = leadership.view().filter(|lease| lease.is_valid()) else {
             return Ok(None);
         };
         let program = Program {

@@ -109,7 +109,7 @@ impl Locks {
                 }
                 other => other,
             };
-            let leases = Leases::new(held.iter().map(Guard::watch));
+            let leases = Leases::new(held.iter().map(|guard: &Guard| guard.view()));
             let lost = async {
                 if held.is_empty() {
                     std::future::pending::<()>().await;
@@ -147,7 +147,7 @@ impl Locks {
 impl Held {
     /// What the command finds in its environment.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
-        let tokens = self.guards.iter().map(Guard::token);
+        let tokens = self.guards.iter().map(|guard| guard.token());
         let grants: Vec<_> = self.locks.iter().map(DLock::name).zip(tokens).collect();
         // There is at least one.
         let (name, token) = grants[self.first];

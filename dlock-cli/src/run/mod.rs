@@ -7,7 +7,7 @@ pub(crate) mod waiting;
 
 use std::{env, ffi::OsString, ops::ControlFlow, process::ExitCode};
 
-use dlock_core::{DLock, Guard};
+use dlock_core::DLock;
 use dlock_stores::Store;
 
 use self::{
@@ -122,7 +122,7 @@ async fn hold(
         words,
         environment: held.environment(),
     };
-    let leases = Leases::new(held.guards.iter().map(Guard::watch));
+    let leases = Leases::new(held.guards.iter().map(|guard| guard.view()));
     let asked = leases.until_asked();
     let stop = async {
         if !until_asked {

@@ -2,35 +2,35 @@
 
 use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
 
-use dlock_core::{End, LeaseWatch};
+use dlock_core::{End, LeaseView};
 
 /// One lease or several, as one.
-pub(crate) struct Leases(Vec<LeaseWatch>);
+pub(crate) struct Leases(Vec<LeaseView>);
 
 impl Leases {
     /// At least one.
-    pub(crate) fn new(leases: impl IntoIterator<Item = LeaseWatch>) -> Self {
+    pub(crate) fn new(leases: impl IntoIterator<Item = LeaseView>) -> Self {
         Self(leases.into_iter().collect())
     }
 
     /// How much is left of the one that ends first; zero once one has ended.
     pub(super) fn remaining(&self) -> Duration {
-        let left = self.0.iter().map(LeaseWatch::remaining);
+        let left = self.0.iter().map(LeaseView::remaining);
         left.min().unwrap_or_default()
     }
 
     pub(super) fn is_valid(&self) -> bool {
-        self.0.iter().all(LeaseWatch::is_valid)
+        self.0.iter().all(LeaseView::is_valid)
     }
 
     /// Resolves when one of them has ended. Borrows nothing.
     pub(crate) fn ended(&self) -> impl Future<Output = End> + use<> {
-        first(self.0.iter().map(LeaseWatch::ended).collect())
+        first(self.0.iter().map(LeaseView::ended).collect())
     }
 
     /// Resolves when somebody has asked for one of them, or one has ended. Borrows nothing.
     pub(crate) fn until_asked(&self) -> impl Future<Output = ()> + use<> {
-        first(self.0.iter().map(LeaseWatch::until_asked).collect())
+        first(self.0.iter().map(LeaseView::until_asked).collect())
     }
 }
 

@@ -44,7 +44,7 @@ impl DLock {
     /// The lease of a term that the store has granted for this lock's name and duration to a request of the
     /// caller's own. From here on it is like any other: renewed, fenced, given back when it is dropped.
     ///
-    /// It may be over already, if the answer took long: ask [`Lease::is_valid`] before acting. A grant that
+    /// It may be over already, if the answer took long: ask [`LeaseView::is_valid`](crate::LeaseView::is_valid) before acting. A grant that
     /// is not adopted blocks the name until it expires.
     ///
     /// # Panics

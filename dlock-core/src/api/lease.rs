@@ -1,11 +1,9 @@
 //! One term in the hands of its holder, renewed by hand.
 
-use std::{fmt, sync::Arc, time::Duration};
-
-use uuid::Uuid;
+use std::{fmt, ops::Deref, sync::Arc};
 
 use crate::{
-    Error, FencingToken, Guard, ProviderError, ReleaseEnd, Ticket,
+    Error, FencingToken, Guard, LeaseView, ProviderError, ReleaseEnd, Ticket,
     api::scope,
     lease::{Holding, at_home, renewal},
 };
@@ -13,8 +11,8 @@ use crate::{
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
 /// [`Guard`], which renews itself.
 ///
-/// The lease ends by itself when it is not renewed: ask [`Lease::is_valid`] before acting, and hand
-/// the [token](Lease::token) to whatever stores the effects. Not `Clone`: one term has one holder.
+/// The lease ends by itself when it is not renewed: ask [`is_valid`](LeaseView::is_valid) before acting, and hand
+/// the [token](LeaseView::token) to whatever stores the effects. Not `Clone`: one term has one holder.
 ///
 /// Dropping it gives it back in the background, in a task on the runtime that acquired it. That
 /// neither blocks nor panics, from any thread. Where that runtime has ended, or ends before the release
@@ -24,53 +22,13 @@ use crate::{
 pub struct Lease(pub(crate) Holding);
 
 impl Lease {
-    /// The fencing token of this lease.
-    #[must_use]
-    pub fn token(&self) -> FencingToken {
-        self.0.term().token
-    }
-
-    /// Identity of this term. Leases of one process may follow one another on a term, with a token each (S1).
-    #[must_use]
-    pub fn uuid(&self) -> Uuid {
-        self.0.term().uuid
-    }
-
-    /// Whether the holder may still act. Computed from the clock at every call, in well under a
-    /// microsecond; once false, always false (V2, V4).
-    ///
-    /// True means that nobody else can have the lock *at this instant*. What a write that starts now
-    /// finds when it arrives, only a resource that checks the token can tell (T4).
-    #[must_use]
-    pub fn is_valid(&self) -> bool {
-        self.0.term().is_valid()
-    }
-
-    /// How much of the lease is left; zero once it has ended.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.0.term().remaining()
-    }
-
-    /// Resolves when the lease has ended, within milliseconds of its deadline on an idle runtime.
-    /// Borrows nothing, so it can stand in a `select!` beside `lease.renew()`.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it only watches.
-    pub fn expired(&self) -> impl Future<Output = ()> + Send + use<> {
-        let term = self.0.term().clone();
-        async move {
-            term.ended().await;
-        }
-    }
-
     /// Extends the lease by its duration, counted from now: one renewal attempt of at most a sixth
     /// of the lease.
     ///
     /// # Errors
     /// [`Error::Lost`] if the lease has ended or the store refused. [`Error::Provider`] if there was
     /// no answer: that is **not** a loss; the lease stays valid until its deadline, so try again
-    /// after a short pause while [`Lease::is_valid`].
+    /// after a short pause while [`is_valid`](LeaseView::is_valid).
     ///
     /// # Cancel safety
     /// The attempt runs to its answer, in a task if this future is dropped; a success counts then too.
@@ -201,6 +159,14 @@ impl Lease {
     /// Renews the lease from now on, until the guard is released, dropped or lost.
     pub fn keep_alive(self) -> Guard {
         Guard::new(self.0)
+    }
+}
+
+impl Deref for Lease {
+    type Target = LeaseView;
+
+    fn deref(&self) -> &LeaseView {
+        self.0.view()
     }
 }
 

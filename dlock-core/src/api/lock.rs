@@ -23,7 +23,7 @@ use crate::{
 /// anybody else can have it, as long as its clock runs at most 10 % wrong (with the default margin)
 /// and its process runs at all. A process that is *paused* past its deadline may still believe, for
 /// an instant, after it wakes up; so may a request that is on its way. If overlapping effects would
-/// be wrong rather than wasteful, give the [token](Lease::token) to the storage and let it refuse
+/// be wrong rather than wasteful, give the [token](crate::LeaseView::token) to the storage and let it refuse
 /// older ones ([`Fence`](crate::Fence)).
 ///
 /// # Panics

@@ -17,13 +17,13 @@ pub trait Scope: Send + Sync {
     /// The fencing token, or one for each lock.
     fn tokens(&self) -> Self::Tokens;
 
-    /// As [`Guard::state`]: ended if any lock of it has.
+    /// As [`LeaseView::state`](crate::LeaseView::state): ended if any lock of it has.
     fn state(&self) -> State;
 
-    /// As [`Guard::is_valid`]: asked at each poll of the work.
+    /// As [`LeaseView::is_valid`](crate::LeaseView::is_valid): asked at each poll of the work.
     fn is_valid(&self) -> bool;
 
-    /// As [`Guard::ended`]: the first loss.
+    /// As [`LeaseView::ended`](crate::LeaseView::ended): the first loss.
     fn ended(&self) -> impl Future<Output = End> + Send;
 
     /// Releases, and waits for the answer for a sixth of the lease at most, and never past its end. The release
@@ -113,19 +113,19 @@ impl Scope for Guard {
     type Tokens = FencingToken;
 
     fn tokens(&self) -> FencingToken {
-        self.token()
+        (**self).token()
     }
 
     fn state(&self) -> State {
-        self.state()
+        (**self).state()
     }
 
     fn is_valid(&self) -> bool {
-        self.is_valid()
+        (**self).is_valid()
     }
 
     fn ended(&self) -> impl Future<Output = End> + Send {
-        self.ended()
+        (**self).ended()
     }
 
     /// Normally the lock is free when `with` returns. A store that does not answer must not keep the work's

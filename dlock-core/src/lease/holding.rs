@@ -10,19 +10,23 @@ use tokio::runtime::Handle;
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
-    lease::{PendingRelease, Term, offering},
+    lease::{LeaseView, PendingRelease, Term, offering},
     store::driven::{Driven, Unfinished, Work},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
-pub(crate) struct Holding(Option<Arc<Term>>);
+pub(crate) struct Holding(Option<LeaseView>);
 
 impl Holding {
     pub(crate) fn new(term: Arc<Term>) -> Self {
-        Self(Some(term))
+        Self(Some(LeaseView::new(term)))
     }
 
     pub(crate) fn term(&self) -> &Arc<Term> {
+        self.view().term()
+    }
+
+    pub(crate) fn view(&self) -> &LeaseView {
         #[expect(
             clippy::expect_used,
             reason = "only `release` and `drop` take it, and both end the value"
@@ -34,13 +38,14 @@ impl Holding {
 
     /// Releases, and waits for the outcome (V7). Dropping this future does not stop the release.
     pub(crate) async fn release(mut self) -> Result<ReleaseEnd, Error> {
-        let Some(term) = self.0.take() else {
+        let Some(view) = self.0.take() else {
             return Ok(ReleaseEnd::Unconfirmed);
         };
-        let Some(release) = begin_release(&term) else {
+        let term = view.term();
+        let Some(release) = begin_release(term) else {
             return Ok(ReleaseEnd::Released);
         };
-        match at_home(&term, || PendingRelease::bound(&term), release.begin()).await {
+        match at_home(term, || PendingRelease::bound(term), release.begin()).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
                 .with_source(ended)
@@ -63,8 +68,9 @@ impl Holding {
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        let Some(term) = self.0.take() else { return };
-        let Some(release) = begin_release(&term) else {
+        let Some(view) = self.0.take() else { return };
+        let term = view.term();
+        let Some(release) = begin_release(term) else {
             return;
         };
         // Where the store itself has answered that the term has ended (R3), there is nothing to release.

@@ -53,7 +53,7 @@ async fn lease_outlives_the_server_that_granted_it() {
 
     first.kill();
     let guard = lease.keep_alive();
-    let watch = guard.watch();
+    let watch = guard.view();
     for _ in 0..2 {
         watch.renewed().await;
         assert!(guard.is_valid(), "{:?}", guard.state());

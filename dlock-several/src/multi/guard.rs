@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, mem, time::Duration};
 
-use dlock_core::{End, Error, FencingToken, Guard, Name, ReleaseEnd, State, scope::Scope};
+use dlock_core::{
+    End, Error, FencingToken, Guard, LeaseView, Name, ReleaseEnd, State, scope::Scope,
+};
 
 use crate::together::{all, first};
 
@@ -20,10 +22,10 @@ impl MultiGuard {
         self.0.iter().map(of).collect()
     }
 
-    /// Whether the holder may still act under all of them; see [`Guard::is_valid`].
+    /// Whether the holder may still act under all of them; see [`LeaseView::is_valid`](dlock_core::LeaseView::is_valid).
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.0.iter().all(Guard::is_valid)
+        self.0.iter().all(|guard| LeaseView::is_valid(guard))
     }
 
     /// How much is left of the lease that ends first, if no further renewal succeeds; zero once one has ended.
@@ -31,7 +33,7 @@ impl MultiGuard {
     pub fn remaining(&self) -> Duration {
         self.0
             .iter()
-            .map(Guard::remaining)
+            .map(|guard| guard.remaining())
             .min()
             .unwrap_or_default()
     }
@@ -50,10 +52,10 @@ impl MultiGuard {
         whole
     }
 
-    /// Somebody has asked the holder to give one of them back when it can; see [`Guard::asked`].
+    /// Somebody has asked the holder to give one of them back when it can; see [`LeaseView::asked`](dlock_core::LeaseView::asked).
     #[must_use]
     pub fn asked(&self) -> bool {
-        self.0.iter().any(Guard::asked)
+        self.0.iter().any(|guard| guard.asked())
     }
 
     /// Resolves when the first of them has ended, with its cause. Borrows nothing.
@@ -61,7 +63,7 @@ impl MultiGuard {
     /// # Cancel safety
     /// Cancel safe: it only watches.
     pub fn ended(&self) -> impl Future<Output = End> + Send + use<> {
-        first(self.0.iter().map(Guard::ended).collect())
+        first(self.0.iter().map(|guard| LeaseView::ended(guard)).collect())
     }
 
     /// Ends the work's protection and gives all of them back at the same time; see
@@ -128,7 +130,7 @@ impl Incomplete {
 
     /// The first loss; never, if there are none yet.
     pub(super) fn ended(&self) -> impl Future<Output = End> + Send + use<> {
-        first(self.0.iter().map(Guard::ended).collect())
+        first(self.0.iter().map(|guard| LeaseView::ended(guard)).collect())
     }
 
     /// All are there, if none of them was lost meanwhile.

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use dlock_core::{FencingToken, LeaseWatch, ProviderError};
+use dlock_core::{FencingToken, LeaseView, ProviderError};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ pub struct Context(Arc<Inner>);
 struct Inner {
     /// Without its payload, which the handler has.
     task: ClaimedTask,
-    lease: LeaseWatch,
+    lease: LeaseView,
     stopping: watch::Receiver<bool>,
     store: Arc<dyn TaskStore>,
     /// The number of the newest checkpoint of this claim.
@@ -52,7 +52,7 @@ pub enum CheckpointError {
 impl Context {
     pub(super) fn new(
         task: ClaimedTask,
-        lease: LeaseWatch,
+        lease: LeaseView,
         stopping: watch::Receiver<bool>,
         store: Arc<dyn TaskStore>,
     ) -> Self {

@@ -46,7 +46,7 @@ pub(super) async fn run(
     let guard = lock
         .adopt(Grant::new(key.uuid, key.token, sent))
         .keep_alive();
-    let lease = guard.watch();
+    let lease = guard.view();
     let held = Held::new(guard);
     let context = Context::new(
         task,

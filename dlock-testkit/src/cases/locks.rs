@@ -339,7 +339,7 @@ pub(super) async fn ticket_gives_the_lock_to_another_process(bench: Bench) {
 pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let guard = ok(lock!(bench, bench.lease()).hold().await);
-    let (asked, ended) = (guard.watch().until_asked(), guard.ended());
+    let (asked, ended) = (guard.view().until_asked(), guard.ended());
     let ask = Ask::new(bench.name(""), guard.uuid());
     assert_eq!(subject.ask(&*admin, &ask).await, AskOutcome::Asked);
     let told = SOON + bench.lease();

@@ -150,7 +150,7 @@ async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     in_time(lease.is_valid(), "the end of the attempt");
     assert!(matches!(renewed, Err(Error::Provider(_))), "{renewed:?}");
     belief_is_founded(&wire, deadline, wiring.lease());
-    within(4 * wiring.lease(), "the end", lease.expired()).await;
+    within(4 * wiring.lease(), "the end", lease.ended()).await;
     on_time(Instant::now(), deadline);
     assert!(!lease.is_valid());
 }

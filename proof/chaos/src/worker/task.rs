@@ -79,7 +79,7 @@ impl Task {
         let token = guard.token().get();
         let named = (guard.uuid(), guard.token());
         // Somebody waits for the loss meanwhile, and is told of it (I8).
-        let watch = guard.watch();
+        let watch = guard.view();
         tokio::spawn(async move { drop(watch.ended().await) });
         for _ in 0..self.changes() {
             // The last look. What follows is what a worker does that believes for a while in what
@@ -142,7 +142,7 @@ impl Task {
     /// A lease that nobody renews, and whose end somebody waits for.
     async fn let_run_out(&mut self, lock: &DLock) {
         if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
-            lease.expired().await;
+            lease.ended().await;
         }
     }
 

@@ -80,17 +80,17 @@ operations! {
     Acts "Lease::release_open" release_open;
     Acts "Lease::with" lease_with;
     Acts "Lease::with_result" lease_with_result;
-    Watches "Lease::expired" expired;
+    Watches "Lease::ended" expired;
     Watches "Lease::keep_alive" keep_alive;
     Watches "Guard::ended" lost;
     Watches "Guard::unsure" unsure;
     Acts "Guard::release" guard_release;
     Acts "Guard::release_open" guard_release_open;
-    Watches "LeaseWatch::ended" watch_ended;
-    Watches "LeaseWatch::unsure" watch_unsure;
-    Watches "LeaseWatch::settled" watch_settled;
-    Watches "LeaseWatch::renewed" watch_renewed;
-    Watches "LeaseWatch::until_asked" watch_until_asked;
+    Watches "LeaseView::ended" watch_ended;
+    Watches "LeaseView::unsure" watch_unsure;
+    Watches "LeaseView::settled" watch_settled;
+    Watches "LeaseView::renewed" watch_renewed;
+    Watches "LeaseView::until_asked" watch_until_asked;
     Acts "Client::close" close;
     Asks "MultiLock::try_hold" try_hold_many;
     Asks "MultiLock::hold" hold_many;
@@ -270,14 +270,14 @@ async fn renew(stage: &mut Stage) {
 
 async fn release(stage: &mut Stage) {
     let lease = stage.lease().await;
-    let expired = lease.expired();
+    let expired = lease.ended();
     drop(stage.cut(lease.release()).await);
     assert!(is_ready(expired), "valid after its release began");
 }
 
 async fn release_open(stage: &mut Stage) {
     let lease = stage.lease().await;
-    let expired = lease.expired();
+    let expired = lease.ended();
     drop(stage.cut(lease.release_open()).await);
     assert!(is_ready(expired), "valid after its release began");
 }
@@ -298,14 +298,14 @@ async fn guard_release_open(stage: &mut Stage) {
 
 async fn expired(stage: &mut Stage) {
     let lease = stage.lease().await;
-    if stage.cut(lease.expired()).await.is_some() {
+    if stage.cut(lease.ended()).await.is_some() {
         assert!(!lease.is_valid(), "said to be over, and valid");
     }
 }
 
 async fn keep_alive(stage: &mut Stage) {
     let lease = stage.lease().await;
-    let expired = lease.expired();
+    let expired = lease.ended();
     let kept = async move {
         let _guard = lease.keep_alive();
         pending::<()>().await;
@@ -315,23 +315,23 @@ async fn keep_alive(stage: &mut Stage) {
 }
 
 async fn lost(stage: &mut Stage) {
-    watched(stage, Guard::ended).await;
+    watched(stage, |guard| guard.ended()).await;
 }
 
 async fn unsure(stage: &mut Stage) {
-    watched(stage, Guard::unsure).await;
+    watched(stage, |guard| guard.unsure()).await;
 }
 
 async fn watch_ended(stage: &mut Stage) {
-    watched(stage, |guard| guard.watch().ended()).await;
+    watched(stage, |guard| guard.view().ended()).await;
 }
 
 async fn watch_unsure(stage: &mut Stage) {
-    watched(stage, |guard| guard.watch().unsure()).await;
+    watched(stage, |guard| guard.view().unsure()).await;
 }
 
 async fn watch_until_asked(stage: &mut Stage) {
-    watched(stage, |guard| guard.watch().until_asked()).await;
+    watched(stage, |guard| guard.view().until_asked()).await;
 }
 
 /// Watches for what does not happen in fair weather.
@@ -355,7 +355,7 @@ async fn watch_settled(stage: &mut Stage) {
         sleep(stage.lock.duration() * 3 / 5).await;
     }
     let guard = lease.keep_alive();
-    let _settled = stage.cut(guard.watch().settled()).await;
+    let _settled = stage.cut(guard.view().settled()).await;
     assert!(
         guard.is_valid() || !stage.fair(),
         "watching ended the lease"
@@ -364,9 +364,9 @@ async fn watch_settled(stage: &mut Stage) {
 
 async fn watch_renewed(stage: &mut Stage) {
     let guard = stage.guard().await;
-    let (before, began) = (guard.watch().since_success(), Instant::now());
-    if stage.cut(guard.watch().renewed()).await.is_some() {
-        let after = guard.watch().since_success();
+    let (before, began) = (guard.view().since_success(), Instant::now());
+    if stage.cut(guard.view().renewed()).await.is_some() {
+        let after = guard.view().since_success();
         let renewed = after < before + began.elapsed();
         assert!(renewed || !guard.is_valid(), "neither renewed nor over");
     }

@@ -111,7 +111,7 @@ pub(in crate::cases) async fn failed_renewal_of_a_batch_leaves_the_others(bench:
             renewed.count()
         };
         eventually("the others' success", || renewed() == 4).await;
-        assert!(guards.iter().all(Guard::is_valid));
+        assert!(guards.iter().all(|guard| guard.is_valid()));
         // One attempt more, for the one that failed.
         hand.advance(SECOND).await;
         harness.sent(Op::Renew, 6).await;
@@ -132,7 +132,7 @@ pub(in crate::cases) async fn unanswered_batch_is_retried_one_by_one(bench: Benc
         harness.sent(Op::Renew, 3).await;
         hand.advance(10 * SECOND - MILLISECOND).await;
         assert_eq!(harness.renewals().len(), 3, "given up too early");
-        assert!(guards.iter().all(Guard::is_valid));
+        assert!(guards.iter().all(|guard| guard.is_valid()));
         // A sixth of the lease is over; then come short pauses.
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
@@ -237,7 +237,7 @@ pub(in crate::cases) async fn answers_of_another_number_are_none(bench: Bench) {
             harness.sent(Op::Renew, 3).await;
             settle().await;
             if together(&round) {
-                let left = guards.iter().map(Guard::remaining);
+                let left = guards.iter().map(|guard| guard.remaining());
                 assert!(left.clone().all(|left| left == 28 * SECOND), "{left:?}");
                 hand.advance(SECOND).await;
                 harness.sent(Op::Renew, 6).await;

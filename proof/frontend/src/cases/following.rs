@@ -158,7 +158,7 @@ pub(in crate::cases) async fn next_lease_goes_on_where_its_term_is(bench: Bench)
         hand.advance(SECOND / 5).await;
         ok(soon("the renewal", first.renew()).await);
         hand.advance(SECOND / 5).await;
-        let (left, expired) = (first.remaining(), first.expired());
+        let (left, expired) = (first.remaining(), first.ended());
         let mut release = Box::pin(first.release());
         let released = poll_once(release.as_mut()).is_ready();
         assert!(

@@ -23,7 +23,7 @@ pub(in crate::cases) async fn validity_ends_where_the_release_begins(bench: Benc
         harness.store.always(Op::Release, Fault::HoldRequest);
         let guard = ok(lock!(harness, "guard").hold().await);
         let lease = acquired(lock!(harness, "lease").try_acquire().await);
-        let (lost, expired) = (guard.ended(), lease.expired());
+        let (lost, expired) = (guard.ended(), lease.ended());
         assert!(poll_once(Box::pin(guard.release()).as_mut()).is_pending());
         assert!(poll_once(Box::pin(lease.release()).as_mut()).is_pending());
         let loss = soon("the end of the guard", lost).await;

@@ -104,7 +104,7 @@ pub(in crate::cases) async fn late_renewal_revives_nothing(bench: Bench) {
         let answer = lease.renew().await;
         assert!(matches!(answer, Err(Error::Lost(_))), "{answer:?}");
         assert!(!lease.is_valid());
-        soon("the end of the lease", lease.expired()).await;
+        soon("the end of the lease", lease.ended()).await;
         assert!(matches!(lease.renew().await, Err(Error::Lost(_))));
         assert!(!lease.is_valid());
         assert_eq!(harness.renewals().len(), 1, "nothing renews a lost lease");
@@ -244,7 +244,7 @@ pub(in crate::cases) async fn expired_lease_tells_its_holder(bench: Bench) {
         let before = Instant::now();
         let lease = acquired(lock!(harness, "").try_acquire().await);
         let after = Instant::now();
-        soon("the end of the lease", lease.expired()).await;
+        soon("the end of the lease", lease.ended()).await;
         let told = Instant::now();
         assert!(!lease.is_valid());
         let belief = harness.lease * 8 / 10;
@@ -301,7 +301,7 @@ pub(in crate::cases) async fn holder_stops_before_another_starts(bench: Bench) {
         let lease = acquired(lock!(harness, "").try_acquire().await);
         let waiter = waiting(&lock!(rival, "", poll_every = harness.lease / 20));
         let stopped = tokio::spawn({
-            let expired = lease.expired();
+            let expired = lease.ended();
             async move {
                 expired.await;
                 Instant::now()

@@ -133,7 +133,7 @@ fn panic_of_a_provider_in_a_batch_costs_one_attempt() {
         let memory = MemoryProvider::new(&MemoryStore::store_clock());
         let guards = hold(&lock(Panicking(memory, &BATCHES)), 5).await;
         sleep(LEASE * 3).await;
-        assert!(guards.iter().all(Guard::is_valid));
+        assert!(guards.iter().all(|guard| guard.is_valid()));
         assert!(BATCHES.load(Ordering::SeqCst) > 0, "nobody panicked");
     });
 }
@@ -145,7 +145,7 @@ fn many_leases_are_renewed_in_few_calls() {
         let provider = faulty();
         let guards = hold(&lock(provider.clone()), 3000).await;
         sleep(LEASE * 3).await;
-        assert!(guards.iter().all(Guard::is_valid));
+        assert!(guards.iter().all(|guard| guard.is_valid()));
         let rounds = provider.count(Op::Renew) / 3000;
         assert!((8..=9).contains(&rounds), "{rounds} rounds");
         let calls = provider.count(Op::RenewMany);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use dlock_core::{
-    DLock, LeaseWatch,
+    DLock, LeaseView,
     metrics::{SharedString, Unit},
 };
 use dlock_testkit::faults::{Fault, Op};
@@ -53,9 +53,9 @@ impl<F: Fn()> Recorder for Does<F> {
 }
 
 /// Everything that is told: waiting, renewing, failing, handing on, giving back, losing.
-async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<LeaseWatch>>) {
+async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<LeaseView>>) {
     let guard = lock.hold().await.unwrap();
-    *held.lock().unwrap() = Some(guard.watch());
+    *held.lock().unwrap() = Some(guard.view());
     provider.next(Op::Renew, Fault::UNKNOWN_AFTER);
     sleep(100 * SECOND).await;
     assert!(guard.is_valid());
@@ -67,7 +67,7 @@ async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Leas
     // What is told is told in the middle of a drop.
     drop(guard);
     let next = waiting.await.unwrap();
-    *held.lock().unwrap() = Some(next.watch());
+    *held.lock().unwrap() = Some(next.view());
     assert!(next.is_valid());
     provider.everything(Fault::LoseRequest);
     next.ended().await;
@@ -120,7 +120,7 @@ async fn ask_the_locks() {
         let told = AtomicUsize::new(0);
         let process = Scene::new(store).process("asks");
         let lock: DLock = process.lock.clone();
-        let held = Mutex::<Option<LeaseWatch>>::default();
+        let held = Mutex::<Option<LeaseView>>::default();
         let recorder = Does(|| {
             // What its questions tell in turn is not followed.
             if ASKING.replace(true) {

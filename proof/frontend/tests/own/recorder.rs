@@ -84,8 +84,8 @@ async fn whole_life_of_a_lease_is_told_in_order() {
 async fn loss_is_told_once_and_to_who_waits_for_it() {
     let (lock, told) = lock(1.0);
     let lease = lock.acquire().await.unwrap();
-    lease.expired().await;
-    lease.expired().await;
+    lease.ended().await;
+    lease.ended().await;
     assert!(!lease.is_valid());
     drop(lease);
     lock.client().close().await;

@@ -1,7 +1,6 @@
 //! A lease or a guard in an owner's hands: renewed, watched, written under, and given back.
 
 use std::{
-    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -85,18 +84,16 @@ impl Worker {
     }
 
     async fn hold(&self, slot: &Slot, span: Duration) {
-        let lost: Pin<Box<dyn Future<Output = ()> + Send>> = match &*open(slot) {
-            Some(Held::Lease(lease)) => Box::pin(lease.expired()),
-            Some(Held::Guard(guard)) => {
-                let lost = guard.ended();
-                Box::pin(async move { drop(lost.await) })
-            }
+        let lost = match &*open(slot) {
+            Some(Held::Lease(lease)) => lease.view(),
+            Some(Held::Guard(guard)) => guard.view(),
             None => return,
         };
+        let lost = lost.ended();
         let over = self.machine.sleep(span);
         tokio::select! {
             biased;
-            () = lost => {}
+            _ = lost => {}
             () = over => {}
         }
     }

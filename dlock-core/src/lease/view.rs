@@ -1,4 +1,4 @@
-//! A view of a term that can be shared: whether it still holds, and futures that resolve when that changes.
+//! What can be seen of a lease: whether it still holds, and futures that resolve when that changes.
 
 #[cfg(test)]
 mod tests;
@@ -7,34 +7,55 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{End, FencingToken, Guard, State, lease::Term};
+use super::Term;
+use crate::{End, FencingToken, Name, State};
 
-/// Whether a guarded lease still holds, for everybody who works under it. Made by
-/// [`Guard::watch`].
+/// What can be seen of a lease. A [`Lease`](crate::Lease) and a [`Guard`](crate::Guard) are views of their own lease;
+/// [`LeaseView::view`] makes one for what works under the lease.
 ///
-/// Cheap to clone. It only watches: it neither renews nor keeps anything held, and after the guard
-/// itself is gone it says that the lease has ended.
+/// Cheap to clone. A view neither renews nor keeps anything held, and after the lease or guard itself is gone it says that
+/// the lease has ended.
 #[derive(Clone)]
-pub struct LeaseWatch(Arc<Term>);
+pub struct LeaseView(Arc<Term>);
 
-impl LeaseWatch {
-    pub(crate) fn new(term: &Arc<Term>) -> Self {
-        Self(Arc::clone(term))
+impl LeaseView {
+    pub(crate) const fn new(term: Arc<Term>) -> Self {
+        Self(term)
     }
 
-    /// The fencing token of the lease.
+    pub(crate) const fn term(&self) -> &Arc<Term> {
+        &self.0
+    }
+
+    /// A view that outlives the borrow of this one.
+    #[must_use]
+    pub fn view(&self) -> Self {
+        self.clone()
+    }
+
+    /// The name that is locked.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// The fencing token of this lease.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.token
     }
 
-    /// Identity of the term.
+    /// Identity of the term. Leases of one process may follow one another on a term, with a token each (S1).
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         self.0.uuid
     }
 
-    /// Whether the holder may still act; see [`Lease::is_valid`](crate::Lease::is_valid).
+    /// Whether the holder may still act. Computed from the clock at every call, in well under a
+    /// microsecond; once false, always false (V2, V4).
+    ///
+    /// True means that no other client can have the lock *at this instant*. Whether a write that starts now is still in
+    /// time when it arrives, only a resource that checks the token can tell (T4).
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0.is_valid()
@@ -46,19 +67,30 @@ impl LeaseWatch {
         self.0.remaining()
     }
 
-    /// Valid, unsure or lost, computed from the clock at every call (V8).
+    /// Valid, unsure or ended, computed from the clock at every call (V8).
     #[must_use]
     pub fn state(&self) -> State {
         self.0.state()
     }
 
-    /// Whether somebody has asked for the lock; see [`Guard::asked`].
+    /// Whether another client has asked the holder to give the lock back when it can (B3). Seen in the answer to
+    /// a renewal. A polite request; nothing happens if it is ignored.
     #[must_use]
     pub fn asked(&self) -> bool {
         self.0.asked()
     }
 
-    /// Resolves when the lease has ended; see [`Guard::ended`]. Borrows nothing.
+    /// How long ago the request left that the lease rests on: the acquire, or the last renewal that
+    /// succeeded in time.
+    #[must_use]
+    pub fn since_success(&self) -> Duration {
+        self.0.since_success()
+    }
+
+    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is told within milliseconds of
+    /// the deadline on an idle runtime, also while a renewal hangs (V5, I8); a lease that was released or dropped
+    /// ends with [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing, so it can stand in a
+    /// `select!` beside `lease.renew()`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -67,7 +99,8 @@ impl LeaseWatch {
         async move { term.ended().await }
     }
 
-    /// Resolves when the lease is unsure or has ended; see [`Guard::unsure`]. Borrows nothing.
+    /// Resolves when the lease is unsure or has ended (V8): time to drain the work. Ask [`LeaseView::state`] which; an
+    /// unsure lease can become valid again. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -87,13 +120,6 @@ impl LeaseWatch {
         }
     }
 
-    /// How long ago the request left that the lease rests on: the acquire, or the last renewal that
-    /// succeeded in time.
-    #[must_use]
-    pub fn since_success(&self) -> Duration {
-        self.0.since_success()
-    }
-
     /// Resolves when a renewal has succeeded after this call, or the lease has ended. Borrows nothing.
     ///
     /// # Cancel safety
@@ -106,7 +132,7 @@ impl LeaseWatch {
         }
     }
 
-    /// Resolves when somebody has asked for the lock (B3), which a renewal tells, or the lease has
+    /// Resolves when another client has asked for the lock (B3), which the answer to a renewal says, or the lease has
     /// ended. Borrows nothing.
     ///
     /// # Cancel safety
@@ -135,17 +161,9 @@ async fn watch(term: &Term, done: impl Fn() -> bool) {
     }
 }
 
-impl Guard {
-    /// A view of this lease that can be cloned and handed to everything that works under it.
-    #[must_use]
-    pub fn watch(&self) -> LeaseWatch {
-        LeaseWatch::new(self.term())
-    }
-}
-
-impl fmt::Debug for LeaseWatch {
+impl fmt::Debug for LeaseView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaseWatch")
+        f.debug_struct("LeaseView")
             .field("name", &self.0.name)
             .field("token", &self.0.token)
             .field("state", &self.0.state())

@@ -10,13 +10,13 @@ use crate::{
     Clock, ProviderError, lease::term::tests::term, testing::ManualClock, tests::scripted::LEASE,
 };
 
-fn watched() -> (LeaseWatch, ManualClock) {
+fn watched() -> (LeaseView, ManualClock) {
     let (clock, hand) = Clock::manual();
-    (LeaseWatch::new(&term(clock)), hand)
+    (LeaseView::new(term(clock)), hand)
 }
 
 /// The store has answered a renewal that was sent just now.
-fn renewed(watch: &LeaseWatch, asked: bool) {
+fn renewed(watch: &LeaseView, asked: bool) {
     let attempt = watch.0.next_attempt().unwrap();
     assert!(watch.0.renewed(attempt, asked));
 }
