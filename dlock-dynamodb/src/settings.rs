@@ -25,57 +25,39 @@ const LIMITS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::fr
     build_method(into = Result<DynamodbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamodbProvider::verify_table`].")
 )]
 pub(crate) struct Settings {
-    #[builder(setter(
-        into,
-        doc = "The client of `aws-sdk-dynamodb`, or an [`Arc`] of one, with its region, credentials and HTTP client. Its time limits and retries are overridden for each request, its other settings are kept."
-    ))]
+    /// The client of `aws-sdk-dynamodb`, or an [`Arc`] of one, with its region, credentials and HTTP client. Its time
+    /// limits and retries are overridden for each request, its other settings are kept.
+    #[builder(setter(into))]
     client: Arc<Client>,
-    #[builder(setter(
-        into,
-        doc = "The table, by name or ARN. It may have other items too: keep them apart with a prefix."
-    ))]
+    /// The table, by name or ARN. It may have other items too: keep them apart with a prefix.
+    #[builder(setter(into))]
     table_name: String,
-    #[builder(
-        default,
-        setter(
-            into,
-            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes. In a table with a sort key it is the value of the partition key, and must be set."
-        )
-    )]
+    /// Separates the locks of one application from those of others in the same table: providers with different prefixes
+    /// never meet. None by default. With the name at most 1024 bytes. In a table with a sort key it is the value of the
+    /// partition key, and must be set.
+    #[builder(default, setter(into))]
     prefix: String,
-    #[builder(default = "name".to_owned(), setter(
-        into,
-        doc = "The attribute that is the table's partition key, a string; `name` by default."
-    ))]
+    /// The attribute that is the table's partition key, a string; `name` by default.
+    #[builder(default = "name".to_owned(), setter(into))]
     partition_key: String,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            into,
-            doc = "The attribute that is the table's sort key, a string, if the table has one. Then the sort key holds the lock's name, and the partition key the prefix."
-        )
-    )]
+    /// The attribute that is the table's sort key, a string, if the table has one. Then the sort key holds the lock's
+    /// name, and the partition key the prefix.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt"), into))]
     sort_key: Option<String>,
-    #[builder(
-        default,
-        setter(
-            doc = "Lets DynamoDB delete the records of locks that were released 30 days ago and not taken since, by its time to live. Off by default. All providers on a table should agree on this and on the attribute."
-        )
-    )]
+    /// Lets DynamoDB delete the records of locks that were released 30 days ago and not taken since, by its time to
+    /// live. Off by default. All providers on a table should agree on this and on the attribute.
+    #[builder(default)]
     expire_released: bool,
-    #[builder(default = "ttl".to_owned(), setter(
-        into,
-        doc = "The attribute that is the table's time to live; `ttl` by default. Only a release writes it, and every acquire removes it, also where `expire_released` is off."
-    ))]
+    /// The attribute that is the table's time to live; `ttl` by default. Only a release writes it, and every acquire
+    /// removes it, also where `expire_released` is off.
+    #[builder(default = "ttl".to_owned(), setter(into))]
     ttl_attribute: String,
-    #[builder(default = Duration::from_secs(1), setter(
-        doc = "How long one attempt at a request may take; 1 s by default."
-    ))]
+    /// How long one attempt at a request may take; 1 s by default.
+    #[builder(default = Duration::from_secs(1))]
     attempt_timeout: Duration,
-    #[builder(default = Duration::from_millis(2500), setter(
-        doc = "How long one call may take, with all of its up to three attempts; 2.5 s by default, a sixth of the default lease. A lock's own calls end after a sixth of its lease in any case."
-    ))]
+    /// How long one call may take, with all of its up to three attempts; 2.5 s by default, a sixth of the default
+    /// lease. A lock's own calls end after a sixth of its lease in any case.
+    #[builder(default = Duration::from_millis(2500))]
     call_timeout: Duration,
 }
 

@@ -27,76 +27,46 @@ const MARGIN: f64 = 0.2;
     build_method(into = Result<Election, BuildError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lease can have.")
 )]
 pub(crate) struct Request {
-    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client(), doc = "The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]."))]
+    /// The store: a provider, an `Arc<dyn Provider>`, or a [`Client`].
+    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client()))]
     provider: Client,
-    #[builder(setter(
-        into,
-        doc = "What the instances elect a leader for: the name of a lock, the same on all of them."
-    ))]
+    /// What the instances elect a leader for: the name of a lock, the same on all of them.
+    #[builder(setter(into))]
     name: String,
-    #[builder(default = LEASE, setter(doc = "How long the store keeps others out after the leader's last renewal. Default 60 s; see [`DLockBuilder::duration`](dlock_core::DLockBuilder::duration)."))]
+    /// How long the store keeps others out after the leader's last renewal. Default 60 s; see
+    /// [`DLockBuilder::duration`](dlock_core::DLockBuilder::duration).
+    #[builder(default = LEASE)]
     duration: Duration,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How often the leader renews: a twentieth of the lease to 0.4 of it. Default a third of the lease (20 s)."
-        )
-    )]
+    /// How often the leader renews: a twentieth of the lease to 0.4 of it. Default a third of the lease (20 s).
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     renew_every: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1 ms to 1 h. Default half the lease (30 s), at most 1 h."
-        )
-    )]
+    /// How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1
+    /// ms to 1 h. Default half the lease (30 s), at most 1 h.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     poll_every: Option<Duration>,
+    /// The part of the lease after which a leader that hears nothing steps down early; see
+    /// [`DLockBuilder::margin`](dlock_core::DLockBuilder::margin). Default 0.2: a leader is gone by 48 s.
     #[builder(
-        default = MARGIN,
-        setter(
-            doc = "The part of the lease after which a leader that hears nothing steps down early; see [`DLockBuilder::margin`](dlock_core::DLockBuilder::margin). Default 0.2: a leader is gone by 48 s."
-        )
-    )]
+        default = MARGIN)]
     margin: f64,
-    #[builder(
-        default,
-        setter(
-            into,
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How people recognise this instance. It decides nothing. Default `host:pid`."
-        )
-    )]
+    /// How people recognise this instance. It decides nothing. Default `host:pid`.
+    #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     owner: Option<String>,
-    #[builder(
-        default,
-        setter(
-            doc = "Whether this instance only follows: it asks the store for nothing by itself, and can tell who leads. Default false."
-        )
-    )]
+    /// Whether this instance only follows: it asks the store for nothing by itself, and can tell who leads. Default
+    /// false.
+    #[builder(default)]
     never_lead: bool,
-    #[builder(
-        default = true,
-        setter(
-            doc = "Whether a follower listens for wake-ups where the store has them. Default true. Without, no connection is opened for them, and a stopped leader is followed at the next attempt."
-        )
-    )]
+    /// Whether a follower listens for wake-ups where the store has them. Default true. Without, no connection is opened
+    /// for them, and a stopped leader is followed at the next attempt.
+    #[builder(default = true)]
     wakeups: bool,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long work may take to end by itself when the leader resigns, before it is dropped. Renewals go on meanwhile. Default a sixth of the lease (10 s)."
-        )
-    )]
+    /// How long work may take to end by itself when the leader resigns, before it is dropped. Renewals go on meanwhile.
+    /// Default a sixth of the lease (10 s).
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     grace: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `poll_every`: by then everybody has asked once."
-        )
-    )]
+    /// How long an instance that has resigned on request stays a follower, so that another one can win. Default one and
+    /// a quarter `poll_every`: by then everybody has asked once.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     cool_down: Option<Duration>,
 }
 

@@ -15,30 +15,26 @@ use crate::{connections::Connections, error::BuildError, provider::MysqlProvider
     build_method(into = Result<MysqlProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
-    #[builder(setter(
-        into,
-        doc = "The way to the database, and how many connections there may be: the provider keeps a pool of its own. One connection is left to renewals and releases; a pool of a single connection has none to leave. Which options matter is said [there](crate#connections)."
-    ))]
+    /// The way to the database, and how many connections there may be: the provider keeps a pool of its own. One
+    /// connection is left to renewals and releases; a pool of a single connection has none to leave. Which options
+    /// matter is said [there](crate#connections).
+    #[builder(setter(into))]
     options: Opts,
-    #[builder(
-        default,
-        setter(
-            into,
-            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
-        )
-    )]
+    /// Separates the locks of one application from those of others in the same table: providers with different prefixes
+    /// never meet. None by default. With the name at most 1024 bytes.
+    #[builder(default, setter(into))]
     prefix: String,
+    /// The table; `dlock_lock` by default. Its procedures are named after it. Lower-case letters, digits, `_` and `-`,
+    /// at most 52 bytes. It is in the database that the options name, or in one that stands before a dot:
+    /// `locks.nightly`.
     #[builder(
         default = "dlock_lock".into(),
-        setter(
-            into,
-            doc = "The table; `dlock_lock` by default. Its procedures are named after it. Lower-case letters, digits, `_` and `-`, at most 52 bytes. It is in the database that the options name, or in one that stands before a dot: `locks.nightly`."
-        )
+        setter(into)
     )]
     table: String,
-    #[builder(default = Duration::from_secs(5), setter(
-        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
-    ))]
+    /// How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a
+    /// lease at most; this also bounds what is called without it.
+    #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
 }
 

@@ -29,61 +29,63 @@ use crate::{
     build_method(into = Result<PostgresProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
-    #[builder(setter(
-        doc = "The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases; a pool of a single connection has none to leave."
-    ))]
+    /// The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections
+    /// of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases;
+    /// a pool of a single connection has none to leave.
     pool: Pool,
-    #[builder(
-        default,
-        setter(
-            into,
-            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
-        )
-    )]
+    /// Separates the locks of one application from those of others in the same table: providers with different prefixes
+    /// never meet. None by default. With the name at most 1024 bytes.
+    #[builder(default, setter(into))]
     prefix: String,
+    /// The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`,
+    /// taken as written, at most 63 bytes.
     #[builder(
         default = "dlock".into(),
-        setter(
-            into,
-            doc = "The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`, taken as written, at most 63 bytes."
-        )
+        setter(into)
     )]
     schema: String,
+    /// The table; `lock` by default. Its functions are named after it. Letters, digits, `_` and `-`, taken as written,
+    /// at most 51 bytes.
     #[builder(
         default = "lock".into(),
-        setter(
-            into,
-            doc = "The table; `lock` by default. Its functions are named after it. Letters, digits, `_` and `-`, taken as written, at most 51 bytes."
-        )
+        setter(into)
     )]
     table: String,
-    #[builder(default = Duration::from_secs(5), setter(
-        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
-    ))]
+    /// How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a
+    /// lease at most; this also bounds what is called without it.
+    #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
+    /// Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection
+    /// of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each
+    /// release that somebody waits for.
+    ///
+    /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
+    /// others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A
+    /// program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection
+    /// cannot be opened or breaks, waiters poll, and it is tried again.
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
             Stream: Send + 'static,
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
-        > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
-        doc = "Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each release that somebody waits for.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection cannot be opened or breaks, waiters poll, and it is tried again."
-    ))]
+        > + Clone + Send + Sync + 'static| Some(connector(config, tls))))]
     listen: Option<Connect>,
-    #[builder(
-        default,
-        setter(
-            doc = "Tells those who wait and listen of each release, also if this provider does not listen itself; one that listens always does. Off by default."
-        )
-    )]
+    /// Tells those who wait and listen of each release, also if this provider does not listen itself; one that listens
+    /// always does. Off by default.
+    #[builder(default)]
     notify: bool,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "Whether each statement is prepared once a connection, after which the server neither parses nor plans it. Without this setting it is where a connection has a session of the server to itself: the first call over each connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip, and is sent no more of them.\n\n`true` prepares everywhere, each statement before its first call over a connection, in one more round trip. **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. `false` prepares nothing."
-        )
-    )]
+    /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
+    /// Without this setting it is where a connection has a session of the server to itself: the first call over each
+    /// connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has
+    /// forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one
+    /// round trip, and is sent no more of them.
+    ///
+    /// `true` prepares everywhere, each statement before its first call over a connection, in one more round trip.
+    /// **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared
+    /// statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process
+    /// numbers its statements alike, so a session that is shared may run a statement of somebody else. `false` prepares
+    /// nothing.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     prepared: Option<bool>,
 }
 

@@ -21,36 +21,27 @@ use crate::{
     build_method(into = Result<SqliteProvider, OpenError>, doc = "Opens the file, see [`SqliteProvider::open`].")
 )]
 pub(crate) struct Settings {
-    #[builder(setter(
-        into,
-        doc = "The lock file. It is made if it is missing; its directory is not. A relative path is one of the directory the process is in now."
-    ))]
+    /// The lock file. It is made if it is missing; its directory is not. A relative path is one of the directory the
+    /// process is in now.
+    #[builder(setter(into))]
     path: PathBuf,
-    #[builder(
-        default,
-        setter(
-            into,
-            doc = "Separates the locks of one application from those of others in the same file: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
-        )
-    )]
+    /// Separates the locks of one application from those of others in the same file: providers with different prefixes
+    /// never meet. None by default. With the name at most 1024 bytes.
+    #[builder(default, setter(into))]
     prefix: String,
-    #[builder(
-        default,
-        setter(
-            doc = "How much of a commit is on the disk when a call returns; [`Synchronous::Normal`] by default."
-        )
-    )]
+    /// How much of a commit is on the disk when a call returns; [`Synchronous::Normal`] by default.
+    #[builder(default)]
     synchronous: Synchronous,
-    #[builder(default = Duration::from_secs(2), setter(
-        doc = "How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one minute, and never longer than an eighth of the lease that it is about, so that its caller still hears why. Calls of this provider behind it wait as long."
-    ))]
+    /// How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one
+    /// minute, and never longer than an eighth of the lease that it is about, so that its caller still hears why. Calls
+    /// of this provider behind it wait as long.
+    #[builder(default = Duration::from_secs(2))]
     busy_timeout: Duration,
-    #[builder(
-        default,
-        setter(
-            doc = "Takes a file on a file system that is refused otherwise, because several machines may share it (see [`OpenError::FileSystem`]); `false` by default. **If a second machine opens the file, every lock in it has two holders, without an error.** Only for a file system of one machine that is taken for another, such as one in user space (FUSE) over a local disk."
-        )
-    )]
+    /// Takes a file on a file system that is refused otherwise, because several machines may share it (see
+    /// [`OpenError::FileSystem`]); `false` by default. **If a second machine opens the file, every lock in it has two
+    /// holders, without an error.** Only for a file system of one machine that is taken for another, such as one in
+    /// user space (FUSE) over a local disk.
+    #[builder(default)]
     danger_accept_any_file_system: bool,
 }
 

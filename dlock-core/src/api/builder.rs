@@ -25,97 +25,75 @@ const LEAST_MARGIN: Duration = Duration::from_millis(2);
     build_method(into = Result<DLock, BuildError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lock can have.")
 )]
 pub(crate) struct Options {
-    #[builder(setter(
-        into,
-        doc = "What to lock: 1 to 1024 bytes of UTF-8 without NUL, together with the provider's prefix."
-    ))]
+    /// What to lock: 1 to 1024 bytes of UTF-8 without NUL, together with the provider's prefix.
+    #[builder(setter(into))]
     name: String,
-    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client(), doc = "The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]. Clones of one provider share one client by themselves."))]
+    /// The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]. Clones of one provider share one client by
+    /// themselves.
+    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client()))]
     provider: Client,
-    #[builder(
-        default,
-        setter(
-            into,
-            strip_option(fallback_suffix = "_opt"),
-            doc = "A label that people see; it decides nothing: two leases with one label exclude each other. At most 1024 bytes without NUL. Default `host:pid`."
-        )
-    )]
+    /// A label that people see; it decides nothing: two leases with one label exclude each other. At most 1024 bytes
+    /// without NUL. Default `host:pid`.
+    #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     owner: Option<String>,
-    #[builder(default = DEFAULT_DURATION, setter(doc = "The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder dies. Whole milliseconds, 100 ms to 24 h; default 15 s.\n\nEach call to the store gets a sixth of it at most, and opening a connection counts: several round trips, more with TLS and a password. Over a long way a short lease can so be renewed, but not acquired before a connection is open. Then open one first: [`Provider::read`](crate::Provider::read) of any name has only the provider's own time limit. Or take a lease of six times what logging in and one call take together."))]
+    /// The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder
+    /// dies. Whole milliseconds, 100 ms to 24 h; default 15 s.
+    ///
+    /// Each call to the store gets a sixth of it at most, and opening a connection counts: several round trips, more
+    /// with TLS and a password. Over a long way a short lease can so be renewed, but not acquired before a connection
+    /// is open. Then open one first: [`Provider::read`](crate::Provider::read) of any name has only the provider's own
+    /// time limit. Or take a lease of six times what logging in and one call take together.
+    #[builder(default = DEFAULT_DURATION)]
     duration: Duration,
-    #[builder(default = DEFAULT_MARGIN, setter(doc = "The part of the lease after which the holder stops believing in it early, so that clocks may run at different rates. A fraction, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on both sides."))]
+    /// The part of the lease after which the holder stops believing in it early, so that clocks may run at different
+    /// rates. A fraction, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on both sides.
+    #[builder(default = DEFAULT_MARGIN)]
     margin: f64,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long after the last success the next renewal is sent: D/20 to 0.4 D, default D/3."
-        )
-    )]
+    /// How long after the last success the next renewal is sent: D/20 to 0.4 D, default D/3.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     renew_every: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "The longest a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3 within 1 to 5 s while the store sends wake-ups."
-        )
-    )]
+    /// The longest a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3 within 1
+    /// to 5 s while the store sends wake-ups.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     poll_every: Option<Duration>,
-    #[builder(
-        default = true,
-        setter(
-            doc = "Whether waiters listen for wake-ups where the store has them. Default true. Without, this lock opens no channel for them and only polls; one that another lock of the same client has opened still wakes it."
-        )
-    )]
+    /// Whether waiters listen for wake-ups where the store has them. Default true. Without, this lock opens no channel
+    /// for them and only polls; one that another lock of the same client has opened still wakes it.
+    #[builder(default = true)]
     wakeups: bool,
-    #[builder(
-        default = true,
-        setter(
-            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over takes a lease on a name beside the lock's (the name and `\\u{1f}reservation`); a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms. A waiter that has a reservation renews it, and asks four times in a poll interval while the lock goes from hand to hand, wake-ups or not. Turn it off, in all processes, for a lock that one holder keeps for hours, as a leader does, or where no waiter need be let in soon. [`DLock::try_acquire`] makes none."
-        )
-    )]
+    /// Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over
+    /// takes a lease on a name beside the lock's (the name and `\u{1f}reservation`); a process that has kept the lock
+    /// to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, a
+    /// waiter may wait for very long beside processes of several waiters, unless these pause between their terms. A
+    /// waiter that has a reservation renews it, and asks four times in a poll interval while the lock goes from hand to
+    /// hand, wake-ups or not. Turn it off, in all processes, for a lock that one holder keeps for hours, as a leader
+    /// does, or where no waiter need be let in soon. [`DLock::try_acquire`] makes none.
+    #[builder(default = true)]
     reservations: bool,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s."
-        )
-    )]
+    /// How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     give_up_after: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "How long a guard renews its lease at most; at least D. After that it runs out and is lost with [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit."
-        )
-    )]
+    /// How long a guard renews its lease at most; at least D. After that it runs out and is lost with
+    /// [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     max_hold: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); a caller that *waits* gets the lock when the name opens, and then does the work once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
-        )
-    )]
+    /// Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per
+    /// period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4):
+    /// for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also
+    /// after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the
+    /// work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose
+    /// more than the clocks of your hosts are apart, and less than the period. It goes with
+    /// [`try_acquire`](DLock::try_acquire); a caller that *waits* gets the lock when the name opens, and then does the
+    /// work once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs
+    /// [`Client::observations`] besides, or it never sees the name open. Default none.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     at_least: Option<Duration>,
-    #[builder(
-        default,
-        setter(
-            into,
-            strip_option(fallback_suffix = "_opt"),
-            doc = "Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none."
-        )
-    )]
+    /// Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none.
+    #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     data: Option<Vec<u8>>,
-    #[builder(
-        default,
-        setter(
-            into,
-            strip_option(fallback_suffix = "_opt"),
-            doc = "Value of the label `group` on the metrics of this lock, and of those made of it with `named`. Keep the number of groups small, since each is a series of its own; that is why a lock's name is no label. Default none. Without the feature `metrics` it has no effect."
-        )
-    )]
+    /// Value of the label `group` on the metrics of this lock, and of those made of it with `named`. Keep the number of
+    /// groups small, since each is a series of its own; that is why a lock's name is no label. Default none. Without
+    /// the feature `metrics` it has no effect.
+    #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     group: Option<String>,
 }
 

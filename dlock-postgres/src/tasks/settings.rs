@@ -26,38 +26,44 @@ use crate::{
     build_method(into = Result<PostgresTasks, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
-    #[builder(setter(
-        doc = "The pool to borrow connections from. One connection is left to heartbeats, endings and releases; a pool of a single connection has none to leave."
-    ))]
+    /// The pool to borrow connections from. One connection is left to heartbeats, endings and releases; a pool of a
+    /// single connection has none to leave.
     pool: Pool,
+    /// The database schema that holds the tables and their functions; `dlock` by default. Letters, digits, `_` and `-`,
+    /// taken as written, at most 63 bytes. Queues of different schemas never meet.
     #[builder(
         default = "dlock".into(),
-        setter(
-            into,
-            doc = "The database schema that holds the tables and their functions; `dlock` by default. Letters, digits, `_` and `-`, taken as written, at most 63 bytes. Queues of different schemas never meet."
-        )
+        setter(into)
     )]
     schema: String,
-    #[builder(default = Duration::from_secs(5), setter(
-        doc = "How long one call may take, the wait for a connection included; 5 s by default."
-    ))]
+    /// How long one call may take, the wait for a connection included; 5 s by default.
+    #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback_suffix = "_opt"),
-            doc = "Whether each statement is prepared once a connection, after which the server neither parses nor plans it. Without this setting it is where a connection has a session of the server to itself: the first call over each connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip, and is sent no more of them.\n\n`true` prepares everywhere. **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. `false` prepares nothing."
-        )
-    )]
+    /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
+    /// Without this setting it is where a connection has a session of the server to itself: the first call over each
+    /// connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has
+    /// forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one
+    /// round trip, and is sent no more of them.
+    ///
+    /// `true` prepares everywhere. **Never through a pooler in transaction or statement mode**, unless it follows the
+    /// protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of
+    /// every process numbers its statements alike, so a session that is shared may run a statement of somebody else.
+    /// `false` prepares nothing.
+    #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     prepared: Option<bool>,
+    /// Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next
+    /// poll: one connection of its own for each worker, which listens.
+    ///
+    /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
+    /// others, and the worker would hear of nothing while it takes the channel for open: tasks would wait for up to 5
+    /// s. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker
+    /// polls, and it is tried again.
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
             Stream: Send + 'static,
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
-        > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
-        doc = "Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next poll: one connection of its own for each worker, which listens.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others, and the worker would hear of nothing while it takes the channel for open: tasks would wait for up to 5 s. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker polls, and it is tried again."
-    ))]
+        > + Clone + Send + Sync + 'static| Some(connector(config, tls))))]
     listen: Option<Connect>,
 }
 

@@ -40,43 +40,45 @@ pub enum BuildError {
     )
 )]
 pub(crate) struct Settings {
-    #[builder(setter(transform = |store: impl TaskStore| Arc::new(store) as Arc<dyn TaskStore>, doc = "Where the tasks are."))]
+    /// Where the tasks are.
+    #[builder(setter(transform = |store: impl TaskStore| Arc::new(store) as Arc<dyn TaskStore>))]
     pub(super) store: Arc<dyn TaskStore>,
     #[builder(via_mutators)]
     pub(super) queues: Vec<String>,
-    #[builder(
-        default = 8,
-        setter(doc = "How many tasks it runs at a time: 1 or more, 8 if not given.")
-    )]
+    /// How many tasks it runs at a time: 1 or more, 8 if not given.
+    #[builder(default = 8)]
     pub(super) concurrency: usize,
-    #[builder(default = Duration::from_secs(30), setter(doc = "The lease of each task: how long another worker waits when this one dies, 30 s if not given. It is renewed every third of it, and a handler is stopped at four fifths if no renewal succeeds."))]
+    /// The lease of each task: how long another worker waits when this one dies, 30 s if not given. It is renewed every
+    /// third of it, and a handler is stopped at four fifths if no renewal succeeds.
+    #[builder(default = Duration::from_secs(30))]
     pub(super) lease: Duration,
+    /// How often an idle worker asks for tasks that it was not told of; 5 s if more is given.
+    ///
+    /// If nothing is given: every second. While the store [sends hints](TaskStore::watch), it sleeps for as long as it
+    /// has been quiet: a second at least, and 5 s or its [lease](Self::lease) at most. So a task whose hint is lost
+    /// waits for up to 5 s; so does that of a worker that died, if its lease was shorter than this one's.
     #[builder(
         default,
-        setter(
-            strip_option(fallback = poll_opt),
-            doc = "How often an idle worker asks for tasks that it was not told of; 5 s if more is given.\n\nIf nothing is given: every second. While the store [sends hints](TaskStore::watch), it sleeps for as long as it has been quiet: a second at least, and 5 s or its [lease](Self::lease) at most. So a task whose hint is lost waits for up to 5 s; so does that of a worker that died, if its lease was shorter than this one's."
-        )
+        setter(strip_option(fallback = poll_opt))
     )]
     pub(super) poll: Option<Duration>,
+    /// How long a handler may take. The attempt of one that takes longer has failed: the handler is dropped, or if it
+    /// is a blocking one told so by its context, and its lease is not renewed any more. No limit if not given.
     #[builder(
         default,
-        setter(
-            strip_option(fallback = timeout_opt),
-            doc = "How long a handler may take. The attempt of one that takes longer has failed: the handler is dropped, or if it is a blocking one told so by its context, and its lease is not renewed any more. No limit if not given."
-        )
+        setter(strip_option(fallback = timeout_opt))
     )]
     pub(super) timeout: Option<Duration>,
-    #[builder(default = Duration::from_secs(10), setter(doc = "How long handlers may go on when the worker is told to stop, 10 s if not given. Tasks that have not ended by then are given back, and the attempt does not count."))]
+    /// How long handlers may go on when the worker is told to stop, 10 s if not given. Tasks that have not ended by
+    /// then are given back, and the attempt does not count.
+    #[builder(default = Duration::from_secs(10))]
     pub(super) grace: Duration,
-    #[builder(
-        default,
-        setter(
-            doc = "How long ended tasks are kept: a day, a week if they did not succeed. Every worker forgets older ones now and then."
-        )
-    )]
+    /// How long ended tasks are kept: a day, a week if they did not succeed. Every worker forgets older ones now and
+    /// then.
+    #[builder(default)]
     pub(super) keep: Ages,
-    #[builder(default, setter(into, doc = "Label of this worker, for people."))]
+    /// Label of this worker, for people.
+    #[builder(default, setter(into))]
     pub(super) owner: String,
 }
 
