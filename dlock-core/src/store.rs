@@ -27,7 +27,7 @@ use self::{driven::Watchdogs, outage::Outage};
 use crate::{
     Clock, Name, Provider, ProviderError, Record,
     emit::contained,
-    events::{Measured, Operation, Recording, Source, measured},
+    events::{Operation, Recording, measure},
     names::{NameState, Names},
     testing::Event,
     time::{Entropy, Plan},
@@ -108,20 +108,33 @@ impl Store {
         Arc::clone(renewals).downcast().ok()
     }
 
-    /// Emits an event to the recorder, if there is one.
-    pub(crate) fn emit(&self, name: &Name, event: impl FnOnce() -> Event) {
-        if let Some(recording) = self.recording.get() {
-            let now = self.clock.reading();
-            contained(|| recording.recorder.record(name, now, event()));
+    /// Whether anything takes events.
+    pub(crate) fn is_observed(&self) -> bool {
+        cfg!(feature = "metrics") || self.recording.get().is_some()
+    }
+
+    /// Emits an event to metrics and to the recorder. Never while a mutex of this crate is locked: in the middle of an event
+    /// it is [recorded](Self::record), and [measured](Self::measure) afterwards if there are metrics for it.
+    pub(crate) fn emit(&self, name: &Name, plan: &Plan, event: impl FnOnce() -> Event) {
+        if self.is_observed() {
+            let event = event();
+            measure::take(self.backend, plan, &event);
+            self.record(name, || event);
         }
     }
 
-    /// The locks with this plan, as metrics know them.
-    pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
-        Source {
-            backend: self.backend,
-            group: plan.group.as_ref(),
-            observed: plan.observed,
+    /// Emits an event to metrics.
+    pub(crate) fn measure(&self, plan: &Plan, event: impl FnOnce() -> Event) {
+        if cfg!(feature = "metrics") {
+            measure::take(self.backend, plan, &event());
+        }
+    }
+
+    /// Emits an event to the recorder, if there is one.
+    pub(crate) fn record(&self, name: &Name, event: impl FnOnce() -> Event) {
+        if let Some(recording) = self.recording.get() {
+            let now = self.clock.reading();
+            contained(|| recording.recorder.record(name, now, event()));
         }
     }
 
@@ -167,7 +180,7 @@ impl Store {
         limit: Duration,
         call: impl Future<Output = Result<T, ProviderError>> + Send,
     ) -> Result<T, ProviderError> {
-        let since = measured(|| self.clock.now());
+        let since = cfg!(feature = "metrics").then(|| self.clock.now());
         let answer = tokio::select! {
             biased;
             answer = call => answer,
@@ -181,17 +194,12 @@ impl Store {
         };
         if let Some(since) = since {
             let took = self.clock.now().since(since);
-            let error = answer.as_ref().err();
-            let source = Source {
-                backend: self.backend,
-                group,
-                observed: true,
-            };
-            source.measure(|| Measured::Called {
+            measure::called(
+                (self.backend, group),
                 operation,
                 took,
-                error,
-            });
+                answer.as_ref().err(),
+            );
         }
         // A store without a channel answers other calls all the same, and the items of a batch count one by one.
         if !matches!(operation, Operation::Watch | Operation::RenewMany) {

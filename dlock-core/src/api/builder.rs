@@ -6,8 +6,8 @@ use typed_builder::TypedBuilder;
 
 use crate::{
     BuildError, Client, DLock, IntoClient, Record,
-    events::Measured,
     lease::{Settings, checked_data, checked_name, checked_owner},
+    testing::Event,
     time::{Plan, default_poll},
 };
 
@@ -155,10 +155,10 @@ impl From<Options> for Result<DLock, BuildError> {
             plan,
             data: data.map(Into::into),
         }));
-        lock.0
-            .store
-            .source(&lock.0.plan)
-            .measure(|| Measured::Built);
+        let Settings {
+            store, name, plan, ..
+        } = &*lock.0;
+        store.emit(name, plan, || Event::Built);
         Ok(lock)
     }
 }

@@ -21,7 +21,7 @@ pub struct Guard(Holding);
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
-        term.emit(|uuid, token| Event::KeptAlive { uuid, token });
+        term.record(Event::KeptAlive);
         Schedulers::keep(term);
         Self(holding)
     }

@@ -1,90 +1,152 @@
-//! What metrics are made of: one value for each thing that happens to a lock, emitted by the code that decides
-//! it, and never while a mutex of this crate is locked. Without the feature `metrics` no value is made.
-
-#[cfg(feature = "metrics")]
-mod sink;
+//! The sink of metrics. Nothing is emitted to it while a mutex of this crate is locked.
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{EndCause, ProviderError, ReleaseEnd, testing::AcquireEnd};
-
-/// The locks that it happened to: those of one client with one group.
-#[derive(Clone, Copy)]
-#[cfg_attr(
-    not(feature = "metrics"),
-    expect(dead_code, reason = "nobody measures")
-)]
-pub(crate) struct Source<'a> {
-    pub(crate) backend: &'static str,
-    pub(crate) group: Option<&'a Arc<str>>,
-    /// Whether their metrics are emitted, beyond those of calls to the store.
-    pub(crate) observed: bool,
-}
-
-/// What is asked of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Acquire,
-    Renew,
-    RenewMany,
-    Release,
-    Read,
-    Watch,
-}
-
-/// Something that happened.
-#[cfg_attr(
-    not(feature = "metrics"),
-    expect(dead_code, reason = "nobody measures")
-)]
-pub(crate) enum Measured<'a> {
-    /// A lock was built.
-    Built,
-    /// A call for the lock has ended.
-    AcquireEnded {
-        waited: bool,
-        took: Duration,
-        end: AcquireEnd,
+use super::{
+    AcquireEnd, Event, Operation,
+    metrics::{
+        ACQUIRE, HOLD, LOSSES, RELEASES, RENEWAL_MARGIN, RENEWALS, STORE_CALL, SharedString,
+        TAKEOVERS, TRIES, UNKNOWN_OUTCOMES,
     },
-    /// A call to the store has ended.
-    Called {
-        operation: Operation,
-        took: Duration,
-        error: Option<&'a ProviderError>,
-    },
-    /// A try has ended, with this outcome.
-    Tried(&'static str),
-    /// A grant took a lock over.
-    TookOver,
-    /// A renewal succeeded when so much of the lease was left, as a part of its duration. `None`: it came too
-    /// late.
-    Renewed { left: Option<f64> },
-    /// The store answered that the term has ended.
-    Refused,
-    /// A renewal got no answer.
-    RenewalFailed(&'a ProviderError),
-    /// A lease has ended, which was held for so long.
-    Ended { held: Duration, cause: &'a EndCause },
-    /// A term went to the client's own next waiter: it goes on, or has ended in the waiter's write.
-    HandedOn,
-    /// A release was sent, and has ended.
-    Released(&'a Result<ReleaseEnd, ProviderError>),
-}
+};
+use crate::{EndCause, ErrorKind, ProviderError, ReleaseEnd, time::Plan};
 
-impl<'a> Source<'a> {
-    #[cfg_attr(
-        not(feature = "metrics"),
-        expect(clippy::unused_self, reason = "nobody measures")
-    )]
-    pub(crate) fn measure(self, what: impl FnOnce() -> Measured<'a>) {
-        #[cfg(feature = "metrics")]
-        sink::take(self, &what());
-        #[cfg(not(feature = "metrics"))]
-        drop(what);
+/// Takes from an event of a lock with this plan what there are metrics for.
+pub(crate) fn take(backend: &'static str, plan: &Plan, event: &Event) {
+    if !plan.observed {
+        return;
+    }
+    let labels = labels(backend, plan.group.as_ref());
+    match event {
+        Event::Built => built(labels),
+        Event::AcquireEnded {
+            waited, took, end, ..
+        } => {
+            let call = if *waited { "wait" } else { "try" };
+            let [backend, group] = labels;
+            let values = [backend, group, call.into(), acquire_end(*end).into()];
+            ACQUIRE.record(values, took.as_secs_f64());
+        }
+        Event::TryEnded { outcome, took_over } => {
+            TRIES.count(with(labels.clone(), *outcome));
+            if *took_over {
+                TAKEOVERS.count(labels);
+            }
+        }
+        Event::Renewed { left, .. } => {
+            RENEWALS.count(with(labels.clone(), "renewed"));
+            RENEWAL_MARGIN.record(labels, *left);
+        }
+        Event::RenewedLate(..) => RENEWALS.count(with(labels, "late")),
+        Event::RenewalRefused(..) => RENEWALS.count(with(labels, "refused")),
+        Event::RenewalFailed(.., error) => {
+            RENEWALS.count(with(labels.clone(), without_answer(error)));
+            if error.kind() == ErrorKind::Unknown {
+                UNKNOWN_OUTCOMES.count(with(labels, Operation::Renew.word()));
+            }
+        }
+        Event::Ended { held, cause, .. } => {
+            let (end, lost) = match cause {
+                EndCause::Released => ("released", false),
+                EndCause::HandedOver => ("handed_over", false),
+                EndCause::Expired { .. } => ("expired", true),
+                EndCause::Refused { .. } => ("refused", true),
+                EndCause::HeldTooLong => ("held_too_long", true),
+            };
+            HOLD.record(with(labels.clone(), end), held.as_secs_f64());
+            if lost {
+                LOSSES.count(with(labels, end));
+            }
+        }
+        Event::HandedOn(..) => RELEASES.count(with(labels, "handed_on")),
+        Event::ReleaseEnded(.., answer) => {
+            let outcome = match answer {
+                Ok(ReleaseEnd::Released) => "released",
+                Ok(ReleaseEnd::NotHeld(_)) => "not_held",
+                Ok(ReleaseEnd::Unconfirmed) => "unconfirmed",
+                Err(_) => "failed",
+            };
+            RELEASES.count(with(labels, outcome));
+        }
+        // Recorded, and not measured.
+        Event::AcquireBegan { .. }
+        | Event::Tried { .. }
+        | Event::Granted(..)
+        | Event::KeptAlive(..)
+        | Event::EndDelivered(..)
+        | Event::ReleaseBegan(..) => {}
     }
 }
 
-/// The answer to a question that only measuring asks.
-pub(crate) fn measured<T>(question: impl FnOnce() -> T) -> Option<T> {
-    cfg!(feature = "metrics").then(question)
+/// A call to the store has ended: for locks of this backend and group.
+pub(crate) fn called(
+    (backend, group): (&'static str, Option<&Arc<str>>),
+    operation: Operation,
+    took: Duration,
+    error: Option<&ProviderError>,
+) {
+    let labels = labels(backend, group);
+    let outcome = error.map_or("answered", without_answer);
+    let [backend, group] = labels.clone();
+    let values = [backend, group, operation.word(), outcome.into()];
+    STORE_CALL.record(values, took.as_secs_f64());
+    // Renewals tell that themselves, each of a batch for its own lease.
+    let renewals = matches!(operation, Operation::Renew | Operation::RenewMany);
+    if error.is_some_and(|error| error.kind() == ErrorKind::Unknown) && !renewals {
+        UNKNOWN_OUTCOMES.count(with(labels, operation.word()));
+    }
+}
+
+/// Counters of rare events begin at zero, since a counter that appears with its first event has no rate at
+/// that event.
+fn built(labels: [SharedString; 2]) {
+    for cause in ["expired", "refused"] {
+        LOSSES.known(with(labels.clone(), cause));
+    }
+    TAKEOVERS.known(labels);
+}
+
+/// The first two labels of every metric. `group` is empty unless a user chose one.
+fn labels(backend: &'static str, group: Option<&Arc<str>>) -> [SharedString; 2] {
+    let group = group.map_or(SharedString::const_str(""), |group| {
+        SharedString::from_shared(Arc::clone(group))
+    });
+    [backend.into(), group]
+}
+
+fn with(labels: [SharedString; 2], third: impl Into<SharedString>) -> [SharedString; 3] {
+    let [backend, group] = labels;
+    [backend, group, third.into()]
+}
+
+impl Operation {
+    const fn word(self) -> SharedString {
+        SharedString::const_str(match self {
+            Self::Acquire => "acquire",
+            Self::Renew => "renew",
+            Self::RenewMany => "renew_many",
+            Self::Release => "release",
+            Self::Read => "read",
+            Self::Watch => "watch",
+        })
+    }
+}
+
+const fn acquire_end(end: AcquireEnd) -> &'static str {
+    match end {
+        AcquireEnd::Granted { .. } => "granted",
+        AcquireEnd::Held => "held",
+        AcquireEnd::TimedOut => "timed_out",
+        AcquireEnd::Closed => "closed",
+        AcquireEnd::Failed(_) => "failed",
+        AcquireEnd::Dropped => "dropped",
+    }
+}
+
+fn without_answer(error: &ProviderError) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotApplied => "not_applied",
+        ErrorKind::Unknown => "unknown",
+        ErrorKind::Fatal => "fatal",
+    }
 }

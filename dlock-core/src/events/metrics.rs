@@ -1,6 +1,6 @@
 //! The metrics of locks: one table of names, units and labels.
 //!
-//! `measure` decides when they are emitted.
+//! `measure` makes them of events.
 #![doc = include_str!("../../METRICS.md")]
 
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};

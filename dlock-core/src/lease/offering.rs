@@ -9,8 +9,6 @@ use std::{sync::Arc, time::Duration};
 
 use super::{PendingRelease, Term};
 use crate::{
-    ReleaseEnd,
-    events::Measured,
     names::{Duty, KeeperIdentity, NameState, Offering},
     store::{Store, TaskToken},
     testing::Event,
@@ -55,11 +53,7 @@ impl GivesBack {
         if term.store.is_closed() {
             return None;
         }
-        let began = |uuid, token| Event::ReleaseBegan {
-            uuid,
-            token: Some(token),
-        };
-        term.emit(began);
+        term.record(|uuid, token| Event::ReleaseBegan(uuid, Some(token)));
         Some(Box::new(Self {
             term: Some(Arc::clone(term)),
             _tracked: tracked,
@@ -70,13 +64,9 @@ impl GivesBack {
 impl Duty for GivesBack {
     /// To its holder the lease is released, as after any hand-over.
     fn was_taken(mut self: Box<Self>) {
-        let Some(term) = self.term.take() else { return };
-        term.store.source(&term.plan).measure(|| Measured::HandedOn);
-        term.emit(|uuid, token| Event::ReleaseEnded {
-            uuid,
-            token: Some(token),
-            ended: Ok(ReleaseEnd::Released),
-        });
+        if let Some(term) = self.term.take() {
+            term.emit(Event::HandedOn);
+        }
     }
 }
 

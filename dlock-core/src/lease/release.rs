@@ -15,7 +15,7 @@ use super::Term;
 use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
-    events::{Measured, Operation},
+    events::Operation,
     names::NameState,
     provider::{Closing, Release, ReleaseOutcome},
     store::{Store, driven::Work},
@@ -110,8 +110,8 @@ impl PendingRelease {
     /// The release has begun when this returns, and runs with the future.
     pub(crate) fn begin(self) -> Work<Result<ReleaseEnd, ProviderError>> {
         let (uuid, token) = (self.uuid, self.token);
-        let began = || Event::ReleaseBegan { uuid, token };
-        self.store.emit(&self.name, began);
+        let began = || Event::ReleaseBegan(uuid, token);
+        self.store.record(&self.name, began);
         self.retire();
         self.go_on()
     }
@@ -132,11 +132,8 @@ impl PendingRelease {
         Box::pin(emit::within(span, async move {
             let answer = self.run().await;
             cut_off.did_not_happen();
-            self.store.emit(&self.name, || Event::ReleaseEnded {
-                uuid,
-                token,
-                ended: answer.clone(),
-            });
+            let ended = || Event::ReleaseEnded(uuid, token, answer.clone());
+            self.store.emit(&self.name, &plan, ended);
             match &answer {
                 Err(_) if !plan.observed => {}
                 Err(error) => emit(|| {
@@ -184,9 +181,6 @@ impl PendingRelease {
             self.store.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
         }
-        self.store
-            .source(&self.plan)
-            .measure(|| Measured::Released(&answer));
         answer
     }
 

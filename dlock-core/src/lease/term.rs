@@ -29,7 +29,6 @@ pub(crate) use self::{
 };
 use crate::{
     End, EndCause, ErrorKind, FencingToken, Name, ProviderError, State,
-    events::Measured,
     lease::Settings,
     names::NameState,
     provider::Tokens,
@@ -93,11 +92,8 @@ impl Term {
         });
         let token = tokens.first();
         let (valid_until, unsure_from) = (sent + plan.validity(), sent + plan.unsure_after());
-        store.emit(name, || Event::Granted {
-            uuid,
-            token,
-            believed: believed(sent, valid_until, unsure_from),
-        });
+        let believed = || believed(sent, valid_until, unsure_from);
+        store.record(name, || Event::Granted(uuid, token, believed()));
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
             shard: store.provider.shard(name),
@@ -159,13 +155,16 @@ impl Term {
         }
     }
 
-    /// Emits an event to the client's recorder, if there is one.
+    /// As [`Store::emit`].
     pub(crate) fn emit(&self, event: impl FnOnce(Uuid, FencingToken) -> Event) {
-        self.store.emit(&self.name, || event(self.uuid, self.token));
+        let event = || event(self.uuid, self.token);
+        self.store.emit(&self.name, &self.plan, event);
     }
 
-    fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
-        self.store.source(&self.plan).measure(what);
+    /// As [`Store::record`].
+    pub(crate) fn record(&self, event: impl FnOnce(Uuid, FencingToken) -> Event) {
+        let event = || event(self.uuid, self.token);
+        self.store.record(&self.name, event);
     }
 
     /// From now on it is renewed by this one.
@@ -250,25 +249,18 @@ impl Term {
     /// The store answered `Renewed` to this attempt. False if that came too
     /// late: a success at or after the deadline is none (V4).
     pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
-        let before = self.extend(attempt, asked);
+        let in_time = self.extend(attempt, asked);
         if asked {
             self.tell_successors(|belief| belief.asked = true);
         }
-        self.measure(|| Measured::Renewed {
-            left: before.map(|before| {
-                let left = before.since(self.store.clock.now());
-                left.as_secs_f64() / self.plan.duration.as_secs_f64()
-            }),
-        });
-        before.is_some()
+        if !in_time {
+            self.emit(Event::RenewedLate);
+        }
+        in_time
     }
 
-    /// Moves the deadline. The one before, unless it had passed.
-    fn extend(
-        &self,
-        RenewalAttempt { n, sent }: RenewalAttempt,
-        asked: bool,
-    ) -> Option<HolderInstant> {
+    /// Moves the deadline, unless it had passed.
+    fn extend(&self, RenewalAttempt { n, sent }: RenewalAttempt, asked: bool) -> bool {
         let mut belief = self.belief();
         belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
@@ -279,7 +271,7 @@ impl Term {
                 || (self.store.clock.now() >= HolderInstant::from_bits(deadline)
                     && self.close_at(deadline))
             {
-                return None;
+                return false;
             }
             // It never moves back: an older attempt may be answered after a newer one.
             let later = deadline.max(extended.to_bits());
@@ -300,20 +292,24 @@ impl Term {
                 Ordering::SeqCst,
             );
         }
-        self.emit(|uuid, token| Event::Renewed {
-            uuid,
-            token,
+        let left = || before.since(self.store.clock.now()).as_secs_f64();
+        let renewed = || Event::Renewed {
+            uuid: self.uuid,
+            token: self.token,
             n,
+            left: left() / self.plan.duration.as_secs_f64(),
             believed: believed(sent, HolderInstant::from_bits(later), self.unsure_from()),
-        });
+        };
+        self.store.record(&self.name, renewed);
         drop(belief);
         self.changed.notify_waiters();
-        Some(before)
+        self.store.measure(&self.plan, renewed);
+        true
     }
 
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn unanswered(&self, error: ProviderError) {
-        self.measure(|| Measured::RenewalFailed(&error));
+        self.emit(|uuid, token| Event::RenewalFailed(uuid, token, error.clone()));
         let ended = !self.is_valid();
         let mut belief = self.belief();
         let fatal = error.kind() == ErrorKind::Fatal;
@@ -359,21 +355,20 @@ impl Term {
     ) -> EndCause {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
-        if first {
-            self.emit(|uuid, token| Event::Ended {
-                uuid,
-                token,
-                cause: cause.clone(),
-            });
-        }
         let (granted, deadline) = (belief.granted, belief.credited + self.plan.validity());
+        let ended = || Event::Ended {
+            uuid: self.uuid,
+            token: self.token,
+            // To its deadline, if that has passed.
+            held: deadline.min(self.store.clock.now()).since(granted),
+            cause: cause.clone(),
+        };
+        if first {
+            self.store.record(&self.name, ended);
+        }
         drop(belief);
         if first {
-            self.measure(|| Measured::Ended {
-                // To its deadline, if that has passed.
-                held: deadline.min(self.store.clock.now()).since(granted),
-                cause: &cause,
-            });
+            self.store.measure(&self.plan, ended);
         }
         cause
     }

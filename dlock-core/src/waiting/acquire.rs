@@ -15,6 +15,7 @@ use crate::{
     emit::{self, emit},
     names::Queue,
     store::driven::Driven,
+    time::ContenderInstant,
 };
 
 /// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
@@ -32,7 +33,7 @@ pub(crate) async fn acquire(
         });
     }
     let call = AcquireCall::begin(lock, wait);
-    let answer = contend_for(lock, wait, ticket).await;
+    let answer = contend_for(lock, wait, ticket, call.since).await;
     call.end(&answer);
     answer
 }
@@ -43,8 +44,8 @@ async fn contend_for(
     lock: &Arc<Settings>,
     wait: Wait,
     mut ticket: Option<&Ticket>,
+    started: ContenderInstant,
 ) -> Result<Acquired, Error> {
-    let started = lock.store.clock.contender_now();
     loop {
         if lock.store.is_closed() {
             return Err(Error::Closed);

@@ -14,9 +14,7 @@ use super::{
     claiming::Taken,
 };
 use crate::{
-    Error, ErrorKind, Holder, ProviderError, Record,
-    emit::emit,
-    events::{Measured, Operation, measured},
+    Error, ErrorKind, Holder, ProviderError, Record, emit::emit, events::Operation, testing::Event,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -159,17 +157,17 @@ impl Contender {
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
             let uuid = self.fresh_uuid()?;
-            let takes_over = measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
+            let had_run_out = store.is_observed() && state.has_run_out(&store.clock);
             let asked = store.clock.contender_now();
             let tokens = self.tokens();
             let draw = Draw { uuid, prev, tokens };
             let end = attempt::run(&lock, draw, &self.gone, || self.time_left()).await;
-            store.source(plan).measure(|| Measured::Tried(end.word()));
+            store.emit(&lock.name, plan, || Event::TryEnded {
+                outcome: end.word(),
+                took_over: had_run_out && matches!(end, TryEnd::Granted(_)),
+            });
             match end {
                 TryEnd::Granted(holding) => {
-                    if takes_over {
-                        store.source(plan).measure(|| Measured::TookOver);
-                    }
                     if let Some(mut fairness) = state.known_fairness() {
                         fairness.granted(asked, plan.longest_idle(), &store.clock);
                     }

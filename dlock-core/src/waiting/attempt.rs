@@ -90,7 +90,7 @@ pub(crate) async fn run(
         .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor())
         .tokens(tokens);
-    store.emit(name, || Event::Tried {
+    store.record(name, || Event::Tried {
         uuid,
         sent: sent.reading(),
         duration: plan.duration,

@@ -3,7 +3,7 @@
 use super::{Acquired, Wait};
 use crate::{
     Error, ErrorKind,
-    events::{Measured, Recording, measured},
+    events::Recording,
     lease::Settings,
     testing::{AcquireEnd, Event},
     time::ContenderInstant,
@@ -12,11 +12,10 @@ use crate::{
 /// An acquire that has not ended. Dropping it reports how it ended, or that its caller dropped the future.
 pub(super) struct AcquireCall<'a> {
     lock: &'a Settings,
-    /// Its number, if there is a recorder.
-    number: Option<u64>,
+    /// Its number for the recorder, if there is one.
+    number: u64,
     waits: bool,
-    /// If anybody measures.
-    since: Option<ContenderInstant>,
+    pub(super) since: ContenderInstant,
     end: AcquireEnd,
 }
 
@@ -27,25 +26,22 @@ impl<'a> AcquireCall<'a> {
             Wait::No => (false, None),
             Wait::Limit(limit) => (true, limit),
         };
-        let number = store.recording.get().map(Recording::number);
-        if let Some(call) = number {
-            store.emit(name, || Event::AcquireBegan { call, waits, limit });
-        }
+        let call = store.recording.get().map_or(0, Recording::number);
+        store.record(name, || Event::AcquireBegan { call, waits, limit });
         Self {
             lock,
-            number,
+            number: call,
             waits,
-            since: measured(|| store.clock.contender_now()),
+            since: store.clock.contender_now(),
             end: AcquireEnd::Dropped,
         }
     }
 
     pub(super) fn end(mut self, answer: &Result<Acquired, Error>) {
         self.end = match answer {
-            Ok(Acquired::Holding(holding)) => AcquireEnd::Granted {
-                uuid: holding.term().uuid,
-                token: holding.term().token,
-            },
+            Ok(Acquired::Holding(holding)) => {
+                AcquireEnd::Granted(holding.term().uuid, holding.term().token)
+            }
             Ok(Acquired::Held(_)) => AcquireEnd::Held,
             Err(Error::Timeout { .. }) => AcquireEnd::TimedOut,
             Err(Error::Closed) => AcquireEnd::Closed,
@@ -60,15 +56,14 @@ impl<'a> AcquireCall<'a> {
 
 impl Drop for AcquireCall<'_> {
     fn drop(&mut self) {
-        let Settings { store, plan, .. } = self.lock;
-        let (end, waited) = (self.end, self.waits);
-        if let Some(since) = self.since {
-            let took = store.clock.elapsed(since);
-            let asked = || Measured::AcquireEnded { waited, took, end };
-            store.source(plan).measure(asked);
-        }
-        if let Some(call) = self.number {
-            store.emit(&self.lock.name, || Event::AcquireEnded { call, end });
-        }
+        let Settings {
+            store, name, plan, ..
+        } = self.lock;
+        store.emit(name, plan, || Event::AcquireEnded {
+            call: self.number,
+            waited: self.waits,
+            took: store.clock.elapsed(self.since),
+            end: self.end,
+        });
     }
 }

@@ -128,7 +128,7 @@ async fn client_that_closes_while_a_term_is_offered_waits_for_it() {
     }
     impl Recorder for Closes {
         fn record(&self, _: &Name, _: Duration, event: Event) {
-            let Event::ReleaseBegan { .. } = event else {
+            let Event::ReleaseBegan(..) = event else {
                 return;
             };
             let Some(store) = self.store.get() else {

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::{Belief, QueueKey, Term, believed};
 use crate::{
-    Clock, EndCause, FencingToken, Record, events::Measured, lease::Settings, names::GoesOn,
-    provider::Tokens, testing::Event, time::HolderInstant,
+    Clock, EndCause, FencingToken, Record, lease::Settings, names::GoesOn, provider::Tokens,
+    testing::Event, time::HolderInstant,
 };
 
 /// What the leases of one term share (T1).
@@ -102,18 +102,15 @@ impl Term {
             belief: Mutex::new(Belief::following(&belief, store.clock.now(), plan.at_least)),
             changed: Notify::new(),
         });
-        successor.emit(|uuid, token| Event::Granted {
-            uuid,
-            token,
-            believed: believed(sent, valid_until, unsure_from),
-        });
+        let believed = || believed(sent, valid_until, unsure_from);
+        successor.record(|uuid, token| Event::Granted(uuid, token, believed()));
         belief.successor = Some(Arc::clone(&successor));
         Some(successor)
     }
 
     /// The store answered R3: the term has ended there (V5), for the lease that it has gone on with as well.
     pub(crate) fn refused(&self, record: Option<&Record>) {
-        self.measure(|| Measured::Refused);
+        self.emit(Event::RenewalRefused);
         let mut refused = self.refuse(record);
         while let Some(successor) = refused {
             refused = successor.refuse(record);

@@ -14,7 +14,7 @@ impl Term {
             changed.as_mut().enable();
             if let Some(loss) = self.over() {
                 if waited {
-                    self.emit(|uuid, token| Event::EndDelivered { uuid, token });
+                    self.record(Event::EndDelivered);
                 }
                 return loss;
             }

@@ -122,7 +122,7 @@ impl Recorder for Process {
                 waits,
                 limit: limit.map(micros),
             },
-            Event::AcquireEnded { call, end } => {
+            Event::AcquireEnded { call, end, .. } => {
                 let (outcome, lease) = ask_end(end);
                 What::AskEnd {
                     handle: call,
@@ -144,18 +144,14 @@ impl Recorder for Process {
                 prev: prev.map(Into::into),
                 floor,
             },
-            Event::Granted {
-                uuid,
-                token,
-                believed,
-            } => What::Grant {
+            Event::Granted(uuid, token, believed) => What::Grant {
                 uuid,
                 token: token.get(),
                 sent: global(believed.sent),
                 valid_until: global(believed.valid_until),
                 unsure_from: global(believed.unsure_from),
             },
-            Event::KeptAlive { uuid, token } => What::Keep {
+            Event::KeptAlive(uuid, token) => What::Keep {
                 uuid,
                 token: Some(token.get()),
             },
@@ -164,6 +160,7 @@ impl Recorder for Process {
                 token,
                 n,
                 believed,
+                ..
             } => What::Credit {
                 uuid,
                 token: Some(token.get()),
@@ -172,23 +169,31 @@ impl Recorder for Process {
                 valid_until: global(believed.valid_until),
                 unsure_from: global(believed.unsure_from),
             },
-            Event::Ended { uuid, token, cause } => What::End {
+            Event::Ended {
+                uuid, token, cause, ..
+            } => What::End {
                 uuid,
                 token: Some(token.get()),
                 cause: (&cause).into(),
             },
-            Event::EndDelivered { uuid, token } => What::Told {
+            Event::EndDelivered(uuid, token) => What::Told {
                 uuid,
                 token: Some(token.get()),
             },
-            Event::ReleaseBegan { uuid, token } => What::ReleaseBegan {
+            Event::ReleaseBegan(uuid, token) => What::ReleaseBegan {
                 uuid,
                 token: token.map(FencingToken::get),
             },
-            Event::ReleaseEnded { uuid, token, ended } => What::ReleaseEnded {
+            Event::ReleaseEnded(uuid, token, ended) => What::ReleaseEnded {
                 uuid,
                 token: token.map(FencingToken::get),
                 outcome: release_end(&ended),
+            },
+            // To its holder the lease was released.
+            Event::HandedOn(uuid, token) => What::ReleaseEnded {
+                uuid,
+                token: Some(token.get()),
+                outcome: Outcome::Ok,
             },
             // An event this version of the format has no line for.
             _ => return,
@@ -200,7 +205,7 @@ impl Recorder for Process {
 
 const fn ask_end(end: AcquireEnd) -> (Outcome, Option<(Uuid, u64)>) {
     let outcome = match end {
-        AcquireEnd::Granted { uuid, token } => return (Outcome::Ok, Some((uuid, token.get()))),
+        AcquireEnd::Granted(uuid, token) => return (Outcome::Ok, Some((uuid, token.get()))),
         AcquireEnd::Held => Outcome::Held,
         AcquireEnd::TimedOut => Outcome::Timeout,
         AcquireEnd::Closed => Outcome::Closed,

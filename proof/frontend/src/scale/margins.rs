@@ -56,7 +56,7 @@ impl Margins {
 impl Recorder for Margins {
     fn record(&self, name: &Name, now: Duration, event: Event) {
         let (believed, renewed) = match event {
-            Event::Granted { believed, .. } => (believed, false),
+            Event::Granted(.., believed) => (believed, false),
             Event::Renewed { believed, .. } => (believed, true),
             _ => return,
         };

@@ -87,7 +87,7 @@ struct Recorders {
 
 impl Recorder for Recorders {
     fn record(&self, name: &Name, now: Duration, event: Event) {
-        if let Event::Granted { uuid, token, .. } = event {
+        if let Event::Granted(uuid, token, _) = event {
             self.monitor.believes(self.client, uuid, token);
         }
         self.history.record(name, now, event);

@@ -62,14 +62,16 @@ async fn whole_life_of_a_lease_is_told_in_order() {
         matches!(
             events[..],
             [
+                Event::Built,
                 Event::AcquireBegan { call: 0, waits: true, limit: None },
                 Event::Tried { uuid: tried, sent: Duration::ZERO, duration: LEASE, prev: None, .. },
-                Event::Granted { uuid: granted, believed: first, .. },
-                Event::AcquireEnded { call: 0, end: AcquireEnd::Granted { uuid: delivered, .. } },
+                Event::Granted(granted, _, first),
+                Event::TryEnded { outcome: "granted", took_over: false },
+                Event::AcquireEnded { call: 0, end: AcquireEnd::Granted(delivered, _), .. },
                 Event::Renewed { n: 1, believed: renewed, .. },
                 Event::Ended { cause: EndCause::Released, .. },
-                Event::ReleaseBegan { .. },
-                Event::ReleaseEnded { ended: Ok(_), .. },
+                Event::ReleaseBegan(..),
+                Event::ReleaseEnded(.., Ok(_)),
             ] if [*tried, *granted, *delivered] == [uuid; 3]
                 && first.valid_until == LEASE.mul_f64(0.8)
                 && renewed.sent == second
@@ -93,14 +95,14 @@ async fn loss_is_told_once_and_to_who_waits_for_it() {
     let ends: Vec<_> = told
         .take()
         .into_iter()
-        .filter(|(_, event)| matches!(event, Event::Ended { .. } | Event::EndDelivered { .. }))
+        .filter(|(_, event)| matches!(event, Event::Ended { .. } | Event::EndDelivered(..)))
         .collect();
     assert!(
         matches!(
             ends[..],
             [
                 (_, Event::Ended { cause: EndCause::Expired { .. }, .. }),
-                (at, Event::EndDelivered { .. }),
+                (at, Event::EndDelivered(..)),
             ] if at < LEASE.mul_f64(0.8) + Duration::from_millis(50)
         ),
         "{ends:?}"
@@ -113,7 +115,7 @@ async fn instants_are_those_of_the_clients_own_clock() {
     tokio::time::advance(Duration::from_secs(4)).await;
     let lease = lock.acquire().await.unwrap();
     let sent = told.take().into_iter().find_map(|(_, event)| match event {
-        Event::Granted { believed, .. } => Some(believed.sent),
+        Event::Granted(.., believed) => Some(believed.sent),
         _ => None,
     });
     assert_eq!(sent, Some(Duration::from_secs(5)));
@@ -131,14 +133,11 @@ async fn caller_who_goes_away_is_told() {
         .take()
         .into_iter()
         .filter_map(|(_, event)| match event {
-            Event::AcquireEnded { call, end } => Some((call, end)),
+            Event::AcquireEnded { call, end, .. } => Some((call, end)),
             _ => None,
         })
         .collect();
-    let granted = AcquireEnd::Granted {
-        uuid: lease.uuid(),
-        token: lease.token(),
-    };
+    let granted = AcquireEnd::Granted(lease.uuid(), lease.token());
     assert_eq!(
         ends,
         [
@@ -157,8 +156,7 @@ async fn guard_that_renews_itself_says_so() {
     tokio::time::sleep(LEASE.mul_f64(1.1)).await;
     assert!(guard.is_valid());
     let events = told.take();
-    let kept =
-        |event: &Event| matches!(event, Event::KeptAlive { uuid, .. } if *uuid == guard.uuid());
+    let kept = |event: &Event| matches!(event, Event::KeptAlive(uuid, _) if *uuid == guard.uuid());
     assert_eq!(events.iter().filter(|(_, event)| kept(event)).count(), 1);
     let numbers: Vec<_> = events
         .iter()

@@ -1,0 +1,136 @@
+//! What happens to a lock, said once by the code that decides it.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::{EndCause, ErrorKind, FencingToken, ProviderError, ReleaseEnd, provider::Version};
+
+/// What happened to a lock. A lease is named by the uuid of its term and by its token, the first two fields: one term may
+/// have several leases, one after the other, with a token each.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The lock was built.
+    Built,
+    /// A caller's acquire began.
+    AcquireBegan {
+        /// Numbers the calls of one client.
+        call: u64,
+        /// It waits; otherwise it tries once.
+        waits: bool,
+        /// Its limit, a total (W4).
+        limit: Option<Duration>,
+    },
+    /// That acquire has ended: it returned, or its future was dropped.
+    AcquireEnded {
+        /// The number of the call.
+        call: u64,
+        /// It waited; otherwise it tried once.
+        waited: bool,
+        /// How long it took.
+        took: Duration,
+        /// With what.
+        end: AcquireEnd,
+    },
+    /// A try began (V1): nothing has been sent yet.
+    Tried {
+        /// Its identity, that of the term it may begin.
+        uuid: Uuid,
+        /// What its deadline will count from.
+        sent: Duration,
+        /// D.
+        duration: Duration,
+        /// Its claim (A6).
+        prev: Option<Version>,
+        /// The least token it accepts (T6).
+        floor: u64,
+    },
+    /// That try has ended.
+    TryEnded {
+        /// How: `granted`, `held`, `spent`, `late`, `given_up` or `fatal`.
+        outcome: &'static str,
+        /// The lock was granted after the lease of another client had run out.
+        took_over: bool,
+    },
+    /// A lease is valid from here on, though no caller has it in hand before [`AcquireEnd::Granted`]. The try was granted,
+    /// in time; or the term goes on, after the release of its last lease has begun, and what is believed of it
+    /// with it.
+    Granted(Uuid, FencingToken, Believed),
+    /// The lease renews itself from here on.
+    KeptAlive(Uuid, FencingToken),
+    /// A renewal succeeded in time (V4).
+    Renewed {
+        /// The term.
+        uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
+        /// The number of the attempt that was answered.
+        n: u64,
+        /// The part of the lease that was left when the answer came.
+        left: f64,
+        /// What follows from it.
+        believed: Believed,
+    },
+    /// A renewal succeeded too late to count (V4).
+    RenewedLate(Uuid, FencingToken),
+    /// The store answered a renewal that the term has ended (R3).
+    RenewalRefused(Uuid, FencingToken),
+    /// A renewal got no answer.
+    RenewalFailed(Uuid, FencingToken, ProviderError),
+    /// The lease has ended, as its own handle knows: the one event of that kind. A deadline that is not
+    /// watched passes without it, until the lease is asked.
+    Ended {
+        /// The term.
+        uuid: Uuid,
+        /// The lease's token.
+        token: FencingToken,
+        /// How long it was held.
+        held: Duration,
+        /// How it ended; [`EndCause::Released`] included.
+        cause: EndCause,
+    },
+    /// A caller that was waiting for the end learned of it (I8).
+    EndDelivered(Uuid, FencingToken),
+    /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that
+    /// no caller took, of a try that may have left one. With the token, as far as there is one.
+    ReleaseBegan(Uuid, Option<FencingToken>),
+    /// That release was not sent: the client's own next waiter has a lease on the term, which goes on (S1).
+    HandedOn(Uuid, FencingToken),
+    /// That release was sent, and has ended.
+    ReleaseEnded(
+        Uuid,
+        Option<FencingToken>,
+        Result<ReleaseEnd, ProviderError>,
+    ),
+}
+
+/// What a holder believes after a success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Believed {
+    /// The `sent` that the success was credited with (V1, V4).
+    pub sent: Duration,
+    /// The deadline now.
+    pub valid_until: Duration,
+    /// The lease is unsure from here on, without another success (V8).
+    pub unsure_from: Duration,
+}
+
+/// How an acquire ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcquireEnd {
+    /// With a lease, in its caller's hands from now on.
+    Granted(Uuid, FencingToken),
+    /// Another client or another lease of this one holds the lock.
+    Held,
+    /// Its limit passed.
+    TimedOut,
+    /// The client was closed.
+    Closed,
+    /// Without an answer of the store.
+    Failed(ErrorKind),
+    /// Its future was dropped.
+    Dropped,
+}
