@@ -17,10 +17,13 @@ pub(crate) fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
-/// [`contained`] for what has no answer, such as an event of `tracing`.
-pub(crate) fn emit(event: impl FnOnce()) {
-    contained(event);
+/// Writes an event of `tracing`, [`contained`]: `log!(debug, name: "spent", "spent; asking anew")`.
+macro_rules! log {
+    ($level:ident, $($event:tt)+) => {{
+        $crate::emit::contained(|| ::tracing::$level!($($event)+));
+    }};
 }
+pub(crate) use log;
 
 /// A span; none if the subscriber panics while it is made.
 pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {

@@ -24,7 +24,7 @@ use self::{
     timer_queue::{Entry, Health},
 };
 use crate::{
-    emit::emit,
+    emit::log,
     lease::{Renewer, Term},
     time::Clock,
 };
@@ -141,20 +141,14 @@ fn log_end(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
     match term.over() {
         Some(end) if !end.is_loss() => {
-            emit(
-                || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %end.cause, "renewals ended"),
-            );
+            log!(trace, name: "renewals_ended", %lock, backend, token, cause = %end.cause, "renewals ended");
         }
         Some(loss) => {
-            emit(
-                || tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost"),
-            );
+            log!(warn, name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost");
         }
         None if term.renewals_end().is_some_and(|end| clock.now() >= end) => {
             term.held_too_long();
-            emit(
-                || tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop"),
-            );
+            log!(warn, name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop");
         }
         None => {}
     }

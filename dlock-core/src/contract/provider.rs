@@ -218,9 +218,7 @@ pub trait Admin: Provider {
         name: &Name,
         seen: &Record,
     ) -> Result<ReleaseOutcome, ProviderError> {
-        crate::emit::emit(
-            || tracing::warn!(name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock"),
-        );
+        crate::emit::log!(warn, name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock");
         self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token)))
             .await
     }

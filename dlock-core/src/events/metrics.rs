@@ -6,7 +6,7 @@
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
 pub use ::metrics::{SharedString, Unit};
 
-use crate::emit::{self, emit};
+use crate::emit::{self, log};
 
 /// One metric: a row of a table such as [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,9 +237,7 @@ static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("d
 /// Calls the recorder. Its panic ends here: what happens to a lock must not depend on its observers.
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
     if emit::contained(|| with_recorder(tell)).is_none() {
-        emit(
-            || tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost"),
-        );
+        log!(error, name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost");
     }
 }
 

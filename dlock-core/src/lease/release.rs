@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Term;
 use crate::{
     ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
-    emit::{self, emit},
+    emit::{self, log},
     events::Operation,
     names::NameState,
     provider::{Closing, Release, ReleaseOutcome},
@@ -63,13 +63,12 @@ impl CutOff {
 impl Drop for CutOff {
     fn drop(&mut self) {
         let Some(lock) = self.0.take() else { return };
-        emit(|| {
-            tracing::warn!(
-                name: "release_cut_off",
-                %lock,
-                "the runtime ended before a release did: others wait for the expiry; await the release, or Client::close, before the runtime ends"
-            );
-        });
+        log!(
+            warn,
+            name: "release_cut_off",
+            %lock,
+            "the runtime ended before a release did: others wait for the expiry; await the release, or Client::close, before the runtime ends"
+        );
     }
 }
 
@@ -136,14 +135,13 @@ impl PendingRelease {
             self.store.emit(&self.name, &plan, ended);
             match &answer {
                 Err(_) if !plan.observed => {}
-                Err(error) => emit(|| {
-                    tracing::warn!(
-                        name: "release_failed",
-                        error = error as &dyn std::error::Error,
-                        "the release failed; others wait for the expiry"
-                    );
-                }),
-                Ok(ended) => emit(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
+                Err(error) => log!(
+                    warn,
+                    name: "release_failed",
+                    error = error as &dyn std::error::Error,
+                    "the release failed; others wait for the expiry"
+                ),
+                Ok(ended) => log!(debug, name: "released", ?ended, "gave a term back"),
             }
             drop(tracked);
             answer
@@ -237,13 +235,12 @@ impl PendingRelease {
                     return Ok(ended);
                 }
                 Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
-                Err(error) => emit(|| {
-                    tracing::debug!(
-                        name: "release_unanswered",
-                        error = &error as &dyn std::error::Error,
-                        "no answer to a release"
-                    );
-                }),
+                Err(error) => log!(
+                    debug,
+                    name: "release_unanswered",
+                    error = &error as &dyn std::error::Error,
+                    "no answer to a release"
+                ),
             }
             // It may have been applied, even if the error says otherwise: more than wording depends on it.
             alone = false;
@@ -257,12 +254,11 @@ impl PendingRelease {
 
     fn unconfirmed(&self) -> ReleaseEnd {
         if self.plan.observed {
-            emit(|| {
-                tracing::warn!(
-                    name: "release_unconfirmed",
-                    "the store did not confirm the release; others wait for the expiry"
-                );
-            });
+            log!(
+                warn,
+                name: "release_unconfirmed",
+                "the store did not confirm the release; others wait for the expiry"
+            );
         }
         ReleaseEnd::Unconfirmed
     }
@@ -328,9 +324,7 @@ impl PendingRelease {
         if alone && !state.may_be_claimed(self.uuid) {
             return ReleaseEnd::NotHeld(record);
         }
-        emit(
-            || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
-        );
+        log!(debug, name: "release_overtaken", "not held after what may have ended the term: no loss");
         if protected && !intruded {
             ReleaseEnd::Released
         } else {

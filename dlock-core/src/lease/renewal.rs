@@ -3,7 +3,7 @@
 
 use crate::{
     ProviderError,
-    emit::emit,
+    emit::log,
     events::Operation,
     lease::{RenewalAttempt, Term},
     provider::{Renew, RenewOutcome},
@@ -39,16 +39,15 @@ pub(crate) fn settle(
     match answer {
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(attempt, asked);
-            emit(|| {
-                tracing::trace!(
-                    name: "renewed",
-                    lock = %term.name,
-                    token = term.token.get(),
-                    n = attempt.n,
-                    in_time,
-                    "renewed"
-                );
-            });
+            log!(
+                trace,
+                name: "renewed",
+                lock = %term.name,
+                token = term.token.get(),
+                n = attempt.n,
+                in_time,
+                "renewed"
+            );
             Ok(())
         }
         Ok(RenewOutcome::Lost(record)) => {
@@ -60,17 +59,16 @@ pub(crate) fn settle(
         }
         Err(error) => {
             term.unanswered(error.clone());
-            emit(|| {
-                tracing::debug!(
-                    name: "renewal_unanswered",
-                    lock = %term.name,
-                    backend = term.store.backend,
-                    token = term.token.get(),
-                    n = attempt.n,
-                    error = &error as &dyn std::error::Error,
-                    "a renewal got no answer"
-                );
-            });
+            log!(
+                debug,
+                name: "renewal_unanswered",
+                lock = %term.name,
+                backend = term.store.backend,
+                token = term.token.get(),
+                n = attempt.n,
+                error = &error as &dyn std::error::Error,
+                "a renewal got no answer"
+            );
             Err(error)
         }
     }

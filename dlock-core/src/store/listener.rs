@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{emit::emit, events::Operation, provider::Wakeup, store::Store, time::Plan};
+use crate::{emit::log, events::Operation, provider::Wakeup, store::Store, time::Plan};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -64,13 +64,12 @@ async fn listen(client: &Weak<Store>) {
             }
             Ok(None) => return,
             Err(error) => {
-                emit(|| {
-                    tracing::debug!(
-                        name: "wakeups_unavailable",
-                        error = &error as &dyn std::error::Error,
-                        "no channel for wake-ups; polling"
-                    );
-                });
+                log!(
+                    debug,
+                    name: "wakeups_unavailable",
+                    error = &error as &dyn std::error::Error,
+                    "no channel for wake-ups; polling"
+                );
                 drop(store);
             }
         }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, ProviderError, Ticket,
-    emit::{self, emit},
+    emit::{self, log},
     names::Queue,
     store::driven::Driven,
     time::ContenderInstant,
@@ -85,9 +85,7 @@ async fn contend_for(
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
-                emit(
-                    || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
-                );
+                log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
             }
             Received::Value(answer) => {
                 if let Ok(Acquired::Holding(holding)) = &answer {

@@ -14,7 +14,7 @@ use super::{
     claiming::Taken,
 };
 use crate::{
-    Error, ErrorKind, Holder, ProviderError, Record, emit::emit, events::Operation, testing::Event,
+    Error, ErrorKind, Holder, ProviderError, Record, emit::log, events::Operation, testing::Event,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -64,9 +64,7 @@ impl Contender {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                emit(
-                    || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
-                );
+                log!(debug, name: "held", owner = %holder.record.owner, ?pause, "held by another");
                 self.warn_of_ourselves(&holder);
                 self.reserve_if_passed_over(&holder);
                 self.seen = Some(holder);
@@ -103,9 +101,7 @@ impl Contender {
         }
         self.warned = true;
         let name = &self.lock.name;
-        emit(
-            || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
-        );
+        log!(warn, name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant");
     }
 
     /// Whether to read before the next try: a read must cost less, a holder must have been seen, and as far as is
@@ -180,9 +176,7 @@ impl Contender {
                     let gone = self.gone.is_cancelled();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
-                        emit(
-                            || tracing::debug!(name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough"),
-                        );
+                        log!(debug, name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough");
                         prev = Some(record.version());
                         continue;
                     }
@@ -190,10 +184,10 @@ impl Contender {
                 }
                 TryEnd::Spent => {
                     self.answered = store.clock.contender_now();
-                    emit(|| tracing::debug!(name: "spent", "spent; asking anew"));
+                    log!(debug, name: "spent", "spent; asking anew");
                 }
                 TryEnd::Late => {
-                    emit(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
+                    log!(debug, name: "grant_late", "granted too late; asking anew");
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));

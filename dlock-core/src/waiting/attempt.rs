@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::gone::Gone;
 use crate::{
     ErrorKind, FencingToken, ProviderError, Record,
-    emit::emit,
+    emit::log,
     events::Operation,
     lease::{Holding, Origin, PendingRelease, Settings, Term},
     provider::{Acquire, AcquireOutcome, Version},
@@ -140,13 +140,12 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         alone = false;
-        emit(|| {
-            tracing::debug!(
-                name: "acquire_unanswered",
-                error = &error as &dyn std::error::Error,
-                "no answer to an acquire"
-            );
-        });
+        log!(
+            debug,
+            name: "acquire_unanswered",
+            error = &error as &dyn std::error::Error,
+            "no answer to an acquire"
+        );
         match error.kind() {
             ErrorKind::Fatal => {
                 open.may_exist = before;

@@ -7,7 +7,7 @@ mod tests;
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender, Settings, rendezvous::Sender};
-use crate::{Error, Name, ProviderError, Record, emit::emit, events::Operation, time::LEAST_PAUSE};
+use crate::{Error, Name, ProviderError, Record, emit::log, events::Operation, time::LEAST_PAUSE};
 
 impl Contender {
     /// Before a try: leaves the lock to a reservation of another client, until another client has had the lock,
@@ -142,9 +142,7 @@ impl Contender {
             return state.fairness().nobody_reserves();
         };
         if !state.is_taken() {
-            emit(
-                || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
-            );
+            log!(debug, name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes");
             let lasts = plan.away(&record);
             let (version, duration) = (record.version(), record.duration);
             state
