@@ -127,16 +127,16 @@ pub(in crate::cases) async fn crowded_clients_take_turns_without_hints(bench: Be
 }
 
 /// Some clients of two tasks each, on a store whose terms do not go on: what lets others in there is this order alone.
-/// Counted are turns and no times, so that a busy machine is as good as an
-/// idle one: three go by in a steady round, six at most where nobody hears of a release, and hundreds where two
-/// clients leave the lock to each other. With no order among those who wait it is more than six for one turn
-/// in fourteen, which takes more time to show than a store in real time is given.
+/// Counted are turns and no times, so that a busy machine is as good as an idle one: three go by in a steady round, more
+/// than six before one turn in 55 where no client hears of a release, and hundreds where two clients leave the lock to each
+/// other. With no second place it is more than six before one turn in 30, and with no order among those who wait before one
+/// in fourteen: that takes more time to show than a store in real time is given.
 async fn among_crowds(bench: Bench, hints: bool) {
     const CROWDS: usize = 4;
     const LONG: usize = 2 * (CROWDS - 1);
     const MOST: usize = 4 * LONG;
     rounds(bench, |round| async move {
-        let leases = if round.bench().shared() { 10 } else { 60 };
+        let leases = if round.bench().shared() { 10 } else { 200 };
         let mut crowds = Vec::new();
         for number in 0..CROWDS {
             let harness = round.harness().await;
@@ -162,7 +162,7 @@ async fn among_crowds(bench: Bench, hints: bool) {
         let long = (0..CROWDS).flat_map(others).filter(|passed| *passed > LONG);
         let (long, all) = (long.count(), turns.len());
         assert!(
-            round.bench().shared() || 40 * long <= all,
+            round.bench().shared() || 32 * long <= all,
             "more than {LONG} turns of others went by before {long} turns of {all}"
         );
         for (crowd, _) in crowds {
