@@ -73,8 +73,8 @@ impl Client {
         self
     }
 
-    /// Emits the events of this client to a recorder from now on, for tests that check them afterwards; calls that have
-    /// begun before have no number of their own. The first recorder stays; without one nothing is emitted and nothing is spent.
+    /// Emits the events of this client to a recorder from now on, for tests that check them afterwards; a call that
+    /// began before it ends with the number 0. The first recorder stays; without one nothing is emitted and nothing is spent.
     #[must_use]
     pub fn recorded(self, recorder: Arc<dyn Recorder>) -> Self {
         self.0.recording.get_or_init(|| Recording::new(recorder));

@@ -12,7 +12,8 @@ use crate::{
 /// [`Guard`], which renews itself.
 ///
 /// The lease ends by itself when it is not renewed: ask [`is_valid`](LeaseView::is_valid) before acting, and hand
-/// the [token](LeaseView::token) to whatever stores the effects. Not `Clone`: one term has one holder.
+/// the [token](LeaseView::token) to whatever stores the effects. Not `Clone`: one term has one holder. (`clone()` clones its
+/// [`LeaseView`].)
 ///
 /// Dropping it gives it back in the background, in a task on the runtime that acquired it. That
 /// neither blocks nor panics, from any thread. Where that runtime has ended, or ends before the release

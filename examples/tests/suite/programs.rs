@@ -28,7 +28,7 @@ macro_rules! on_every_store {
 
         #[cfg(feature = "etcd")]
         #[tokio::test]
-        #[ignore = "takes an etcd: .ci/run"]
+        #[ignore = "takes an etcd: scripts/proof"]
         async fn etcd() {
             $test(crate::place::etcd().await).await;
         }

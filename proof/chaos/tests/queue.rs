@@ -21,14 +21,14 @@ fn every_task_ends_once_on(store: &str) {
 
 #[cfg(feature = "postgres")]
 #[test]
-#[ignore = "the better part of a minute: .ci/run"]
+#[ignore = "the better part of a minute: scripts/proof"]
 fn postgres_ends_every_task_and_none_twice() {
     every_task_ends_once_on("postgres");
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
-#[ignore = "the better part of a minute: .ci/run"]
+#[ignore = "the better part of a minute: scripts/proof"]
 fn sqlite_ends_every_task_and_none_twice() {
     every_task_ends_once_on("sqlite");
 }
@@ -43,7 +43,7 @@ fn sabotaged(how: &str) -> String {
 /// The scripted pause is enough to find an account that checks nothing.
 #[cfg(feature = "sqlite")]
 #[test]
-#[ignore = "the better part of a minute: .ci/run"]
+#[ignore = "the better part of a minute: scripts/proof"]
 fn account_that_checks_no_tokens_is_found() {
     let printed = sabotaged("unfenced");
     assert!(printed.contains("BROKEN: the account of task"), "{printed}");
@@ -51,7 +51,7 @@ fn account_that_checks_no_tokens_is_found() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-#[ignore = "the better part of a minute: .ci/run"]
+#[ignore = "the better part of a minute: scripts/proof"]
 fn run_without_a_fault_proves_nothing() {
     let printed = sabotaged("peaceful");
     assert!(printed.contains("TOOTHLESS: worker killed: 0"), "{printed}");

@@ -1,4 +1,4 @@
-//! What a watch says of its term, on a clock that moves by hand.
+//! A view of a term on a clock that moves by hand.
 
 use std::{
     pin::{Pin, pin},
