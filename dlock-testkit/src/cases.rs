@@ -229,7 +229,8 @@ macro_rules! __for_each_case {
 macro_rules! __case_table {
     ($($group:ident $module:ident $name:ident [$($rule:literal),*];)*) => {
         /// Every case, in the order of the contract.
-        pub const CASES: &[$crate::Case] = &[$($crate::Case::new(
+        // A constant would compile all of them once more in every crate that names it.
+        pub static CASES: &[$crate::Case] = &[$($crate::Case::new(
             stringify!($name),
             stringify!($group),
             stringify!($module),

@@ -11,9 +11,12 @@ mod script;
 use std::{fmt, future::Future, sync::Arc};
 
 use dlock_core::{Provider, ProviderError};
-use tokio::{sync::watch, time::sleep};
+use tokio::sync::watch;
 
-use self::{log::Log, script::Script};
+use self::{
+    log::Log,
+    script::{Ask, Script},
+};
 pub use self::{
     log::{Call, Op, Outcome, Request},
     script::Fault,
@@ -156,70 +159,8 @@ impl<P: Provider> Faulty<P> {
         Fut: Future<Output = Result<T, ProviderError>> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
-        let Some(fault) = fault else {
-            return ask(inner).await;
-        };
-        match fault {
-            Fault::LoseRequest => std::future::pending().await,
-            Fault::FailBefore(kind) => Err(ProviderError::new(kind, "a fault refused the call")),
-            Fault::LoseReply => {
-                let _lost = in_task(ask(inner)).await;
-                std::future::pending().await
-            }
-            Fault::FailAfter(kind) => {
-                let _lost = in_task(ask(inner)).await;
-                Err(ProviderError::new(kind, "a fault lost the reply"))
-            }
-            Fault::DelayRequest(by) => {
-                in_task(async move {
-                    sleep(by).await;
-                    ask(inner).await
-                })
-                .await
-            }
-            Fault::DelayReply(by) => {
-                let reply = in_task(ask(inner)).await;
-                sleep(by).await;
-                reply
-            }
-            Fault::DuplicateAfter(after) => {
-                let ask = Arc::new(ask);
-                let (copy, again) = (Arc::clone(&ask), Arc::clone(&inner));
-                tokio::spawn(async move {
-                    sleep(after).await;
-                    let _copy = copy(again).await;
-                });
-                ask(inner).await
-            }
-            Fault::HoldCopy => {
-                let ask = Arc::new(ask);
-                let (copy, again) = (Arc::clone(&ask), Arc::clone(&inner));
-                self.script.hold(async move {
-                    let _copy = copy(again).await;
-                });
-                ask(inner).await
-            }
-            Fault::HoldRequest => {
-                let (reply, answered) = tokio::sync::oneshot::channel();
-                self.script.hold(async move {
-                    let _nobody_waits = reply.send(ask(inner).await);
-                });
-                match answered.await {
-                    Ok(result) => result,
-                    Err(_forgotten) => std::future::pending().await,
-                }
-            }
-        }
-    }
-}
-
-/// Runs to its end even if the caller stops waiting.
-async fn in_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    match tokio::spawn(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is going down, and this future with it.
-        Err(_cancelled) => std::future::pending().await,
+        let ask: Ask<T> = Arc::new(move || Box::pin(ask(Arc::clone(&inner))));
+        self.script.play(fault, ask).await
     }
 }
 

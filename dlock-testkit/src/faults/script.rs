@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    future::Future,
+    future::{Future, pending},
     pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use dlock_core::ErrorKind;
+use dlock_core::{ErrorKind, ProviderError};
+use tokio::time::sleep;
 
 use super::log::Op;
 
@@ -60,6 +61,11 @@ struct State {
 /// A request that is kept back.
 type Delivery = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Sends one request each time. Without the type of its future, so that faults are compiled once for each kind of answer and
+/// not for each provider.
+pub(super) type Ask<T> = Arc<dyn Fn() -> Answer<T> + Send + Sync>;
+type Answer<T> = Pin<Box<dyn Future<Output = Result<T, ProviderError>> + Send>>;
+
 impl Script {
     pub(super) fn next(&self, op: Op, fault: Fault) {
         self.lock().next.entry(op).or_default().push_back(fault);
@@ -82,7 +88,67 @@ impl Script {
         next.or_else(|| state.always.get(&op).copied())
     }
 
-    pub(super) fn hold(&self, delivery: impl Future<Output = ()> + Send + 'static) {
+    /// The answer to a request that meets this fault.
+    pub(super) async fn play<T: Send + 'static>(
+        &self,
+        fault: Option<Fault>,
+        ask: Ask<T>,
+    ) -> Result<T, ProviderError> {
+        let Some(fault) = fault else {
+            return ask().await;
+        };
+        match fault {
+            Fault::LoseRequest => pending().await,
+            Fault::FailBefore(kind) => Err(ProviderError::new(kind, "a fault refused the call")),
+            Fault::LoseReply => {
+                let _lost = in_task(ask()).await;
+                pending().await
+            }
+            Fault::FailAfter(kind) => {
+                let _lost = in_task(ask()).await;
+                Err(ProviderError::new(kind, "a fault lost the reply"))
+            }
+            Fault::DelayRequest(by) => {
+                in_task(Box::pin(async move {
+                    sleep(by).await;
+                    ask().await
+                }))
+                .await
+            }
+            Fault::DelayReply(by) => {
+                let reply = in_task(ask()).await;
+                sleep(by).await;
+                reply
+            }
+            Fault::DuplicateAfter(after) => {
+                let copy = ask();
+                tokio::spawn(async move {
+                    sleep(after).await;
+                    let _copy = copy.await;
+                });
+                ask().await
+            }
+            Fault::HoldCopy => {
+                let copy = ask();
+                self.hold(async move {
+                    let _copy = copy.await;
+                });
+                ask().await
+            }
+            Fault::HoldRequest => {
+                let (reply, answered) = tokio::sync::oneshot::channel();
+                self.hold(async move {
+                    let _gone = reply.send(ask().await);
+                });
+                match answered.await {
+                    Ok(result) => result,
+                    Err(_forgotten) => pending().await,
+                }
+            }
+        }
+    }
+
+    fn hold(&self, delivery: impl Future<Output = ()> + Send + 'static) {
         self.lock().held.push(Box::pin(delivery));
     }
 
@@ -97,5 +163,15 @@ impl Script {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics between two related changes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs to its end even if the caller stops waiting.
+async fn in_task<T: Send + 'static>(work: Answer<T>) -> Result<T, ProviderError> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is going down, and this future with it.
+        Err(_cancelled) => pending().await,
     }
 }

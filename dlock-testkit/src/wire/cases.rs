@@ -46,7 +46,7 @@ macro_rules! __for_each_wire_case {
 macro_rules! table {
     ($($module:ident $name:ident [$($rule:literal),*];)*) => {
         /// Every case of the wire suite.
-        pub const CASES: &[Case] = &[$(Case {
+        pub static CASES: &[Case] = &[$(Case {
             name: stringify!($name),
             rules: &[$($rule),*],
             run: |wiring| Box::pin($module::$name(wiring)),

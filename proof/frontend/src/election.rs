@@ -91,7 +91,7 @@ macro_rules! __for_each_election_story {
 macro_rules! table {
     ($($name:ident [$($number:literal),*];)*) => {
         /// Every story.
-        pub const STORIES: &[Story] = &[$(Story {
+        pub static STORIES: &[Story] = &[$(Story {
             name: stringify!($name),
             numbers: &[$($number),*],
             play: |voters| Box::pin(stories::$name(voters)),

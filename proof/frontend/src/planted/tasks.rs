@@ -75,7 +75,7 @@ pub struct TaskCase {
 macro_rules! cases {
     ($count:ident: $($case:ident)*) => {
         /// All of them.
-        pub const TASK_CASES: &[TaskCase] = &[$(TaskCase {
+        pub static TASK_CASES: &[TaskCase] = &[$(TaskCase {
             name: stringify!($case),
             run: |planted| Box::pin(async { tasks::$case(Stage::new(planted, SHORT).await).await }),
         }),*];
