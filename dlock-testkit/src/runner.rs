@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    pin::Pin,
     sync::{Arc, OnceLock},
 };
 
@@ -32,7 +33,7 @@ pub fn run<F: Fixture>(shared: &'static Shared, cases: &'static [Case], name: &s
     let Some(case) = cases.iter().find(|case| case.name == name) else {
         panic!("there is no case {name}")
     };
-    on::<F, _>(shared, |fixture| one(fixture, case));
+    on::<F>(shared, |fixture| Box::pin(one(fixture, case)));
 }
 
 /// The test that stands for a case of a group that was left out. It is ignored; run by name, it
@@ -54,20 +55,22 @@ pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
         );
     }
     let left_out: Vec<String> = left_out.iter().map(|&group| group.to_owned()).collect();
-    on::<F, _>(shared, |fixture| async move {
-        for (group, lacks) in GROUPS {
-            let offered = offers(&fixture, group).await;
-            match (left_out.iter().any(|out| out == group), offered) {
-                (true, true) => {
-                    panic!("the fixture offers what the group {group} needs: do not leave it out")
-                }
-                (false, false) => {
-                    panic!("the fixture lacks {lacks}: leave the group {group} out, or provide it")
-                }
-                (true, false) | (false, true) => {}
+    on::<F>(shared, |fixture| Box::pin(agree(fixture, left_out)));
+}
+
+async fn agree(fixture: Arc<dyn Erased>, left_out: Vec<String>) {
+    for (group, lacks) in GROUPS {
+        let offered = offers(&fixture, group).await;
+        match (left_out.iter().any(|out| out == group), offered) {
+            (true, true) => {
+                panic!("the fixture offers what the group {group} needs: do not leave it out")
             }
+            (false, false) => {
+                panic!("the fixture lacks {lacks}: leave the group {group} out, or provide it")
+            }
+            (true, false) | (false, true) => {}
         }
-    });
+    }
 }
 
 /// One case within its time limit, with longer leases where it misses a bound of time.
@@ -119,9 +122,9 @@ async fn offers(fixture: &Arc<dyn Erased>, group: &str) -> bool {
     }
 }
 
-fn on<F: Fixture, Fut: Future<Output = ()>>(
+fn on<F: Fixture>(
     shared: &'static Shared,
-    work: impl FnOnce(Arc<dyn Erased>) -> Fut,
+    work: impl FnOnce(Arc<dyn Erased>) -> Pin<Box<dyn Future<Output = ()>>>,
 ) {
     if F::PAUSED {
         paused_runtime().block_on(async { work(Arc::new(Erase::new(F::start().await))).await });

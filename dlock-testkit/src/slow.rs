@@ -10,7 +10,7 @@ use std::{
     future::{Future, poll_fn},
     io::{Write, stderr},
     panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
-    pin::pin,
+    pin::Pin,
     sync::atomic::{AtomicUsize, Ordering},
     task::Poll,
     thread,
@@ -36,6 +36,9 @@ impl Display for TooSlow {
         write!(f, "too slow: {}", self.0)
     }
 }
+
+/// A case with one of the leases.
+type Round<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Ends the round unless this upper bound of time was kept. Only for what a slow machine alone can explain: never for
 /// exclusion, tokens, stale writes or wrong answers.
@@ -93,10 +96,16 @@ pub fn is_late(error: &dyn Any) -> bool {
 ///
 /// # Panics
 /// If the case fails, or misses a bound with the last lease too.
-pub async fn rounds<Fut: Future<Output = ()>>(
+pub async fn rounds<Fut: Future<Output = ()> + Send>(
     leases: impl IntoIterator<Item = Duration>,
-    case: impl Fn(Duration) -> Fut,
+    case: impl Fn(Duration) -> Fut + Sync,
 ) {
+    let leases = leases.into_iter().collect();
+    play(leases, &|lease| Box::pin(case(lease))).await;
+}
+
+/// [`rounds`] without the types, which is compiled once and not for each case.
+async fn play<'a>(leases: Vec<Duration>, case: &(dyn Fn(Duration) -> Round<'a> + Sync)) {
     let mut leases = leases.into_iter().peekable();
     while let Some(lease) = leases.next() {
         let Err(panic) = unwound(case(lease)).await else {
@@ -131,8 +140,7 @@ pub fn message(panic: &(dyn Any + Send)) -> Option<&str> {
 }
 
 /// Catches the panic of a future, here and not in a task, so that its message is the test's.
-async fn unwound(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
-    let mut future = pin!(future);
+async fn unwound(mut future: Round<'_>) -> Result<(), Box<dyn Any + Send>> {
     poll_fn(
         |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(poll) => poll.map(Ok),

@@ -11,9 +11,12 @@ pub mod memory;
 
 use std::{
     future::Future,
+    pin::Pin,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use async_trait::async_trait;
 use dlock_core::{
     Name, Provider,
     provider::{Release, Renew, RenewOutcome},
@@ -30,11 +33,8 @@ use crate::{
     slow::{self, in_time},
 };
 
-#[doc(hidden)]
-pub use self::cases::*;
-
 /// How to start a store of tasks.
-pub trait TaskFixture: Sized + Send + Sync {
+pub trait TaskFixture: Sized + Send + Sync + 'static {
     /// The store.
     type Store: TaskStore;
 
@@ -77,7 +77,7 @@ macro_rules! __task_store {
         $(
             #[::core::prelude::v1::test]
             fn $case() {
-                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
+                $crate::tasks::run::<$fixture>(stringify!($case));
             }
         )*
     };
@@ -165,11 +165,13 @@ macro_rules! __for_each_task_case {
 
 /// Runs a case on a store of its own, with longer leases where it misses a bound of time.
 #[doc(hidden)]
-pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
-    case: impl Fn(Stage<F>) -> Fut + Copy + Send + Sync,
-) {
+pub fn run<F: TaskFixture>(name: &str) {
+    let Some(case) = TASK_CASES.iter().find(|case| case.name == name) else {
+        panic!("there is no case {name}")
+    };
     if F::PAUSED {
-        paused_runtime().block_on(async { case(Stage::new(F::start().await, SHORT).await).await });
+        paused_runtime()
+            .block_on(async { (case.run)(Stage::new(F::start().await, SHORT).await).await });
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -179,9 +181,33 @@ pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     let leases = (0..3).map(|doubled| SHORT * (1 << doubled));
     runtime.block_on(slow::rounds(leases, |short| async move {
-        case(Stage::new(F::start().await, short).await).await;
+        (case.run)(Stage::new(F::start().await, short).await).await;
     }));
 }
+
+/// One case of the suite.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TaskCase {
+    /// What must hold.
+    pub name: &'static str,
+    /// Panics if it does not.
+    pub run: fn(Stage) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+macro_rules! table {
+    (: $($case:ident)*) => {
+        /// All of them, compiled here once and not for each store.
+        #[doc(hidden)]
+        pub static TASK_CASES: &[TaskCase] = &[$(TaskCase {
+            name: stringify!($case),
+            run: |stage| Box::pin(cases::$case(stage)),
+        }),*];
+    };
+}
+
+crate::__for_each_task_case!(table,);
 
 /// The lease of claims whose end a case waits for, in its first round.
 #[doc(hidden)]
@@ -193,22 +219,46 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A store, and what cases do with it.
 #[doc(hidden)]
-pub struct Stage<F: TaskFixture> {
-    fixture: F,
-    store: F::Store,
+pub struct Stage {
+    fixture: Box<dyn Erased>,
+    store: Arc<dyn TaskStore>,
     /// The lease of claims whose end the case waits for.
     short: Duration,
 }
 
-impl<F: TaskFixture> std::fmt::Debug for Stage<F> {
+/// A fixture without its type.
+#[async_trait]
+trait Erased: Send + Sync {
+    async fn store(&self) -> Arc<dyn TaskStore>;
+    fn hints(&self) -> bool;
+    fn now(&self) -> SystemTime;
+}
+
+#[async_trait]
+impl<F: TaskFixture> Erased for F {
+    async fn store(&self) -> Arc<dyn TaskStore> {
+        Arc::new(TaskFixture::store(self).await)
+    }
+
+    fn hints(&self) -> bool {
+        F::HINTS
+    }
+
+    fn now(&self) -> SystemTime {
+        TaskFixture::now(self)
+    }
+}
+
+impl std::fmt::Debug for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").finish_non_exhaustive()
     }
 }
 
-impl<F: TaskFixture> Stage<F> {
+impl Stage {
     /// On a store that was started. `short`: the lease of claims whose end the case waits for.
-    pub async fn new(fixture: F, short: Duration) -> Self {
+    pub async fn new<F: TaskFixture>(fixture: F, short: Duration) -> Self {
+        let fixture: Box<dyn Erased> = Box::new(fixture);
         let store = fixture.store().await;
         Self {
             fixture,

@@ -1,11 +1,5 @@
 //! The cases. Names and comments quote the rules K and E.
 
-#![expect(
-    missing_docs,
-    clippy::missing_panics_doc,
-    reason = "a case panics where it fails, and its name says what must hold"
-)]
-
 mod claims;
 mod endings;
 mod enqueueing;
@@ -36,10 +30,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
+use super::{LONG, PATIENCE, Stage, claim, name, release, task};
 use crate::slow::{in_time, joined, within};
 
-pub use self::{
+pub(super) use self::{
     claims::*, endings::*, enqueueing::*, hints::*, lanes::*, leases::*, limiting::*, pausing::*,
     periodic::*, showing::*, stopping::*,
 };

@@ -35,7 +35,7 @@ use crate::suite::complains;
 const LEASE: Duration = Duration::from_secs(1);
 
 /// How often a case is played that always fails with these words.
-fn played<Fut: Future<Output = ()>>(words: &str, case: impl Fn() -> Fut) -> usize {
+fn played<Fut: Future<Output = ()> + Send>(words: &str, case: impl Fn() -> Fut + Sync) -> usize {
     let rounds = AtomicUsize::new(0);
     complains(words, || {
         let leases = (0..3).map(|doubled| LEASE * (1 << doubled));

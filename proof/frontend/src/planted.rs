@@ -32,9 +32,7 @@ use dlock_testkit::{
 
 use self::provider::{PlantedProvider, Rows};
 
-pub use self::tasks::{
-    PlantedQueue, PlantedTasks, TASK_CASES, TaskCase, TaskFlaw, caught_of_tasks,
-};
+pub use self::tasks::{PlantedTasks, TaskFlaw, caught_of_tasks};
 
 /// Runs one case against the memory provider with one flaw, in paused time: what it panicked with,
 /// if it did. Panics are reported through the process's panic hook as well.

@@ -1,6 +1,7 @@
 //! A case fails for every planted bug of a store of tasks, and every case catches one.
 
-use dlock_proof::planted::{TASK_CASES, TaskCase, TaskFlaw, caught_of_tasks, survivors};
+use dlock_proof::planted::{TaskFlaw, caught_of_tasks, survivors};
+use dlock_testkit::tasks::{TASK_CASES, TaskCase};
 
 #[test]
 #[ignore = "each flaw, until a case fails: scripts/proof"]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub async fn two_claims_get_different_tasks<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn two_claims_get_different_tasks(stage: Stage) {
     let first = stage.add(task("a")).await;
     let second = stage.add(task("b")).await;
     let (one, other) = (stage.take(LONG).await, stage.take(LONG).await);
@@ -11,7 +11,7 @@ pub async fn two_claims_get_different_tasks<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// K3: as many as there are, each once, though several workers ask at the same time. 004-8.
-pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
     let new: Vec<NewTask> = (0..TASKS).map(|_| task("a")).collect();
@@ -20,7 +20,7 @@ pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
     assert_eq!(added.len(), TASKS);
     let mut workers = Vec::new();
     for worker in 0..WORKERS {
-        let store = Arc::new(stage.fixture.store().await);
+        let store = stage.fixture.store().await;
         workers.push(tokio::spawn(async move {
             let mut got = Vec::new();
             let began = Instant::now();
@@ -50,9 +50,7 @@ pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// K1: a lease ends by itself, not before, and the next token is larger. 004-1.
-pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFixture>(
-    stage: Stage<F>,
-) {
+pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let asked = Instant::now();
     let first = stage.take(stage.short).await;
@@ -90,7 +88,7 @@ pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFix
 }
 
 /// A2. 004-11.
-pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn repeated_claim_answers_what_it_holds(stage: Stage) {
     for _ in 0..3 {
         stage.add(task("a")).await;
     }
@@ -114,7 +112,7 @@ pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F
 }
 
 /// A3.
-pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn identity_that_is_used_up_claims_nothing_twice(stage: Stage) {
     let id = stage.add(task("a")).await;
     let mine = claim(stage.short);
     let claimed = stage.claimed(&mine).await;
@@ -139,7 +137,7 @@ pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage
 }
 
 /// K5: the identity alone does not tell two terms apart. 004-1.
-pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage) {
     stage.add(task("a")).await;
     let mine = claim(LONG);
     let first = stage.claimed(&mine).await.tasks.remove(0).key;
@@ -174,9 +172,7 @@ pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(sta
 }
 
 /// K4: no poison task is tried for ever. 28.
-pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixture>(
-    stage: Stage<F>,
-) {
+pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())
         .await;
@@ -189,7 +185,7 @@ pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixt
     );
 }
 
-pub async fn priorities_and_ages_decide_the_order<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn priorities_and_ages_decide_the_order(stage: Stage) {
     let mut expected = Vec::new();
     for priority in [9, 5, 0, 5, 0] {
         let new = NewTask::builder().kind("a").priority(priority).build();
@@ -202,7 +198,7 @@ pub async fn priorities_and_ages_decide_the_order<F: TaskFixture>(stage: Stage<F
     assert_eq!(got, expected);
 }
 
-pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn task_of_later_is_not_given_out_before(stage: Stage) {
     let began = Instant::now();
     let later = NewTask::builder()
         .kind("a")
@@ -227,7 +223,7 @@ pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<
     assert_eq!(stage.take(LONG).await.key.id, old);
 }
 
-pub async fn queues_are_claimed_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn queues_are_claimed_in_their_order(stage: Stage) {
     for queue in ["b", "a", "c"] {
         stage
             .add(NewTask::builder().kind("x").queue(queue).build())
@@ -243,7 +239,7 @@ pub async fn queues_are_claimed_in_their_order<F: TaskFixture>(stage: Stage<F>) 
 
 /// A worker gets what it has handlers for, and the rest waits with all its attempts; also before tasks of its own.
 /// A task that no worker will run any more ends with any claim.
-pub async fn tasks_of_other_kinds_wait_for_other_workers<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn tasks_of_other_kinds_wait_for_other_workers(stage: Stage) {
     let first = stage.add(task("other")).await;
     let own = stage.add(task("b")).await;
     let some = |lease| claim(lease).kinds(["a", "b"]).max(5);

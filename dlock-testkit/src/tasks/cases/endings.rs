@@ -3,7 +3,7 @@
 use super::*;
 
 /// 004-9: the lease ends with the task.
-pub async fn completed_task_has_its_output<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     let new = NewTask::builder()
         .kind("resize")
         .payload(json!({"image": 7, "text": "ä\"\\"}))
@@ -37,7 +37,7 @@ pub async fn completed_task_has_its_output<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// E3, and K5: by identity and token, both. What is not one's own is no success. 004-7.
-pub async fn completion_by_another_claim_is_lost<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     let other_token = ClaimKey::new(id, key.uuid, next(key.token));
@@ -71,9 +71,7 @@ pub async fn completion_by_another_claim_is_lost<F: TaskFixture>(stage: Stage<F>
 }
 
 /// E1.
-pub async fn expired_claim_that_nobody_took_can_still_be_completed<F: TaskFixture>(
-    stage: Stage<F>,
-) {
+pub(crate) async fn expired_claim_that_nobody_took_can_still_be_completed(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(stage.short).await.key;
     stage.becomes(id, State::Stalled).await;
@@ -82,9 +80,7 @@ pub async fn expired_claim_that_nobody_took_can_still_be_completed<F: TaskFixtur
 }
 
 /// K9.
-pub async fn failed_task_comes_again_and_dies_after_its_last_attempt<F: TaskFixture>(
-    stage: Stage<F>,
-) {
+pub(crate) async fn failed_task_comes_again_and_dies_after_its_last_attempt(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(2).build())
         .await;
@@ -124,7 +120,7 @@ pub async fn failed_task_comes_again_and_dies_after_its_last_attempt<F: TaskFixt
 }
 
 /// E1, E2. 004-3.
-pub async fn repeated_ending_answers_as_the_first<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn repeated_ending_answers_as_the_first(stage: Stage) {
     let fail = How::Fail {
         error: "x".to_owned(),
         retry_in: LONG,
@@ -163,7 +159,7 @@ pub async fn repeated_ending_answers_as_the_first<F: TaskFixture>(stage: Stage<F
     }
 }
 
-pub async fn discarded_task_is_dead_at_once<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn discarded_task_is_dead_at_once(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     let how = How::Discard {
@@ -179,7 +175,7 @@ pub async fn discarded_task_is_dead_at_once<F: TaskFixture>(stage: Stage<F>) {
     );
 }
 
-pub async fn given_back_and_snoozed_attempts_do_not_count<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn given_back_and_snoozed_attempts_do_not_count(stage: Stage) {
     stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())
         .await;
@@ -200,7 +196,7 @@ pub async fn given_back_and_snoozed_attempts_do_not_count<F: TaskFixture>(stage:
 }
 
 /// The newest ten.
-pub async fn errors_of_the_newest_attempts_are_kept<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn errors_of_the_newest_attempts_are_kept(stage: Stage) {
     const ATTEMPTS: u32 = 12;
     let new = NewTask::builder().kind("a").max_attempts(ATTEMPTS).build();
     let id = stage.add(new).await;
@@ -219,7 +215,7 @@ pub async fn errors_of_the_newest_attempts_are_kept<F: TaskFixture>(stage: Stage
 }
 
 /// K5: each by itself.
-pub async fn endings_of_one_call_are_answered_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn endings_of_one_call_are_answered_in_their_order(stage: Stage) {
     let mut keys = Vec::new();
     for _ in 0..4 {
         stage.add(task("a")).await;

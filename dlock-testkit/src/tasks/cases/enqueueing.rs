@@ -3,7 +3,7 @@
 use super::*;
 
 /// K9.
-pub async fn key_is_used_once_at_a_time<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn key_is_used_once_at_a_time(stage: Stage) {
     let keyed = |queue: &str| {
         NewTask::builder()
             .kind("a")
@@ -42,10 +42,10 @@ pub async fn key_is_used_once_at_a_time<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// 24.
-pub async fn many_writers_of_one_key_add_one_task<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn many_writers_of_one_key_add_one_task(stage: Stage) {
     let mut writers = Vec::new();
     for _ in 0..8 {
-        let store = Arc::new(stage.fixture.store().await);
+        let store = stage.fixture.store().await;
         for _ in 0..8 {
             let store = Arc::clone(&store);
             writers.push(tokio::spawn(async move {
@@ -67,7 +67,7 @@ pub async fn many_writers_of_one_key_add_one_task<F: TaskFixture>(stage: Stage<F
     assert_eq!((added.len(), new, ids.len()), (64, 1, 1));
 }
 
-pub async fn what_cannot_be_kept_is_refused_as_a_whole<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn what_cannot_be_kept_is_refused_as_a_whole(stage: Stage) {
     let bad = [
         task(""),
         task("a\0"),
@@ -124,7 +124,7 @@ pub async fn what_cannot_be_kept_is_refused_as_a_whole<F: TaskFixture>(stage: St
 }
 
 /// 004-10: numbers are of what is in the queue.
-pub async fn what_is_refused_uses_no_number<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn what_is_refused_uses_no_number(stage: Stage) {
     let keyed = || NewTask::builder().kind("a").key("one").build();
     let first = stage.add(keyed()).await;
     for _ in 0..3 {
@@ -140,7 +140,7 @@ pub async fn what_is_refused_uses_no_number<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// 16: every call is repeated as one does that had no answer, and nothing is done twice.
-pub async fn calls_without_an_answer_can_be_repeated<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn calls_without_an_answer_can_be_repeated(stage: Stage) {
     let (store, twice) = (&stage.store, ["sent", "sent again"]);
     let keyed = |key: &str| NewTask::builder().kind("a").key(key).build();
     let mut ids = Vec::new();

@@ -8,7 +8,7 @@ use super::*;
 /// Without a hint for so long, none is on its way any more. A later one is taken for the next one.
 const QUIET: Duration = Duration::from_millis(120);
 
-impl<F: TaskFixture> Stage<F> {
+impl Stage {
     /// A stream of each of two ways to the store. `None`: the fixture says that there are none, and it is so.
     async fn streams(&self) -> Option<[Wakeups; 2]> {
         let other = self.fixture.store().await;
@@ -17,14 +17,14 @@ impl<F: TaskFixture> Stage<F> {
         match (here, there) {
             (Ok(Some(here)), Ok(Some(there))) => {
                 assert!(
-                    F::HINTS,
+                    self.fixture.hints(),
                     "the store sends hints, and its fixture says that it has none"
                 );
                 Some([here, there])
             }
             (Ok(None), Ok(None)) => {
                 assert!(
-                    !F::HINTS,
+                    !self.fixture.hints(),
                     "the store sends no hints: TaskFixture::HINTS can say so"
                 );
                 None
@@ -55,7 +55,7 @@ async fn drain(stream: &mut Wakeups) -> usize {
     heard
 }
 
-pub async fn what_is_enqueued_is_hinted_to_everyone<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn what_is_enqueued_is_hinted_to_everyone(stage: Stage) {
     for _ in 0..2 {
         let Some(mut streams) = stage.streams().await else {
             return;
@@ -77,7 +77,7 @@ pub async fn what_is_enqueued_is_hinted_to_everyone<F: TaskFixture>(stage: Stage
     }
 }
 
-pub async fn what_comes_back_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn what_comes_back_is_hinted(stage: Stage) {
     let fail = |retry_in| How::Fail {
         error: "x".into(),
         retry_in,
@@ -136,7 +136,7 @@ pub async fn what_comes_back_is_hinted<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// Now and then one may be false.
-pub async fn heartbeats_claims_and_other_queues_are_not_hinted<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn heartbeats_claims_and_other_queues_are_not_hinted(stage: Stage) {
     const TIMES: u64 = 60;
     let Some([mut stream, _]) = stage.streams().await else {
         return;
@@ -170,7 +170,7 @@ pub async fn heartbeats_claims_and_other_queues_are_not_hinted<F: TaskFixture>(s
     hears(&mut stream, "after many of nothing").await;
 }
 
-pub async fn hint_that_was_not_read_stands_for_all<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn hint_that_was_not_read_stands_for_all(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;
     };
@@ -187,7 +187,7 @@ pub async fn hint_that_was_not_read_stands_for_all<F: TaskFixture>(stage: Stage<
     hears(&mut stream, "the last").await;
 }
 
-pub async fn resumed_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn resumed_queue_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;
     };
@@ -204,7 +204,7 @@ pub async fn resumed_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// Those who wait for a lane hear that its task has ended.
-pub async fn end_of_a_task_of_a_lane_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn end_of_a_task_of_a_lane_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;
     };
@@ -228,7 +228,7 @@ pub async fn end_of_a_task_of_a_lane_is_hinted<F: TaskFixture>(stage: Stage<F>) 
 }
 
 /// Those who wait for a place hear that a task has ended, and that there are more places.
-pub async fn place_of_a_limited_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn place_of_a_limited_queue_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;
     };

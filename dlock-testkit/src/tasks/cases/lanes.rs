@@ -28,7 +28,7 @@ fn ids(claimed: &Claimed) -> Vec<TaskId> {
     claimed.tasks.iter().map(|task| task.key.id).collect()
 }
 
-pub async fn tasks_of_a_lane_run_one_at_a_time_and_in_order<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn tasks_of_a_lane_run_one_at_a_time_and_in_order(stage: Stage) {
     let third = stage.add(in_lane("l")).await;
     let fourth = stage.add(in_lane("l")).await;
     let first = stage.add(urgent("l", 1)).await;
@@ -53,7 +53,7 @@ pub async fn tasks_of_a_lane_run_one_at_a_time_and_in_order<F: TaskFixture>(stag
     stage.nothing().await;
 }
 
-pub async fn lanes_are_of_one_queue_and_wait_for_no_other<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lanes_are_of_one_queue_and_wait_for_no_other(stage: Stage) {
     let mut expected = Vec::new();
     for task in [in_lane("l"), in_lane("m"), task("a")] {
         expected.push(stage.add(task).await);
@@ -79,7 +79,7 @@ pub async fn lanes_are_of_one_queue_and_wait_for_no_other<F: TaskFixture>(stage:
 }
 
 /// A crash frees a lane when the lease ends, and what had begun comes before what is more urgent.
-pub async fn lane_is_kept_over_a_crash<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lane_is_kept_over_a_crash(stage: Stage) {
     let first = stage.add(in_lane("l")).await;
     let mut kept = Instant::now();
     let key = stage.take(stage.short).await.key;
@@ -99,7 +99,7 @@ pub async fn lane_is_kept_over_a_crash<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// Its lane does not wait for a task whose last worker died, nor for one that was to be cancelled.
-pub async fn lane_goes_on_after_what_nobody_runs_any_more<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lane_goes_on_after_what_nobody_runs_any_more(stage: Stage) {
     let last = NewTask::builder().kind("a").lane("l").max_attempts(1);
     let poison = stage.add(last.build()).await;
     let asked = stage.add(in_lane("l")).await;
@@ -113,7 +113,7 @@ pub async fn lane_goes_on_after_what_nobody_runs_any_more<F: TaskFixture>(stage:
 }
 
 /// What waits for a later attempt keeps nobody waiting; what is given back is in its old place.
-pub async fn lane_goes_on_while_a_failed_task_waits<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lane_goes_on_while_a_failed_task_waits(stage: Stage) {
     let first = stage.add(in_lane("l")).await;
     let second = stage.add(in_lane("l")).await;
     let give_back = stage.take(LONG).await.key;
@@ -135,7 +135,7 @@ pub async fn lane_goes_on_while_a_failed_task_waits<F: TaskFixture>(stage: Stage
 }
 
 /// The order of a lane is that of its tasks, whatever handlers a worker has; and a task that is cancelled has no place.
-pub async fn lane_waits_for_its_first_task_of_whatever_kind<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lane_waits_for_its_first_task_of_whatever_kind(stage: Stage) {
     let other = NewTask::builder().kind("other").lane("l").build();
     let first = stage.add(other.clone()).await;
     let second = stage.add(in_lane("l")).await;
@@ -154,7 +154,7 @@ pub async fn lane_waits_for_its_first_task_of_whatever_kind<F: TaskFixture>(stag
     assert_eq!(stage.take(LONG).await.key.id, third);
 }
 
-pub async fn lane_of_a_task_is_shown_and_stays<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lane_of_a_task_is_shown_and_stays(stage: Stage) {
     let id = stage.add(in_lane("l")).await;
     assert_eq!(stage.task(id).await.lane.as_deref(), Some("l"));
     let plain = stage.add(task("a")).await;
@@ -179,7 +179,7 @@ pub async fn lane_of_a_task_is_shown_and_stays<F: TaskFixture>(stage: Stage<F>) 
 }
 
 /// Never two at a time, though many ask at the same time and more urgent tasks keep coming in.
-pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn many_workers_run_one_task_of_a_lane_at_a_time(stage: Stage) {
     const TASKS: usize = 96;
     const WORKERS: usize = 16;
     const LANES: [&str; 3] = ["l", "m", "n"];
@@ -192,7 +192,7 @@ pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage
     let done = Arc::new(AtomicUsize::new(0));
     let mut workers = Vec::new();
     for worker in 0..WORKERS {
-        let store = Arc::new(stage.fixture.store().await);
+        let store = stage.fixture.store().await;
         let (running, done) = (Arc::clone(&running), Arc::clone(&done));
         workers.push(tokio::spawn(async move {
             let began = Instant::now();

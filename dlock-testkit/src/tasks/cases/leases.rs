@@ -3,9 +3,7 @@
 use super::*;
 
 /// R1, R2.
-pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFixture>(
-    stage: Stage<F>,
-) {
+pub(crate) async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing(stage: Stage) {
     stage.add(task("a")).await;
     let began = Instant::now();
     let key = stage.take(stage.short).await.key;
@@ -34,7 +32,7 @@ pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFix
 }
 
 /// Each by itself, as of any lease.
-pub async fn heartbeats_of_one_call_are_answered_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn heartbeats_of_one_call_are_answered_in_their_order(stage: Stage) {
     let mut keys = Vec::new();
     for _ in 0..3 {
         stage.add(task("a")).await;
@@ -55,7 +53,7 @@ pub async fn heartbeats_of_one_call_are_answered_in_their_order<F: TaskFixture>(
 }
 
 /// 27.
-pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn checkpoint_reaches_the_next_attempt(stage: Stage) {
     stage.add(task("a")).await;
     let first = stage.take(LONG).await;
     assert_eq!(first.checkpoint, None);
@@ -76,7 +74,7 @@ pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>
     assert_eq!(stage.task(first.key.id).await.checkpoint, Some(json!("e")));
 }
 
-pub async fn checkpoint_of_a_claim_that_is_over_is_lost<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn checkpoint_of_a_claim_that_is_over_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(stage.short).await.key;
     let second = stage.eventually(LONG).await.key;
@@ -90,7 +88,7 @@ pub async fn checkpoint_of_a_claim_that_is_over_is_lost<F: TaskFixture>(stage: S
 }
 
 /// L1, L2. 004-5: a release that is repeated, or too late, leaves the task as it is.
-pub async fn release_of_a_claim_gives_the_task_back<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn release_of_a_claim_gives_the_task_back(stage: Stage) {
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     for _ in 0..2 {
@@ -110,7 +108,7 @@ pub async fn release_of_a_claim_gives_the_task_back<F: TaskFixture>(stage: Stage
     assert!(!stage.is_asked(again.key, 1).await);
 }
 
-pub async fn claims_cannot_be_acquired<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn claims_cannot_be_acquired(stage: Stage) {
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     let claims = stage.store.claims();

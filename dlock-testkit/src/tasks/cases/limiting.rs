@@ -12,7 +12,7 @@ use super::*;
 /// A queue beside the one that claims are for.
 const OTHER: &str = "other";
 
-impl<F: TaskFixture> Stage<F> {
+impl Stage {
     async fn limit(&self, limit: Option<u32>) {
         let set = self.store.set_limit(NewTask::QUEUE, limit).await;
         set.unwrap_or_else(|error| panic!("{error:?}"));
@@ -30,7 +30,7 @@ impl<F: TaskFixture> Stage<F> {
     }
 }
 
-pub async fn limited_queue_gives_so_many_and_others_go_on<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn limited_queue_gives_so_many_and_others_go_on(stage: Stage) {
     stage.limit(Some(2)).await;
     let mut own = Vec::new();
     for priority in [5, 5, 4, 5] {
@@ -68,7 +68,7 @@ pub async fn limited_queue_gives_so_many_and_others_go_on<F: TaskFixture>(stage:
 }
 
 /// Those that run count, however they came to run, and none of them is stopped.
-pub async fn limit_changes_while_tasks_run<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn limit_changes_while_tasks_run(stage: Stage) {
     for _ in 0..6 {
         stage.add(task("a")).await;
     }
@@ -104,7 +104,7 @@ pub async fn limit_changes_while_tasks_run<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// A crash frees a place when the lease ends, and not before; also in the last attempt.
-pub async fn place_is_free_when_a_lease_ends<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn place_is_free_when_a_lease_ends(stage: Stage) {
     stage.limit(Some(1)).await;
     let first = stage.add(task("a")).await;
     let urgent = NewTask::builder().kind("a").priority(0).max_attempts(1);
@@ -134,7 +134,7 @@ pub async fn place_is_free_when_a_lease_ends<F: TaskFixture>(stage: Stage<F>) {
     }
 }
 
-pub async fn limits_are_listed<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn limits_are_listed(stage: Stage) {
     assert!(stage.limits().await.is_empty());
     for (queue, limit) in [("b", Some(2)), ("a", Some(u32::MAX)), ("c", None)] {
         let set = stage.store.set_limit(queue, limit).await;
@@ -159,7 +159,7 @@ pub async fn limits_are_listed<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// Never more, though many ask at the same time.
-pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn many_workers_run_no_more_than_the_limit(stage: Stage) {
     const TASKS: usize = 120;
     const WORKERS: usize = 16;
     const LIMIT: usize = 3;
@@ -171,7 +171,7 @@ pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stag
     stage.limit(u32::try_from(LIMIT).ok()).await;
     let mut workers = Vec::new();
     for worker in 0..WORKERS {
-        let store = Arc::new(stage.fixture.store().await);
+        let store = stage.fixture.store().await;
         let (running, done) = (Arc::clone(&running), Arc::clone(&done));
         workers.push(tokio::spawn(async move {
             let running = || running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +207,7 @@ pub async fn many_workers_run_no_more_than_the_limit<F: TaskFixture>(stage: Stag
 }
 
 /// A place of the queue is no place in a lane, nor the other way round.
-pub async fn lanes_and_limits_hold_together<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn lanes_and_limits_hold_together(stage: Stage) {
     stage.limit(Some(3)).await;
     let mut ids = Vec::new();
     for lane in ["l", "l", "m", "m"] {

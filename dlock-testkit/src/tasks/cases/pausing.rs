@@ -5,7 +5,7 @@ use super::*;
 /// A queue beside the one that claims are for.
 const OTHER: &str = "other";
 
-impl<F: TaskFixture> Stage<F> {
+impl Stage {
     async fn set_paused(&self, queue: &str, paused: bool) {
         let set = self.store.set_paused(queue, paused).await;
         set.unwrap_or_else(|error| panic!("{error:?}"));
@@ -17,7 +17,7 @@ impl<F: TaskFixture> Stage<F> {
     }
 }
 
-pub async fn paused_queue_gives_nothing_and_others_go_on<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn paused_queue_gives_nothing_and_others_go_on(stage: Stage) {
     let before = stage.add(task("a")).await;
     stage.set_paused(NewTask::QUEUE, true).await;
     let later = NewTask::builder().kind("a").when(When::In(LONG)).build();
@@ -47,7 +47,7 @@ pub async fn paused_queue_gives_nothing_and_others_go_on<F: TaskFixture>(stage: 
     assert!(claimed.next.is_some(), "what is to come");
 }
 
-pub async fn task_that_runs_in_a_paused_queue_goes_on<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn task_that_runs_in_a_paused_queue_goes_on(stage: Stage) {
     let id = stage.add(task("a")).await;
     let first = claim(LONG);
     let claimed = stage.claimed(&first).await;
@@ -74,7 +74,7 @@ pub async fn task_that_runs_in_a_paused_queue_goes_on<F: TaskFixture>(stage: Sta
 }
 
 /// A pause is to look into what happens: nothing that a claim would do changes meanwhile.
-pub async fn nothing_of_a_paused_queue_is_ended<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn nothing_of_a_paused_queue_is_ended(stage: Stage) {
     let last = NewTask::builder().kind("a").max_attempts(1).build();
     let id = stage.add(last).await;
     stage.take(stage.short).await;
@@ -88,7 +88,7 @@ pub async fn nothing_of_a_paused_queue_is_ended<F: TaskFixture>(stage: Stage<F>)
     stage.is_made(id, State::Dead).await;
 }
 
-pub async fn paused_queues_are_listed<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn paused_queues_are_listed(stage: Stage) {
     let queues = |paused: &[PausedQueue]| -> Vec<String> {
         let queues = paused.iter();
         queues.map(|paused| paused.queue.clone()).collect()

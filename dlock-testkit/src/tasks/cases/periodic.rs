@@ -4,7 +4,7 @@ use super::*;
 
 const SCHEDULE: &str = "nightly";
 
-impl<F: TaskFixture> Stage<F> {
+impl Stage {
     /// An instant so many seconds ago.
     pub(super) fn ago(&self, seconds: u64) -> SystemTime {
         self.fixture.now() - Duration::from_secs(seconds)
@@ -17,7 +17,7 @@ impl<F: TaskFixture> Stage<F> {
 }
 
 /// Neither a new name nor a repeat adds a task, and no instant has one after a later one.
-pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn instant_of_a_schedule_has_one_task(stage: Stage) {
     let new = task("report");
     let first = stage.ago(3600);
     assert_eq!(stage.serve(first, &new).await, Served::Begun);
@@ -43,7 +43,7 @@ pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>)
 }
 
 /// 25: several workers ask at the same time.
-pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn workers_of_one_schedule_add_one_task(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;
     for instant in [stage.ago(60), stage.ago(30), stage.ago(0)] {
@@ -64,7 +64,7 @@ pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F
 }
 
 /// A worker whose clock is ahead.
-pub async fn instant_to_come_is_not_served<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn instant_to_come_is_not_served(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;
     let early = stage.ago(0) + Duration::from_secs(600);
@@ -82,7 +82,7 @@ pub async fn instant_to_come_is_not_served<F: TaskFixture>(stage: Stage<F>) {
 }
 
 /// K9: one that takes long is not there twice, and its schedule goes on.
-pub async fn periodic_task_whose_key_is_in_use_is_not_added<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn periodic_task_whose_key_is_in_use_is_not_added(stage: Stage) {
     let new = NewTask::builder().kind("report").key("report").build();
     stage.serve(stage.ago(3600), &new).await;
     let served = stage.serve(stage.ago(1800), &new).await;
@@ -102,7 +102,7 @@ pub async fn periodic_task_whose_key_is_in_use_is_not_added<F: TaskFixture>(stag
 }
 
 /// What cannot be kept serves no instant.
-pub async fn periodic_task_that_cannot_be_kept_is_refused<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn periodic_task_that_cannot_be_kept_is_refused(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;
     let instant = stage.ago(60);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn counts_and_lists_tell_the_states(stage: Stage) {
     let running = stage.add(task("a")).await;
     stage.take(LONG).await;
     let dead = stage.add(task("a")).await;
@@ -74,7 +74,7 @@ pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
     }
 }
 
-pub async fn ended_tasks_are_forgotten_by_age<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn ended_tasks_are_forgotten_by_age(stage: Stage) {
     let mut ids = Vec::new();
     for number in 0..4 {
         ids.push(stage.add(task("a")).await);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub async fn waiting_task_is_cancelled_at_once<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn waiting_task_is_cancelled_at_once(stage: Stage) {
     let ready = stage.add(task("a")).await;
     let later = NewTask::builder().kind("a").when(When::In(LONG)).build();
     let scheduled = stage.add(later).await;
@@ -20,7 +20,7 @@ pub async fn waiting_task_is_cancelled_at_once<F: TaskFixture>(stage: Stage<F>) 
 }
 
 /// B3: the next heartbeat tells, and no later attempt comes. 26.
-pub async fn running_task_is_asked_to_stop<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn running_task_is_asked_to_stop(stage: Stage) {
     for how in [
         How::GiveBack,
         How::Snooze(stage.short),
@@ -54,21 +54,21 @@ pub async fn running_task_is_asked_to_stop<F: TaskFixture>(stage: Stage<F>) {
     assert_eq!(stage.state(id).await, State::Cancelled);
 }
 
-pub async fn asked_task_can_still_be_completed<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn asked_task_can_still_be_completed(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     stage.cancel(id, false).await;
     assert_eq!(stage.complete(key).await, Ended::Own(State::Succeeded));
 }
 
-pub async fn asked_task_whose_worker_dies_is_cancelled<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn asked_task_whose_worker_dies_is_cancelled(stage: Stage) {
     let id = stage.add(task("a")).await;
     stage.take(stage.short).await;
     stage.cancel(id, false).await;
     stage.is_made(id, State::Cancelled).await;
 }
 
-pub async fn cancelled_by_force_is_lost_to_its_worker<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn cancelled_by_force_is_lost_to_its_worker(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     assert_eq!(stage.cancel(id, true).await, Some(State::Running));
@@ -82,7 +82,7 @@ pub async fn cancelled_by_force_is_lost_to_its_worker<F: TaskFixture>(stage: Sta
 }
 
 /// T1 across a retry: storage that has seen the old token admits the new one.
-pub async fn retried_task_begins_anew_with_a_larger_token<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn retried_task_begins_anew_with_a_larger_token(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").key("k").build())
         .await;
@@ -136,7 +136,7 @@ pub async fn retried_task_begins_anew_with_a_larger_token<F: TaskFixture>(stage:
     assert_eq!(stage.state(id).await, State::Dead);
 }
 
-pub async fn retried_success_is_a_copy<F: TaskFixture>(stage: Stage<F>) {
+pub(crate) async fn retried_success_is_a_copy(stage: Stage) {
     let new = NewTask::builder().kind("a").payload(json!(7)).build();
     let id = stage.add(new).await;
     let key = stage.take(LONG).await.key;

@@ -11,16 +11,14 @@ mod pausing;
 mod store;
 
 use std::{
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     time::SystemTime,
 };
 
 use dlock_testkit::{
     runner,
     slow::message,
-    tasks::{self, SHORT, Stage, TaskFixture, memory::MemoryTasks},
+    tasks::{SHORT, Stage, TaskCase, TaskFixture, memory::MemoryTasks},
 };
 
 pub use self::store::PlantedTasks;
@@ -33,7 +31,10 @@ pub use self::store::PlantedTasks;
 pub fn caught_of_tasks(flaw: Option<TaskFlaw>, case: &TaskCase) -> Result<(), String> {
     let run = AssertUnwindSafe(|| {
         let runtime = runner::paused_runtime();
-        runtime.block_on((case.run)(PlantedQueue(PlantedTasks::new(flaw))));
+        runtime.block_on(async {
+            let planted = PlantedQueue(PlantedTasks::new(flaw));
+            (case.run)(Stage::new(planted, SHORT).await).await;
+        });
     });
     catch_unwind(run).map_err(|panic| {
         let words = message(&*panic);
@@ -42,8 +43,7 @@ pub fn caught_of_tasks(flaw: Option<TaskFlaw>, case: &TaskCase) -> Result<(), St
 }
 
 /// A memory store with a flaw, started.
-#[derive(Debug)]
-pub struct PlantedQueue(PlantedTasks);
+struct PlantedQueue(PlantedTasks);
 
 impl TaskFixture for PlantedQueue {
     type Store = PlantedTasks;
@@ -62,27 +62,6 @@ impl TaskFixture for PlantedQueue {
         self.0.inner.now()
     }
 }
-
-/// A case of the suite for stores of tasks.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct TaskCase {
-    /// What must hold.
-    pub name: &'static str,
-    run: fn(PlantedQueue) -> Pin<Box<dyn Future<Output = ()>>>,
-}
-
-macro_rules! cases {
-    ($count:ident: $($case:ident)*) => {
-        /// All of them.
-        pub static TASK_CASES: &[TaskCase] = &[$(TaskCase {
-            name: stringify!($case),
-            run: |planted| Box::pin(async { tasks::$case(Stage::new(planted, SHORT).await).await }),
-        }),*];
-    };
-}
-
-dlock_testkit::__for_each_task_case!(cases, all);
 
 macro_rules! flaws {
     ($($part:ident { $($flaw:ident $what:literal;)* })*) => {
