@@ -11,7 +11,12 @@ use kube::{
 
 /// Whether the condition of a write did not hold.
 pub(crate) fn is_lost(error: &Error) -> bool {
-    matches!(error, Error::Api(status) if status.code == 409 || is_failed_test(status))
+    is_conflict(error) || matches!(error, Error::Api(status) if is_failed_test(status))
+}
+
+/// Whether an object was not in the version that its replacement names.
+pub(crate) fn is_conflict(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 409)
 }
 
 /// Whether there is no such object.

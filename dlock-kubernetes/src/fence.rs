@@ -23,16 +23,26 @@
 //! # Ok(()) }
 //! ```
 
-use std::fmt::Debug;
+use std::{fmt::Debug, time::Duration};
 
 use dlock_core::FencingToken;
-use kube::{Api, Error, Resource, ResourceExt, api::PostParams};
+use kube::{
+    Api, Error, Resource, ResourceExt,
+    api::{ObjectMeta, PostParams},
+};
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::sleep;
 
-use crate::error::is_lost;
+use crate::error::is_conflict;
 
 /// Why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<Box<Error>>;
+
+/// How many other writers may come before one. Those with a later token make this one stale.
+const ROUNDS: u64 = 32;
+
+/// The pause before each further round is longer than the one before by this, and half of it is drawn.
+const PAUSE: u64 = 10;
 
 /// Where objects remember the highest token they have seen: in this annotation. Cheap to make; holds no client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,16 +67,21 @@ impl Fence {
     }
 
     /// Changes an object that is there, if the token is not stale for it, and remembers the token: reads it, and
-    /// writes it if nobody has written it since. Otherwise once more, with what it is then. So `change` may be called
-    /// several times, and may also find what it has done itself, where the client repeats a write whose answer it
-    /// did not get.
+    /// writes it if nobody has written it since. Otherwise again after a pause, with what it is then, up to 32 times. So
+    /// `change` may be called several times, and may also find what it has done itself, where the client repeats a
+    /// write whose answer it did not get.
+    ///
+    /// `change` may put another object in the place of the one it gets: the write goes to the object of this name, in the
+    /// version that was read, whatever name, namespace, uid and version `change` leaves in it.
     ///
     /// Takes the verbs `get` and `update`. Nobody else may write the annotation.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
     /// [`FenceError::Foreign`] if the annotation holds something else than a token; then nothing changed either.
-    /// [`FenceError::Store`] for every other reason, a missing object among them: the change may have been made.
+    /// [`FenceError::NoPlace`] if the server names no version of the object, so that no write can depend on one.
+    /// [`FenceError::Store`] for every other reason, a missing object and one that others wrote each time before it could
+    /// be written among them: the change may have been made.
     ///
     /// # Cancel safety
     /// The change may have been made.
@@ -81,6 +96,7 @@ impl Fence {
         K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync,
     {
         let store = |error| FenceError::Store(Box::new(error));
+        let mut round = 1;
         loop {
             let mut object = objects.get(name).await.map_err(store)?;
             if let Some(seen) = object.annotations().get(&self.annotation) {
@@ -90,16 +106,37 @@ impl Fence {
                     return Err(FenceError::refused(token, highest, place));
                 }
             }
+            let ObjectMeta {
+                name: own_name,
+                namespace,
+                uid,
+                resource_version,
+                ..
+            } = object.meta().clone();
+            if resource_version.as_deref().is_none_or(str::is_empty) {
+                return Err(FenceError::NoPlace {
+                    resource: name.to_owned(),
+                    reason: "the server names no version of it, so no write can depend on one",
+                });
+            }
             change(&mut object);
+            // The condition of the write. Without a version, the server would replace whatever is there.
+            let meta = object.meta_mut();
+            meta.name = own_name;
+            meta.namespace = namespace;
+            meta.uid = uid;
+            meta.resource_version = resource_version;
             let seen = token.get().to_string();
             object
                 .annotations_mut()
                 .insert(self.annotation.clone(), seen);
-            // The version that was read is part of the object.
             match objects.replace(name, &PostParams::default(), &object).await {
-                Err(error) if is_lost(&error) => {}
+                Err(error) if round < ROUNDS && is_conflict(&error) => {}
                 written => return written.map_err(store),
             }
+            let pause = round * PAUSE;
+            sleep(Duration::from_millis(fastrand::u64(pause / 2..=pause))).await;
+            round += 1;
         }
     }
 }

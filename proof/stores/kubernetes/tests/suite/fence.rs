@@ -1,6 +1,6 @@
 //! Objects that refuse a stale token (T3).
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::{FencingToken, Stale};
@@ -8,7 +8,15 @@ use dlock_kubernetes::fence::{Fence, FenceError};
 use dlock_kubernetes_proof::{ADMIN, Server, client, provider};
 use dlock_testkit::storage::{self, Storage};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, ResourceExt, api::PostParams};
+use kube::{
+    Api, Error, ResourceExt,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{
+    runtime::Handle,
+    task::block_in_place,
+    time::{Instant, timeout},
+};
 
 const NAME: &str = "page";
 
@@ -124,4 +132,79 @@ async fn what_is_no_token_is_found_and_left_alone() {
         .update(&maps, "missing", token(5), write)
         .await;
     assert!(matches!(missing, Err(FenceError::Store(_))), "{missing:?}");
+}
+
+/// A `change` may put an object of its own in the place of the one that was read: with a name and a version that are
+/// others, or with none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn change_that_replaces_the_object_does_not_drop_the_condition() {
+    let other = || Some("1".to_owned());
+    let metadata = [
+        ObjectMeta {
+            name: Some(NAME.into()),
+            ..ObjectMeta::default()
+        },
+        ObjectMeta::default(),
+        ObjectMeta {
+            name: other(),
+            namespace: other(),
+            uid: other(),
+            resource_version: other(),
+            ..ObjectMeta::default()
+        },
+    ];
+    for metadata in metadata {
+        let page = page().await;
+        let desired = ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        };
+        let fence = Fence::default();
+        let replaced = fence.update(&page.0, NAME, token(5), |map: &mut ConfigMap| {
+            *map = desired.clone();
+        });
+        let replaced = timeout(LIMIT, replaced).await.unwrap().unwrap();
+        assert_eq!(replaced.annotations()["dlock/fence"], "5");
+
+        let mut overtaken = true;
+        let late = |map: &mut ConfigMap| {
+            if mem::take(&mut overtaken) {
+                at_once(page.write(token(20), 20)).unwrap();
+            }
+            *map = desired.clone();
+        };
+        let late = fence.update(&page.0, NAME, token(10), late);
+        let late = timeout(LIMIT, late).await.unwrap();
+        assert!(matches!(late, Err(FenceError::Stale(_))), "{late:?}");
+        assert_eq!(page.read().await, Some((20, token(20))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writer_that_others_always_overtake_pauses_and_gives_up() {
+    let page = page().await;
+    let mut tries = 0;
+    let overtaken = |_: &mut ConfigMap| {
+        tries += 1;
+        at_once(page.write(token(5), tries)).unwrap();
+    };
+    let fence = Fence::default();
+    let began = Instant::now();
+    let write = fence.update(&page.0, NAME, token(5), overtaken);
+    let gave_up = timeout(LIMIT * 3, write).await.unwrap();
+    let took = began.elapsed();
+    let is_conflict = |error: &Error| matches!(error, Error::Api(status) if status.code == 409);
+    assert!(
+        matches!(&gave_up, Err(FenceError::Store(error)) if is_conflict(error)),
+        "{gave_up:?}"
+    );
+    assert_eq!(page.read().await, Some((tries, token(5))));
+    // The pauses grow, and each is at least half of what it may be.
+    assert!((10..=32).contains(&tries), "{tries} tries");
+    assert!(took >= Duration::from_secs(2), "{tries} tries in {took:?}");
+}
+
+/// Does this before the caller does anything else.
+fn at_once<F: Future>(action: F) -> F::Output {
+    block_in_place(|| Handle::current().block_on(action))
 }
