@@ -44,7 +44,7 @@ pub mod testing {
     pub use crate::{
         client::seeded_client,
         events::{AcquireEnd, Believed, Event, Recorder},
-        time::{Machine, ManualClock, Standstill},
+        time::{ManualClock, SimulatedTime},
     };
 }
 

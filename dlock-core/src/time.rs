@@ -9,7 +9,7 @@ mod stopwatch;
 #[cfg(test)]
 pub(crate) use self::plan::tests::plan_of;
 pub use self::{
-    clock::{Clock, Machine, ManualClock, Standstill},
+    clock::{Clock, ManualClock, SimulatedTime},
     stopwatch::Stopwatch,
 };
 pub(crate) use self::{

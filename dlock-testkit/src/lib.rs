@@ -5,6 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`machine`] is a machine that simulations bring to a stand, with its clocks.
 //! - [`storage`] proves storage that checks fencing tokens.
 //! - `wire` and `proxy` (a feature, `wire`) do to the connections between a driver and its server what
 //!   networks do: lost replies, resets, silence, delays, by script or by seed.
@@ -55,6 +56,7 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
+pub mod machine;
 #[cfg(feature = "wire")]
 pub mod proxy;
 /// What runs the cases; macros call it, and whatever proves the suite itself.

@@ -4,12 +4,12 @@
 //! So they read different clocks, and each reading is taken in the order that errs on its safe
 //! side when the thread is suspended between two system calls.
 
-mod machine;
 mod origin;
 mod system;
 
 use std::{
     fmt, io,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicU64, Ordering},
@@ -19,7 +19,6 @@ use std::{
 
 use tokio::sync::Notify;
 
-pub use self::machine::{Machine, Standstill};
 use super::instant::{ContenderInstant, HolderInstant, nanos};
 
 /// Where a [`Client`](crate::Client) takes elapsed time from.
@@ -41,7 +40,7 @@ enum Source {
         start: tokio::time::Instant,
         rate: f64,
     },
-    Simulated(Machine),
+    Simulated(Arc<dyn SimulatedTime>),
 }
 
 struct Manual {
@@ -49,6 +48,18 @@ struct Manual {
     number: u64,
     nanos: AtomicI64,
     moved: Notify,
+}
+
+/// The clocks of a machine that a simulation keeps (V3): `dlock_testkit::machine` has one.
+pub trait SimulatedTime: fmt::Debug + Send + Sync + 'static {
+    /// What the holder's clock has counted since the machine was made.
+    fn holder(&self) -> Duration;
+
+    /// What a contender's clock has counted since then.
+    fn contender(&self) -> Duration;
+
+    /// Sleeps for a span of the machine's time.
+    fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
 /// Moves a clock made by [`Clock::manual`].
@@ -94,19 +105,10 @@ impl Clock {
         })
     }
 
-    /// The clock of a machine that runs on Tokio's time, `rate` times as fast, and that can be
-    /// stopped, suspended and frozen. For simulations.
-    ///
-    /// # Panics
-    /// If `rate` is not a finite number above zero.
+    /// The clock of a machine that a simulation keeps.
     #[must_use]
-    pub fn simulated(rate: f64) -> (Self, Machine) {
-        assert!(
-            rate.is_finite() && rate > 0.0,
-            "a clock's rate is a finite number above zero"
-        );
-        let machine = Machine::new(rate);
-        (Self(Source::Simulated(machine.clone())), machine)
+    pub fn simulated(machine: impl SimulatedTime) -> Self {
+        Self(Source::Simulated(Arc::new(machine)))
     }
 
     /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
@@ -216,7 +218,7 @@ impl Clock {
             Source::System => tokio::time::sleep(span).await,
             Source::Manual(_) => Box::pin(self.sleep_until(self.now() + span, span)).await,
             Source::Tokio { rate, .. } => tokio::time::sleep(span.div_f64(*rate)).await,
-            Source::Simulated(machine) => Box::pin(machine.sleep(span)).await,
+            Source::Simulated(machine) => machine.sleep(span).await,
         }
     }
 }
@@ -233,7 +235,7 @@ impl fmt::Debug for Clock {
             Source::System => f.write_str("Clock::system"),
             Source::Manual(_) => f.write_str("Clock::manual"),
             Source::Tokio { rate, .. } => write!(f, "Clock::tokio({rate})"),
-            Source::Simulated(machine) => write!(f, "Clock::simulated({})", machine.rate()),
+            Source::Simulated(machine) => write!(f, "Clock::simulated({machine:?})"),
         }
     }
 }
@@ -279,12 +281,10 @@ mod tests {
     #[tokio::test]
     async fn clock_says_which_one_it_is() {
         let (manual, _hand) = Clock::manual();
-        let (simulated, _machine) = Clock::simulated(0.75);
         for (clock, says) in [
             (Clock::system(), "Clock::system"),
             (manual, "Clock::manual"),
             (Clock::tokio(1.25), "Clock::tokio(1.25)"),
-            (simulated, "Clock::simulated(0.75)"),
         ] {
             assert_eq!(format!("{clock:?}"), says);
         }

@@ -3,12 +3,10 @@
 
 use std::{ops::Range, time::Duration};
 
-use dlock_core::{
-    provider::{AcquireOutcome, Discipline},
-    testing::Standstill,
-};
+use dlock_core::provider::{AcquireOutcome, Discipline};
 use dlock_testkit::{
     faults::{Fault, Op, Outcome},
+    machine::Standstill,
     memory::MemoryStore,
 };
 use tokio::{

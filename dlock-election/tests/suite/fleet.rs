@@ -10,13 +10,11 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{
-    Clock,
-    testing::{Machine, Standstill, seeded_client},
-};
+use dlock_core::testing::seeded_client;
 use dlock_election::{Coordinator, Election, Next, Transition};
 use dlock_testkit::{
     faults::{Fault, Faulty},
+    machine::{Machine, Standstill},
     memory::{MemoryProvider, MemoryStore},
 };
 use tokio::{
@@ -83,10 +81,10 @@ impl Fleet {
 
     fn member(&mut self, rate: f64) -> Member {
         self.born += 1;
-        let (clock, machine) = Clock::simulated(rate);
+        let machine = Machine::new(rate);
         let provider = Faulty::new(MemoryProvider::new(&self.store));
         let seed = self.seed << 32 | self.born;
-        let client = seeded_client(provider.clone(), clock, seed);
+        let client = seeded_client(provider.clone(), machine.clock(), seed);
         let id = format!("{} of {seed}", self.born);
         let election = Election::builder()
             .provider(&client)

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use dlock_core::{Clock, EndCause, State};
+use dlock_core::{EndCause, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
+    machine::Machine,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -44,8 +45,8 @@ pub(in crate::cases) async fn short_lease_beside_a_long_one_is_renewed_after_a_s
     bench: Bench,
 ) {
     rounds(bench, |round| async move {
-        let (clock, machine) = Clock::simulated(1.0);
-        let mut harness = round.on(clock).await;
+        let machine = Machine::new(1.0);
+        let mut harness = round.on(machine.clock()).await;
         let short = round.lease;
         harness.lease = 60 * short;
         let long = ok(lock!(harness, "long").hold().await);

@@ -5,7 +5,7 @@ use std::{
     task::Poll,
 };
 
-use dlock_core::testing::Machine;
+use dlock_testkit::machine::Machine;
 
 use super::plan::{Away, Cancel};
 

@@ -20,7 +20,8 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{ErrorKind, Name, ProviderError, Record, testing::Machine};
+use dlock_core::{ErrorKind, Name, ProviderError, Record};
+use dlock_testkit::machine::Machine;
 use tokio::time::Instant;
 use uuid::Uuid;
 

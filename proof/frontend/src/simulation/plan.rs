@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, provider::Discipline, testing::Standstill};
-use dlock_testkit::faults::Op;
+use dlock_core::{ErrorKind, provider::Discipline};
+use dlock_testkit::{faults::Op, machine::Standstill};
 
 use crate::history::shrink;
 

@@ -16,8 +16,8 @@ use std::{
 use dlock_core::{
     Name, Provider, ProviderError,
     provider::{Admin, Release},
-    testing::Machine,
 };
+use dlock_testkit::machine::Machine;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},

@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, DLock, Error, Lease, Ticket, TryAcquire, testing::Machine};
+use dlock_core::{Client, DLock, Error, Lease, Ticket, TryAcquire};
+use dlock_testkit::machine::Machine;
 use tokio::time::Instant;
 
 use self::holding::Held;

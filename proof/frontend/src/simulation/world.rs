@@ -6,10 +6,13 @@ mod strikes;
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Client, Clock, DLock, Name,
-    testing::{Event, Machine, Recorder, seeded_client},
+    Client, DLock, Name,
+    testing::{Event, Recorder, seeded_client},
 };
-use dlock_testkit::memory::{MemoryProvider, MemoryStore};
+use dlock_testkit::{
+    machine::Machine,
+    memory::{MemoryProvider, MemoryStore},
+};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
@@ -165,7 +168,8 @@ impl<'a> World<'a> {
 
     fn client(&mut self, index: usize) {
         let client = &self.plan.clients[index];
-        let (clock, machine) = Clock::simulated(client.rate);
+        let machine = Machine::new(client.rate);
+        let clock = machine.clock();
         self.monitor.client(machine.clone());
         let store = MemoryProvider::new(&self.store)
             .wakeups(client.wakeups)
@@ -251,7 +255,7 @@ impl<'a> World<'a> {
     /// I10, I15: whatever happened, each lock can be had in the end.
     async fn newcomer(&self) {
         let provider = MemoryProvider::new(&self.store);
-        let (clock, _machine) = Clock::simulated(1.0);
+        let clock = Machine::new(1.0).clock();
         let process = self.log.process_with("newcomer", &clock, 1.0);
         let client =
             process.simulated_client(provider, self.plan.seed.wrapping_mul(64).wrapping_add(63));

@@ -1,7 +1,7 @@
 //! Drawing what goes wrong: with calls, the network, machines, hints, operators and stores.
 
-use dlock_core::{ErrorKind, provider::Discipline, testing::Standstill};
-use dlock_testkit::faults::Op;
+use dlock_core::{ErrorKind, provider::Discipline};
+use dlock_testkit::{faults::Op, machine::Standstill};
 
 use super::Draw;
 use crate::simulation::plan::{ClientPlan, Effect, Fault, StoreEvent};

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{FencingToken, provider::Tokens, testing::Machine};
-use dlock_testkit::faults::Request;
+use dlock_core::{FencingToken, provider::Tokens};
+use dlock_testkit::{faults::Request, machine::Machine};
 use uuid::Uuid;
 
 use super::super::plan::Settings;

@@ -2,11 +2,11 @@
 
 use std::{sync::PoisonError, time::Duration};
 
-use dlock_core::{
-    ErrorKind,
-    testing::{Machine, Standstill},
+use dlock_core::ErrorKind;
+use dlock_testkit::{
+    faults::Op,
+    machine::{Machine, Standstill},
 };
-use dlock_testkit::faults::Op;
 use fastrand::Rng;
 use tokio::time::sleep;
 

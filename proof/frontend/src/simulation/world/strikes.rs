@@ -5,10 +5,10 @@ use std::time::Duration;
 use dlock_core::{
     Name, Provider, Record,
     provider::{Admin, Ask, Release, Revoke},
-    testing::{Machine, Standstill},
 };
 use dlock_testkit::{
     faults::{Outcome, Request},
+    machine::{Machine, Standstill},
     memory::{MemoryProvider, MemoryStore},
 };
 use tokio::time::{sleep, sleep_until};

@@ -3,17 +3,17 @@
 
 use std::{
     fmt,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use dlock_core::{Clock, testing::SimulatedTime};
 use tokio::{sync::Notify, time::Instant};
 
-/// One machine of a simulation, made by [`Clock::simulated`](super::Clock::simulated). It runs on
-/// Tokio's time, which tests can pause, at a rate of its own, and can be brought to a stand in the
-/// three ways in which real ones are. Meanwhile no timer of its [`Clock`](super::Clock) fires; what
-/// reaches its processes from outside (replies, hints, the caller's own timers) has to wait for
-/// [`running`](Self::running).
+/// One machine of a simulation. It runs on Tokio's time, which tests can pause, at a rate of its own, and can be brought to
+/// a stand in the three ways in which real ones are. Meanwhile no timer of its [`clock`](Self::clock) fires; what reaches
+/// its processes from outside (replies, hints, the caller's own timers) has to wait for [`running`](Self::running).
 #[derive(Clone)]
 pub struct Machine(Arc<Inner>);
 
@@ -50,13 +50,28 @@ struct Stops {
 }
 
 impl Machine {
-    pub(super) fn new(rate: f64) -> Self {
+    /// One whose clocks run `rate` times as fast as Tokio's.
+    ///
+    /// # Panics
+    /// If `rate` is not a finite number above zero.
+    #[must_use]
+    pub fn new(rate: f64) -> Self {
+        assert!(
+            rate.is_finite() && rate > 0.0,
+            "a clock's rate is a finite number above zero"
+        );
         Self(Arc::new(Inner {
             start: Instant::now(),
             rate,
             stops: Mutex::default(),
             resumed: Notify::new(),
         }))
+    }
+
+    /// Its clock, for a client.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        Clock::simulated(self.clone())
     }
 
     /// Brings the machine to a stand, until [`resume`](Self::resume). `false` if it stands already,
@@ -112,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// What the holder's clock has counted since the machine was made (V3).
+    /// The holder's clock.
     #[must_use]
     pub fn holder(&self) -> Duration {
         let stops = self.stops();
@@ -120,7 +135,7 @@ impl Machine {
         counted.mul_f64(self.0.rate) + stops.skipped
     }
 
-    /// What a contender's clock has counted since the machine was made (V3).
+    /// The contender's clock.
     #[must_use]
     pub fn contender(&self) -> Duration {
         self.ticked().mul_f64(self.0.rate)
@@ -133,12 +148,22 @@ impl Machine {
         self.0.start.elapsed().saturating_sub(stood)
     }
 
-    pub(super) fn rate(&self) -> f64 {
-        self.0.rate
-    }
-
     fn stops(&self) -> MutexGuard<'_, Stops> {
         self.0.stops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SimulatedTime for Machine {
+    fn holder(&self) -> Duration {
+        self.holder()
+    }
+
+    fn contender(&self) -> Duration {
+        self.contender()
+    }
+
+    fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.sleep(span))
     }
 }
 
