@@ -6,8 +6,6 @@
 //!   must know beforehand.
 //! - [`checker::check`] judges the lines, and says of each invariant what exactly it asks.
 //! - [`keep`] keeps a history that failed, [`shrink`] finds the faults that a failure needs.
-//! - The program `history` of this crate checks a kept history again:
-//!   `cargo run -p dlock-proof --bin history -- check FILE`.
 //!
 //! # Recording
 //! ```

@@ -15,7 +15,6 @@
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
 //! - [`tasks`] does the same to the queue: its simulation, its cancellation, and the passages that meddle with its
 //!   store's calls.
-//! - [`overhead`] measures what the frontend adds to a provider's calls, [`scale`] what a crowd of leases costs.
 
 pub mod cancelling;
 pub mod cases;
@@ -24,9 +23,7 @@ pub mod history;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod outage;
-pub mod overhead;
 pub mod planted;
-pub mod scale;
 pub mod simulation;
 pub mod tasks;
 #[cfg(feature = "metrics")]

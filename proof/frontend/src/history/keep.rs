@@ -1,4 +1,4 @@
-//! Keeping a history that shows a failure, so that it can be looked at and checked again.
+//! Keeping a history that shows a failure, so that it can be looked at.
 
 use std::{
     fmt, fs,
@@ -93,11 +93,6 @@ impl fmt::Display for Kept {
             writeln!(f, "{line}")?;
         }
         writeln!(f, "{report}")?;
-        writeln!(f, "history: {}", history.display())?;
-        write!(
-            f,
-            "check it again: cargo run -p dlock-proof --bin history -- check {}",
-            history.display()
-        )
+        write!(f, "history: {}", history.display())
     }
 }

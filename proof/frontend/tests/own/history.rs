@@ -6,6 +6,6 @@
 )]
 
 mod checker;
-mod command;
+mod kept;
 mod recording;
 mod story;
