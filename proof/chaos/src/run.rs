@@ -17,7 +17,7 @@ use crate::{
     stalls::SlowAnswers,
     storage::Storage,
     store::{Kind, Place, Store, backend},
-    tether::until_let_go,
+    tether::tethered,
     verdict::Figures,
     worker::{TASKS, task_name},
 };
@@ -51,15 +51,8 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
         arguments.store, arguments.seconds
     );
     let files = tempfile::Builder::new().prefix("dlock-chaos-").tempdir()?;
-    let mut figures = if arguments.tethered {
-        let mut let_go = until_let_go();
-        tokio::select! {
-            figures = act(arguments, seed, files.path()) => figures?,
-            _ = let_go.wait_for(|gone| *gone) => return Err("its starter is gone".into()),
-        }
-    } else {
-        act(arguments, seed, files.path()).await?
-    };
+    let act = act(arguments, seed, files.path());
+    let mut figures = tethered(arguments.tethered, act).await?;
     let lines = history(files.path())?;
     figures.judge(&lines);
     println!("{figures}");

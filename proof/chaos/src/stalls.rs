@@ -112,28 +112,3 @@ fn tell(log: &Log, process: &str, from: Micros, usual: Duration) {
 fn micros(span: Duration) -> Micros {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_takes_long_is_told_for_its_process() {
-        let log = Log::in_memory_on(dlock_core::Clock::system());
-        let began = log.now();
-        thread::sleep(4 * USUAL);
-        tell(&log, "worker-1", began, USUAL);
-        let [line] = &log.lines()[..] else {
-            panic!("{:?}", log.lines())
-        };
-        let What::Fault { from, to, .. } = &line.what else {
-            panic!("{line}")
-        };
-        assert_eq!((&*line.process, *from), ("worker-1", began));
-        assert!(to.is_some_and(|to| to - began >= 200_000), "{line}");
-        // No time at all.
-        let soon = log.now() + 1_000_000;
-        tell(&log, "worker-1", soon, USUAL);
-        assert_eq!(log.lines().len(), 1);
-    }
-}

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::limits::GOODBYE;
+use crate::{cli::Failure, limits::GOODBYE};
 
 /// Becomes true when the standard input closes. A process that hangs then ends all the same.
 pub(crate) fn until_let_go() -> watch::Receiver<bool> {
@@ -21,4 +21,19 @@ pub(crate) fn until_let_go() -> watch::Receiver<bool> {
         process::exit(3);
     });
     let_go
+}
+
+/// Does the work, and gives it up when its starter is gone if it is tethered to that.
+pub(crate) async fn tethered<T>(
+    tethered: bool,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    if !tethered {
+        return work.await;
+    }
+    let mut let_go = until_let_go();
+    tokio::select! {
+        done = work => done,
+        _ = let_go.wait_for(|gone| *gone) => Err("its starter is gone".into()),
+    }
 }

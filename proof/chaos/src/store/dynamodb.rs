@@ -19,10 +19,7 @@ use dlock_test_servers::{Place, Service};
 use dynoxide::Database;
 use tokio::net::TcpListener;
 
-use super::{
-    Backend, Blow, Store,
-    server::{address, freeze, restart},
-};
+use super::{Backend, Store, server::Server};
 use crate::cli::Failure;
 
 const TABLE: &str = "locks";
@@ -33,7 +30,7 @@ pub(super) struct DynamoDb;
 impl Backend for DynamoDb {
     async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
         let program = std::env::current_exe()?;
-        let server = Service::builder(|place| {
+        let service = Service::builder(|place: &Place| {
             let mut command = Command::new(&program);
             command
                 .arg("dynamodb")
@@ -43,36 +40,17 @@ impl Backend for DynamoDb {
         })
         .spawn(ready)
         .await?;
-        let server = Server(server);
-        on(address(&server.0))?.create_table().await?;
+        let server = Server {
+            service,
+            ready: |place| Box::pin(ready(place)),
+            cut: None,
+        };
+        on(server.address())?.create_table().await?;
         Ok(Box::new(server))
     }
 
     async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
         Ok(Arc::new(on(place.parse()?)?))
-    }
-}
-
-struct Server(Service);
-
-#[async_trait]
-impl Store for Server {
-    fn place(&self) -> super::Place {
-        super::Place::Server(address(&self.0))
-    }
-
-    /// It cannot be told to close connections; the proxies do that.
-    fn blows(&self, longest: Duration) -> Vec<Blow> {
-        vec![Blow::Restart(longest / 2), Blow::Freeze(longest)]
-    }
-
-    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
-        match blow {
-            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
-            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
-            Blow::Cut | Blow::Occupy(_) => {}
-        }
-        Ok(())
     }
 }
 

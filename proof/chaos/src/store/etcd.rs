@@ -4,16 +4,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::Provider;
-use dlock_test_servers::{
-    Service,
-    etcd::{etcd, is_ready},
-};
+use dlock_test_servers::etcd::{etcd, is_ready};
 use etcd_client::{Client, ConnectOptions};
 
-use super::{
-    Backend, Blow, Store,
-    server::{address, freeze, restart},
-};
+use super::{Backend, Store, server::Server};
 use crate::cli::Failure;
 
 /// How long a connection may be quiet until it is asked whether it lives, and how long the answer may take: all calls
@@ -25,7 +19,11 @@ pub(super) struct Etcd;
 #[async_trait]
 impl Backend for Etcd {
     async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
-        Ok(Box::new(Server(etcd().await?)))
+        Ok(Box::new(Server {
+            service: etcd().await?,
+            ready: |place| Box::pin(is_ready(place)),
+            cut: None,
+        }))
     }
 
     async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
@@ -36,27 +34,5 @@ impl Backend for Etcd {
             .with_keep_alive_while_idle(false);
         let client = Client::connect([format!("http://{place}")], Some(options)).await?;
         Ok(Arc::new(dlock_etcd::provider(client, "dlock")?))
-    }
-}
-
-struct Server(Service);
-
-#[async_trait]
-impl Store for Server {
-    fn place(&self) -> super::Place {
-        super::Place::Server(address(&self.0))
-    }
-
-    fn blows(&self, longest: Duration) -> Vec<Blow> {
-        vec![Blow::Restart(longest / 2), Blow::Freeze(longest)]
-    }
-
-    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
-        match blow {
-            Blow::Restart(down) => restart(&mut self.0, down, is_ready).await?,
-            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
-            Blow::Cut | Blow::Occupy(_) => {}
-        }
-        Ok(())
     }
 }

@@ -11,15 +11,9 @@ use dlock_postgres::{
         tokio_postgres::{Config, NoTls},
     },
 };
-use dlock_test_servers::{
-    Place, Service,
-    postgres::{is_ready, postgres},
-};
+use dlock_test_servers::postgres::{is_ready, postgres};
 
-use super::{
-    Backend, Blow, Store,
-    server::{address, freeze, restart},
-};
+use super::{Backend, Store, server::Server};
 use crate::cli::Failure;
 
 /// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
@@ -37,8 +31,13 @@ pub(super) struct Postgres;
 #[async_trait]
 impl Backend for Postgres {
     async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
-        let server = Server(postgres(&SETTINGS).await?);
-        on(address(&server.0))?.create_schema().await?;
+        let server = Server {
+            service: postgres(&SETTINGS).await?,
+            ready: |place| Box::pin(async move { is_ready(&place) }),
+            // Frozen is the process that accepts connections; those that serve them go on.
+            cut: Some(|server| Box::pin(cut(server))),
+        };
+        on(server.address())?.create_schema().await?;
         Ok(Box::new(server))
     }
 
@@ -47,34 +46,13 @@ impl Backend for Postgres {
     }
 }
 
-struct Server(Service);
-
-#[async_trait]
-impl Store for Server {
-    fn place(&self) -> super::Place {
-        super::Place::Server(address(&self.0))
-    }
-
-    fn blows(&self, longest: Duration) -> Vec<Blow> {
-        vec![Blow::Restart(longest / 2), Blow::Freeze(longest), Blow::Cut]
-    }
-
-    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
-        match blow {
-            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
-            // The process that accepts connections; those that serve them go on.
-            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
-            Blow::Cut => {
-                let (client, connection) = config(address(&self.0)).connect(NoTls).await?;
-                tokio::spawn(connection);
-                let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                           WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-                client.batch_execute(all).await?;
-            }
-            Blow::Occupy(_) => {}
-        }
-        Ok(())
-    }
+async fn cut(server: SocketAddr) -> Result<(), Failure> {
+    let (client, connection) = config(server).connect(NoTls).await?;
+    tokio::spawn(connection);
+    let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    client.batch_execute(all).await?;
+    Ok(())
 }
 
 fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
@@ -96,8 +74,4 @@ pub(crate) fn config(server: SocketAddr) -> Config {
         .dbname("postgres")
         .connect_timeout(Duration::from_secs(3));
     config
-}
-
-async fn ready(place: Place) -> bool {
-    is_ready(&place)
 }

@@ -27,7 +27,7 @@ use crate::{
     run::{Sabotage, header, history, orders, strike},
     storage::Storage,
     store::{Kind, backend},
-    tether::until_let_go,
+    tether::tethered,
 };
 
 /// Runs, and prints what there was and the verdict. Whether it is good.
@@ -49,15 +49,7 @@ async fn run_on<S: Shop>(arguments: &Run) -> Result<bool, Failure> {
     );
     let files = tempfile::Builder::new().prefix("dlock-chaos-").tempdir()?;
     let act = act::<S>(arguments, seed, files.path());
-    let (figures, evidence) = if arguments.tethered {
-        let mut let_go = until_let_go();
-        tokio::select! {
-            acted = act => acted?,
-            _ = let_go.wait_for(|gone| *gone) => return Err("its starter is gone".into()),
-        }
-    } else {
-        act.await?
-    };
+    let (figures, evidence) = tethered(arguments.tethered, act).await?;
     println!("{figures}");
     let failed = !figures.is_good();
     if failed || arguments.keep {
