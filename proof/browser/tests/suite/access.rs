@@ -39,9 +39,7 @@ async fn filled() -> Server {
     server.acquire("door", "web-1").await;
     server.acquire("gate", "web-2").await;
     server.lead("scheduler", "node-a").await;
-    server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    server.image().await;
     server.claim("images", "worker-1").await;
     server
 }
@@ -89,12 +87,7 @@ async fn everything_has_a_role_and_a_name() {
         }
         browser.open(&server, "#/default/leases").await;
         browser.press("Force door").await;
-        browser
-            .until(
-                "nobody asks",
-                "return document.getElementById('question').open",
-            )
-            .await;
+        browser.question(true).await;
         has_names(&browser, &[("dialog", 1), ("textbox", 1)]).await;
     })
     .await;

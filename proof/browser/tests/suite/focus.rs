@@ -37,9 +37,7 @@ async fn is_at(browser: &Browser, name: &str) {
 async fn the_focus_goes_on_to_what_is_next_when_its_button_goes() {
     let server = Server::open().await;
     server.acquire("door", "web-1").await;
-    server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    server.image().await;
     browser::with(async move |browser| {
         browser.open(&server, "").await;
         focus(&browser, "Ask for door").await;
@@ -68,9 +66,7 @@ async fn the_focus_stays_near_what_is_no_longer_shown() {
     let server = Server::open().await;
     let one = server.acquire("a", "web-1").await;
     let two = server.acquire("b", "web-1").await;
-    server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    server.image().await;
     browser::with(async move |browser| {
         browser.open(&server, "#/default/leases?held=1").await;
         focus(&browser, "Force a").await;
@@ -79,19 +75,9 @@ async fn the_focus_stays_near_what_is_no_longer_shown() {
         // A question about what is gone is answered with no.
         focus(&browser, "Force b").await;
         strike(&browser, Key::Enter).await;
-        browser
-            .until(
-                "nobody asks",
-                "return document.getElementById('question').open",
-            )
-            .await;
+        browser.question(true).await;
         server.release("b", &two).await;
-        browser
-            .until(
-                "the row stays",
-                "return document.querySelectorAll('#leases-table tbody').length === 0",
-            )
-            .await;
+        browser.has_rows("leases-table", 0).await;
         strike(&browser, Key::Escape).await;
         let main = "return document.activeElement.id === 'main'";
         browser.until("the focus is at no place", main).await;
@@ -134,8 +120,7 @@ async fn nothing_is_read_out_while_all_goes_well() {
         browser.run(note).await;
         browser.press("door").await;
         for n in 1..=3 {
-            let renewal = json!({"name": "door", "uuid": uuid, "n": n});
-            server.post("v1/default/leases/renew", renewal).await;
+            server.renew("door", &uuid, n).await;
             let times = if n == 1 { "renewed".to_owned() } else { format!("renewed {n} times") };
             browser.row("leases-table", "door", &times).await;
         }

@@ -48,7 +48,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         browser.press(IMAGE).await;
         browser.row("leases-table", IMAGE, "Seen since").await;
         browser.press(&format!("Revoke {IMAGE}")).await;
-        browser.until("nobody asks", "return document.getElementById('question').open").await;
+        browser.question(true).await;
         assert_eq!(browser.run(is_inert).await, true);
         browser.press("Revoke").await;
         browser.said(IMAGE).await;

@@ -2,7 +2,6 @@ use fantoccini::{
     actions::{InputSource, KeyAction, KeyActions},
     key::Key,
 };
-use serde_json::json;
 
 use crate::{
     browser::{self, Browser},
@@ -43,7 +42,7 @@ async fn everything_is_reached_in_order_and_works_by_keys_alone() {
         ];
         assert_eq!(order, expected);
         strike(&browser, Key::Enter).await;
-        browser.until("nobody asks", "return document.getElementById('question').open").await;
+        browser.question(true).await;
         assert_eq!(browser.run("return document.activeElement.id").await, "typed");
         // The focus stays within the question.
         for _ in 0..6 {
@@ -52,7 +51,7 @@ async fn everything_is_reached_in_order_and_works_by_keys_alone() {
             assert_eq!(browser.run(inside).await, true);
         }
         strike(&browser, Key::Escape).await;
-        browser.until("the question stays", "return !document.getElementById('question').open").await;
+        browser.question(false).await;
         assert_eq!(focused(&browser).await, "Force door");
         strike(&browser, Key::Enter).await;
         browser.fill("typed", "door\n").await;
@@ -75,10 +74,8 @@ async fn the_focus_and_an_open_row_outlast_what_changes() {
         for name in ["a", "z"] {
             let uuid = server.acquire(name, "web-2").await;
             browser.row("leases-table", name, "web-2").await;
-            let release = json!({"name": name, "uuid": uuid});
-            server.post("v1/default/leases/release", release).await;
-            let gone = "return document.querySelectorAll('#leases-table tbody').length === 1";
-            browser.until("a free lease is shown", gone).await;
+            server.release(name, &uuid).await;
+            browser.has_rows("leases-table", 1).await;
         }
         assert_eq!(focused(&browser).await, "m");
         browser.row("leases-table", "m", "Seen since").await;

@@ -27,12 +27,7 @@ async fn buttons_are_those_of_the_rights() {
             browser.row(TABLE, "door", "held").await;
             assert_eq!(browser.buttons(TABLE).await, buttons, "{token}");
             browser.press("Log out").await;
-            browser
-                .until(
-                    "the log-out takes no effect",
-                    "return document.getElementById('log-in').checkVisibility()",
-                )
-                .await;
+            browser.asks_for_a_token().await;
         }
         browser.is_quiet().await;
     })
@@ -101,14 +96,8 @@ async fn a_lease_is_revoked_while_its_holder_renews_it() {
         browser.open(&server, "").await;
         browser.press("Revoke door").await;
         // The question is about the lease as it was before.
-        browser
-            .until(
-                "nobody asks",
-                "return document.getElementById('question').open",
-            )
-            .await;
-        let renewal = json!({"name": "door", "uuid": uuid, "n": 1});
-        server.post("v1/default/leases/renew", renewal).await;
+        browser.question(true).await;
+        server.renew("door", &uuid, 1).await;
         browser.press("Revoke").await;
         browser.said("door is revoked").await;
         browser.row(TABLE, "door", "revoked").await;
@@ -137,12 +126,7 @@ async fn a_lease_is_forced_only_after_its_name_was_typed() {
         }
         // The key Escape is a no, whatever was typed.
         browser.fill("typed", "door\u{e00c}").await;
-        browser
-            .until(
-                "the question stays",
-                "return !document.getElementById('question').open",
-            )
-            .await;
+        browser.question(false).await;
         assert_eq!(server.lease("door").await["released"], false);
         browser.press("Force door").await;
         browser.fill("typed", "doors\n").await;
@@ -167,8 +151,7 @@ async fn a_question_ends_with_the_view_that_it_came_from() {
         browser.follow("Leases").await;
         browser.press("Force door").await;
         browser.client.back().await.unwrap();
-        let closed = "return !document.getElementById('question').open";
-        browser.until("the question stays", closed).await;
+        browser.question(false).await;
         assert_eq!(server.lease("door").await["released"], false);
     })
     .await;
@@ -184,19 +167,9 @@ async fn what_happens_is_shown_without_a_reload() {
         browser.row(TABLE, "door", "web-1").await;
         browser.press("door").await;
         browser.row(TABLE, "door", "granted to web-1").await;
-        server
-            .post(
-                "v1/default/leases/renew",
-                json!({"name": "door", "uuid": uuid, "n": 1}),
-            )
-            .await;
+        server.renew("door", &uuid, 1).await;
         browser.row(TABLE, "door", "renewed").await;
-        server
-            .post(
-                "v1/default/leases/release",
-                json!({"name": "door", "uuid": uuid}),
-            )
-            .await;
+        server.release("door", &uuid).await;
         browser.row(TABLE, "door", "released").await;
         server.acquire("door", "web-2").await;
         browser.row(TABLE, "door", "granted to web-2").await;
@@ -234,12 +207,7 @@ async fn pages_and_filters_lead_to_every_lease_and_back() {
     }
     let uuid = server.acquire("b/free", "web-2").await;
     server.acquire("b/held", "web-2").await;
-    server
-        .post(
-            "v1/default/leases/release",
-            json!({"name": "b/free", "uuid": uuid}),
-        )
-        .await;
+    server.release("b/free", &uuid).await;
     browser::with(async move |browser| {
         browser.open(&server, "").await;
         browser.row(TABLE, "a/100", "held").await;
@@ -248,21 +216,11 @@ async fn pages_and_filters_lead_to_every_lease_and_back() {
         browser.row(TABLE, "b/free", "released").await;
         assert_eq!(browser.rows(TABLE).await, 7);
         browser.fill("prefix", "b/\n").await;
-        browser
-            .until(
-                "the filter does nothing",
-                "return document.querySelectorAll('#leases-table tbody').length === 2",
-            )
-            .await;
+        browser.has_rows("leases-table", 2).await;
         browser
             .run("document.getElementById('held-only').click()")
             .await;
-        browser
-            .until(
-                "free leases are shown",
-                "return document.querySelectorAll('#leases-table tbody').length === 1",
-            )
-            .await;
+        browser.has_rows("leases-table", 1).await;
         browser.row(TABLE, "b/held", "held").await;
         browser.client.back().await.unwrap();
         browser.row(TABLE, "b/free", "released").await;

@@ -39,13 +39,12 @@ async fn a_token_opens_the_page_until_the_log_out() {
         browser.client.refresh().await.unwrap();
         browser.row("leases-table", "door", "web-1").await;
         browser.press("Log out").await;
-        let form = "return document.getElementById('log-in').checkVisibility()";
-        browser.until("the log-in does not come back", form).await;
+        browser.asks_for_a_token().await;
         // Nothing stays of what was shown.
         let rest = "return document.documentElement.textContent.includes('door')";
         assert_eq!(browser.run(rest).await, false);
         browser.client.refresh().await.unwrap();
-        browser.until("the log-in does not come back", form).await;
+        browser.asks_for_a_token().await;
         let script = "return fetch('/v1/default/leases').then((answer) => answer.status)";
         assert_eq!(browser.run(script).await, 401);
         browser.is_quiet().await;
@@ -142,8 +141,7 @@ async fn other_rights_are_shown_without_a_reload() {
             )
             .await;
         server.reload(&[]);
-        let form = "return document.getElementById('log-in').checkVisibility()";
-        browser.until("the log-in does not come back", form).await;
+        browser.asks_for_a_token().await;
         browser.is_quiet().await;
     })
     .await;

@@ -1,14 +1,9 @@
-use std::path::PathBuf;
-
 use serde_json::json;
 
 use crate::{
     browser::{self, Browser},
     server::Server,
 };
-
-/// Where a picture of the page is written, if somebody wants one elsewhere.
-const PICTURE: &str = "DLOCK_PAGE_PICTURE";
 
 /// A server with something of everything. Some of its leases are short, so it is filled when there is a browser to look.
 async fn filled() -> Server {
@@ -23,12 +18,7 @@ async fn filled() -> Server {
         server.post("v1/default/leases/acquire", body).await;
     }
     let uuid = server.acquire("migrations", "deploy-7:33").await;
-    server
-        .post(
-            "v1/default/leases/release",
-            json!({"name": "migrations", "uuid": uuid}),
-        )
-        .await;
+    server.release("migrations", &uuid).await;
     let scheduler = server.lease("scheduler").await;
     server
         .post(
@@ -111,41 +101,6 @@ async fn a_telephone_shows_everything_without_scrolling_sideways() {
         browser.log_in(&guarded, "anna").await;
         fits(&browser, "the log-in").await;
         browser.is_quiet().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_picture_of_the_page_can_be_taken() {
-    browser::with(async move |browser| {
-        let server = filled().await;
-        browser.width(1180, false).await;
-        let uuid = server.acquire("billing/refunds", "web-2:4712").await;
-        browser.open(&server, "").await;
-        browser.row("leases-table", "scheduler", "asked for").await;
-        browser.press("billing/refunds").await;
-        let release = json!({"name": "billing/refunds", "uuid": uuid});
-        server.post("v1/default/leases/release", release).await;
-        browser
-            .row("leases-table", "billing/refunds", "released")
-            .await;
-        let uuid = server.acquire("billing/refunds", "web-5:1023").await;
-        browser
-            .row("leases-table", "billing/refunds", "granted to")
-            .await;
-        for n in 1..=3 {
-            let renewal = json!({"name": "billing/refunds", "uuid": uuid, "n": n});
-            server.post("v1/default/leases/renew", renewal).await;
-        }
-        browser
-            .row("leases-table", "billing/refunds", "renewed 3 times")
-            .await;
-        let picture = browser.client.screenshot().await.unwrap();
-        assert!(picture.starts_with(b"\x89PNG"));
-        let asked = std::env::var_os(PICTURE).map(PathBuf::from);
-        let path =
-            asked.unwrap_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("page.png"));
-        std::fs::write(&path, picture).unwrap();
     })
     .await;
 }

@@ -126,6 +126,27 @@ impl Browser {
         assert_eq!(self.reports().await, Vec::<String>::new());
     }
 
+    /// Waits until a question is asked, or until none is any more.
+    pub(crate) async fn question(&self, is_open: bool) {
+        let script = format!("return document.getElementById('question').open === {is_open}");
+        self.until("the question does not come or go", &script)
+            .await;
+    }
+
+    /// Waits until the log-in is there.
+    pub(crate) async fn asks_for_a_token(&self) {
+        let form = "return document.getElementById('log-in').checkVisibility()";
+        self.until("the log-in does not come", form).await;
+    }
+
+    /// Waits until a table has that many rows.
+    pub(crate) async fn has_rows(&self, table: &str, rows: u64) {
+        let script =
+            format!("return document.querySelectorAll('#{table} tbody').length === {rows}");
+        self.until(&format!("not {rows} rows in {table}"), &script)
+            .await;
+    }
+
     /// The screen of a telephone of this width, or a window.
     pub(crate) async fn width(&self, width: u32, is_phone: bool) {
         let screen =

@@ -165,6 +165,18 @@ impl Server {
         added["tasks"][0]["id"].as_u64().unwrap()
     }
 
+    /// Adds a task to resize something to the queue of images; its number.
+    pub(crate) async fn image(&self) -> u64 {
+        self.enqueue(json!({"kind": "resize", "queue": "images"}))
+            .await
+    }
+
+    /// Renews a lease.
+    pub(crate) async fn renew(&self, name: &str, uuid: &str, n: u64) {
+        let body = json!({"name": name, "uuid": uuid, "n": n});
+        self.post("v1/default/leases/renew", body).await;
+    }
+
     /// Claims a task of a queue for ten minutes; what came.
     pub(crate) async fn claim(&self, queue: &str, owner: &str) -> (String, Value) {
         let uuid = Uuid::new_v4().to_string();

@@ -13,9 +13,7 @@ async fn buttons_are_those_of_the_rights() {
         ("admin", &["read", "admin"]),
     ])
     .await;
-    let id = server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    let id = server.image().await;
     browser::with(async move |browser| {
         for (token, of_task, of_queue) in [
             ("reader", None, &[][..]),
@@ -31,12 +29,7 @@ async fn buttons_are_those_of_the_rights() {
             assert_eq!(browser.buttons(TABLE).await, expected, "{token}");
             assert_eq!(browser.buttons(QUEUES).await, of_queue, "{token}");
             browser.press("Log out").await;
-            browser
-                .until(
-                    "the log-out takes no effect",
-                    "return document.getElementById('log-in').checkVisibility()",
-                )
-                .await;
+            browser.asks_for_a_token().await;
         }
         browser.is_quiet().await;
     })
@@ -46,9 +39,7 @@ async fn buttons_are_those_of_the_rights() {
 #[tokio::test]
 async fn a_queue_is_paused_and_resumed() {
     let server = Server::open().await;
-    server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    server.image().await;
     server
         .send(
             reqwest::Method::PUT,
@@ -78,9 +69,7 @@ async fn a_queue_is_paused_and_resumed() {
 #[tokio::test]
 async fn a_limit_is_set_and_taken_away() {
     let server = Server::open().await;
-    server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    server.image().await;
     browser::with(async move |browser| {
         browser.open(&server, TASKS).await;
         let limits = async || server.get("v1/default/queues").await["limits"].clone();
@@ -212,9 +201,7 @@ async fn counts_errors_and_checkpoints_are_shown_as_they_come() {
 #[tokio::test]
 async fn an_answer_that_is_late_does_not_replace_a_newer_one() {
     let server = Server::open().await;
-    let id = server
-        .enqueue(json!({"kind": "resize", "queue": "images"}))
-        .await;
+    let id = server.image().await;
     browser::with(async move |browser| {
         browser.open(&server, TASKS).await;
         browser.row(TABLE, &format!("#{id}"), "ready").await;
