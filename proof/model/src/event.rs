@@ -1,9 +1,6 @@
 //! What happened in one step: counted to show that a search saw it, told to make a trace readable.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::store::Rule;
 
@@ -122,53 +119,6 @@ impl Event {
             Self::WriteAccepted => 36,
             Self::WriteRefused => 37,
         }
-    }
-}
-
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Store(rule) => match rule {
-                Rule::A1 => "A1: created, Acquired",
-                Rule::A2 => "A2: Acquired already",
-                Rule::A3 => "A3: Spent",
-                Rule::A4 => "A4: was released, Acquired",
-                Rule::A5 => "A5: was expired, Acquired",
-                Rule::A6 => "A6: is the version claimed, Acquired",
-                Rule::A7 => "A7: Held",
-                Rule::R1 => "R1: Renewed",
-                Rule::R2 => "R2: nothing to do, Renewed",
-                Rule::R3 => "R3: Lost",
-                Rule::L1 => "L1: Released",
-                Rule::L2 => "L2: Released already",
-                Rule::L3 => "L3: NotHeld",
-                Rule::B4 => "B4: Closed",
-                Rule::B4Again => "B4: Closed already",
-                Rule::B1 => "B1: Revoked",
-                Rule::B1Again => "B1: Revoked already",
-                Rule::B1Changed => "B1: Changed",
-            },
-            Self::Orphan => "an orphan: nobody waits for this grant",
-            Self::ReplayAnswered => "its own grant, whose answer was lost",
-            Self::TakenByObservation => "after an observation",
-            Self::TakenFromOneself => "it was its own",
-            Self::TicketRedeemed => "with the ticket",
-            Self::TicketRedeemedAtOtherNumber => "with the ticket, which knew an older number",
-            Self::Granted => "granted",
-            Self::GrantTooLate => "granted too late, given back",
-            Self::Refused => "refused",
-            Self::Extended => "the deadline moves",
-            Self::NotExtended => "the deadline stays",
-            Self::LossHeard => "lost",
-            Self::DeadlinePassed => "a lease has ended",
-            Self::SeenAgain => "nothing new",
-            Self::Succeeded => "a lease on the same term",
-            Self::Told => "asks for more from now on",
-            Self::Purged => "the store's time is past the token",
-            Self::FailedOver => "nothing is known of the token",
-            Self::WriteAccepted => "accepted",
-            Self::WriteRefused => "refused, stale",
-        })
     }
 }
 

@@ -23,7 +23,6 @@ mod step;
 mod store;
 mod succession;
 mod suite;
-mod trace;
 mod trap;
 pub mod turns;
 
@@ -39,5 +38,4 @@ pub use state::{
 };
 pub use store::Rule;
 pub use suite::{Entry, suite};
-pub use trace::trace;
 pub use trap::{Control, Trap};

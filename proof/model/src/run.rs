@@ -13,8 +13,12 @@ use std::{
 use stateright::{Checker, HasDiscoveries, Model, Path};
 
 use crate::{
-    action::Action, config::Config, event::Seen, model::Protocol, property::Property, state::State,
-    trace::trace,
+    action::Action,
+    config::Config,
+    event::Seen,
+    model::Protocol,
+    property::Property,
+    state::{Phase, State},
 };
 
 /// How a search ended.
@@ -42,11 +46,26 @@ impl Outcome {
         &self.protocol.seen
     }
 
-    /// The way to the violation, for people.
+    /// The way to the violation, for people: each step, what happened in it, the record after it, and the terms that
+    /// are believed in, each with the ticks left to it.
     #[must_use]
     pub fn trace(&self) -> Option<String> {
         let (property, path) = self.violation.as_ref()?;
-        Some(trace(&self.protocol, property, path))
+        let mut text = format!("violated: {property}\n");
+        for (state, action) in path.clone().into_vec() {
+            let Some(action) = action else {
+                break;
+            };
+            let (next, events) = self.protocol.explain(&state, action);
+            let believed: Vec<_> = (1_u8..)
+                .zip(&next.terms)
+                .filter(|(_, term)| term.phase == Phase::Leased)
+                .map(|(id, term)| (id, term.clock))
+                .collect();
+            let record = next.record;
+            text += &format!("{action:?}: {events:?}\n    {record:?}, leased {believed:?}\n");
+        }
+        Some(text)
     }
 }
 

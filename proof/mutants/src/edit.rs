@@ -214,6 +214,3 @@ impl Squeezed {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -85,22 +85,3 @@ impl Drop for Port {
         drop(fs::remove_file(&self.path));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    /// Nothing listens on any of them.
-    #[test]
-    fn claimed_ports_differ() -> io::Result<()> {
-        let ports: Vec<Port> = (0..500).map(|_| Port::claim()).collect::<io::Result<_>>()?;
-        let numbers: BTreeSet<u16> = ports.iter().map(Port::number).collect();
-        assert_eq!(numbers.len(), ports.len());
-        let paths: Vec<PathBuf> = ports.iter().map(|port| port.path.clone()).collect();
-        drop(ports);
-        assert!(paths.iter().all(|path| !path.exists()));
-        Ok(())
-    }
-}
