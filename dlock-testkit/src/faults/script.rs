@@ -35,6 +35,8 @@ pub enum Fault {
     HoldCopy,
     /// The request waits for [`Faulty::deliver`](super::Faulty::deliver), and the caller with it.
     HoldRequest,
+    /// The request never reaches the store, and the call panics.
+    Panic,
 }
 
 impl Fault {
@@ -99,6 +101,7 @@ impl Script {
         };
         match fault {
             Fault::LoseRequest => pending().await,
+            Fault::Panic => std::panic::resume_unwind(Box::new("a fault panics")),
             Fault::FailBefore(kind) => Err(ProviderError::new(kind, "a fault refused the call")),
             Fault::LoseReply => {
                 let _lost = in_task(ask()).await;

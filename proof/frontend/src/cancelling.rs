@@ -43,6 +43,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use dlock_core::Provider;
 use tokio::task::JoinSet;
 
+pub use self::gate::turn;
 use self::{
     calls::Calls,
     cut::Point,

@@ -28,7 +28,6 @@ mod renewing;
 mod reserving;
 mod scoped;
 mod sharing;
-mod stories;
 mod tickets;
 mod tries;
 mod validity;
@@ -238,11 +237,6 @@ macro_rules! __for_each_frontend_case {
 
             sharing sharing clones_of_a_provider_share_a_client ["W1"];
             required sharing lock_keeps_what_it_was_built_with ["data", "001-4"];
-
-            required stories contender_is_refused_until_the_holder_releases ["001-1"];
-            required stories waiter_takes_over_from_a_dead_holder ["001-2", "A6", "I15", "003-4"];
-            required stories paused_holder_is_fenced_and_told ["001-3", "I9"];
-            required stories holder_cut_off_from_its_store_stops_in_time ["000-3", "I1", "I15"];
         }
     };
 }

@@ -19,6 +19,7 @@
 pub mod cancelling;
 pub mod cases;
 pub mod election;
+mod figures;
 pub mod history;
 #[cfg(feature = "metrics")]
 pub mod metrics;

@@ -195,34 +195,3 @@ fn words(cell: &str) -> BTreeSet<String> {
 fn bare(word: &str) -> String {
     word.trim_matches('`').to_owned()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_known_by_their_names() {
-        assert_eq!(name_of("warn!(name: \"lost\", %lock"), Some("lost".into()));
-        assert_eq!(
-            name_of("log!(\n  warn,\n  name: \"lost\", %lock"),
-            Some("lost".into())
-        );
-        assert_eq!(name_of("info_span!(\"run\", a)"), Some("run".into()));
-        assert_eq!(
-            name_of("warn!(\n  %lock, \"no\")\n"),
-            Some("%lock, \"no\")".into())
-        );
-        assert_eq!(name_of("Instrument;"), None);
-    }
-
-    #[test]
-    fn rows_are_read_with_and_without_fields() {
-        let text = "| `x` |\n## Traces\n| name | kind |\n|---|---|\n\
-            | `a` | event | warn | `lock`, `token` | b |\n| `c` | span | info | | d |\n";
-        let Chapter(traces) = Chapter::read(text);
-        assert_eq!(traces.len(), 2);
-        assert_eq!(traces["a"].fields.len(), 2);
-        assert_eq!(traces["c"].fields.len(), 0);
-        assert_eq!(traces["c"].level, "info");
-    }
-}

@@ -45,7 +45,7 @@ impl Counts {
 }
 
 /// One turn of the scheduler: every task that is ready runs once, and no time passes.
-pub(super) async fn turn() {
+pub async fn turn() {
     let mut turned = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut turned, true) {

@@ -51,18 +51,3 @@ impl fmt::Debug for Axis {
         f.write_str("Axis")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fast_clock_is_mapped_back_to_true_time() {
-        let seconds = Duration::from_secs;
-        let axis = Axis::linear(seconds(10), seconds(100), 1.25);
-        assert_eq!(axis.global(seconds(10)), 100_000_000);
-        assert_eq!(axis.global(seconds(15)), 104_000_000);
-        assert_eq!(axis.global(seconds(5)), 96_000_000);
-        assert_eq!(Axis::identity().global(seconds(3)), 3_000_000);
-    }
-}

@@ -110,18 +110,34 @@ impl<S: TaskStore + Clone, P: Passage> Behind<S, P> {
             claims,
         }
     }
+
+    /// Passes a call, which `ask` sends to a store of its own with these arguments.
+    async fn through<T, A, Fut>(
+        &self,
+        call: Call,
+        arguments: T,
+        ask: fn(S, T) -> Fut,
+    ) -> Result<A, ProviderError>
+    where
+        T: Clone + Send + Sync + 'static,
+        A: Clone + Into<Answer> + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, ProviderError>> + Send + 'static,
+    {
+        let store = self.store.clone();
+        self.passage
+            .pass(call, move || ask(store.clone(), arguments.clone()))
+            .await
+    }
 }
 
 #[async_trait]
 impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
-        let (store, tasks) = (self.store.clone(), tasks.to_vec());
-        self.passage
-            .pass(Call::Enqueue(tasks.clone()), move || {
-                let (store, tasks) = (store.clone(), tasks.clone());
-                async move { store.enqueue(&tasks).await }
-            })
-            .await
+        let (call, tasks) = (Call::Enqueue(tasks.to_vec()), tasks.to_vec());
+        self.through(call, tasks, |store, tasks| async move {
+            store.enqueue(&tasks).await
+        })
+        .await
     }
 
     async fn enqueue_periodic(
@@ -130,33 +146,28 @@ impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
         instant: SystemTime,
         task: &NewTask,
     ) -> Result<Served, ProviderError> {
-        let (store, schedule, task) = (self.store.clone(), schedule.to_owned(), task.clone());
-        self.passage
-            .pass(Call::Periodic(schedule.clone(), instant), move || {
-                let (store, schedule, task) = (store.clone(), schedule.clone(), task.clone());
-                async move { store.enqueue_periodic(&schedule, instant, &task).await }
-            })
-            .await
+        let call = Call::Periodic(schedule.to_owned(), instant);
+        let what = (schedule.to_owned(), instant, task.clone());
+        self.through(call, what, |store, (schedule, instant, task)| async move {
+            store.enqueue_periodic(&schedule, instant, &task).await
+        })
+        .await
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
-        let (store, claim) = (self.store.clone(), claim.clone());
-        self.passage
-            .pass(Call::Claim(claim.clone()), move || {
-                let (store, claim) = (store.clone(), claim.clone());
-                async move { store.claim(&claim).await }
-            })
-            .await
+        let (call, claim) = (Call::Claim(claim.clone()), claim.clone());
+        self.through(call, claim, |store, claim| async move {
+            store.claim(&claim).await
+        })
+        .await
     }
 
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        let (store, endings) = (self.store.clone(), endings.to_vec());
-        self.passage
-            .pass(Call::Finish(endings.clone()), move || {
-                let (store, endings) = (store.clone(), endings.clone());
-                async move { store.finish(&endings).await }
-            })
-            .await
+        let (call, endings) = (Call::Finish(endings.to_vec()), endings.to_vec());
+        self.through(call, endings, |store, endings| async move {
+            store.finish(&endings).await
+        })
+        .await
     }
 
     async fn checkpoint(
@@ -165,16 +176,12 @@ impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
         number: u64,
         checkpoint: &Value,
     ) -> Result<Kept, ProviderError> {
-        let (store, key, checkpoint) = (self.store.clone(), *key, checkpoint.clone());
-        self.passage
-            .pass(
-                Call::Checkpoint(key, number, checkpoint.clone()),
-                move || {
-                    let (store, checkpoint) = (store.clone(), checkpoint.clone());
-                    async move { store.checkpoint(&key, number, &checkpoint).await }
-                },
-            )
-            .await
+        let what = (*key, number, checkpoint.clone());
+        let call = Call::Checkpoint(*key, number, checkpoint.clone());
+        self.through(call, what, |store, (key, number, checkpoint)| async move {
+            store.checkpoint(&key, number, &checkpoint).await
+        })
+        .await
     }
 
     fn claims(&self) -> Arc<dyn Provider> {
@@ -182,103 +189,88 @@ impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Cancel(id, force), move || {
-                let store = store.clone();
-                async move { store.cancel(id, force).await }
-            })
-            .await
+        let call = Call::Cancel(id, force);
+        self.through(call, (id, force), |store, (id, force)| async move {
+            store.cancel(id, force).await
+        })
+        .await
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Retry(id), move || {
-                let store = store.clone();
-                async move { store.retry(id).await }
-            })
-            .await
+        self.through(Call::Retry(id), id, |store, id| async move {
+            store.retry(id).await
+        })
+        .await
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Look, move || {
-                let store = store.clone();
-                async move { store.task(id).await }
-            })
-            .await
+        self.through(
+            Call::Look,
+            id,
+            |store, id| async move { store.task(id).await },
+        )
+        .await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
-        let (store, filter) = (self.store.clone(), filter.clone());
-        self.passage
-            .pass(Call::Look, move || {
-                let (store, filter) = (store.clone(), filter.clone());
-                async move { store.list(&filter).await }
-            })
-            .await
+        self.through(Call::Look, filter.clone(), |store, filter| async move {
+            store.list(&filter).await
+        })
+        .await
     }
 
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
-        let (store, queue) = (self.store.clone(), queue.to_owned());
-        self.passage
-            .pass(Call::Pause(queue.clone(), paused), move || {
-                let (store, queue) = (store.clone(), queue.clone());
-                async move { store.set_paused(&queue, paused).await }
-            })
-            .await
+        let call = Call::Pause(queue.to_owned(), paused);
+        let what = (queue.to_owned(), paused);
+        self.through(call, what, |store, (queue, paused)| async move {
+            store.set_paused(&queue, paused).await
+        })
+        .await
     }
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Look, move || {
-                let store = store.clone();
-                async move { store.paused().await }
-            })
-            .await
+        self.through(
+            Call::Look,
+            (),
+            |store, ()| async move { store.paused().await },
+        )
+        .await
     }
 
     async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
-        let (store, queue) = (self.store.clone(), queue.to_owned());
-        self.passage
-            .pass(Call::Limit(queue.clone(), limit), move || {
-                let (store, queue) = (store.clone(), queue.clone());
-                async move { store.set_limit(&queue, limit).await }
-            })
-            .await
+        let call = Call::Limit(queue.to_owned(), limit);
+        let what = (queue.to_owned(), limit);
+        self.through(call, what, |store, (queue, limit)| async move {
+            store.set_limit(&queue, limit).await
+        })
+        .await
     }
 
     async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Look, move || {
-                let store = store.clone();
-                async move { store.limits().await }
-            })
-            .await
+        self.through(
+            Call::Look,
+            (),
+            |store, ()| async move { store.limits().await },
+        )
+        .await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Look, move || {
-                let store = store.clone();
-                async move { store.counts().await }
-            })
-            .await
+        self.through(
+            Call::Look,
+            (),
+            |store, ()| async move { store.counts().await },
+        )
+        .await
     }
 
     async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
-        let store = self.store.clone();
-        self.passage
-            .pass(Call::Prune, move || {
-                let store = store.clone();
-                async move { store.prune(ages, most).await }
-            })
-            .await
+        self.through(
+            Call::Prune,
+            (ages, most),
+            |store, (ages, most)| async move { store.prune(ages, most).await },
+        )
+        .await
     }
 }
 

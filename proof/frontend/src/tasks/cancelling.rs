@@ -26,6 +26,7 @@ use super::simulation::{
     Calls, Effect, Fault, How, Life, Plan, TaskPlan, WorkerPlan,
     inside::{End, Monitor, Parts, Planned, Process, Surroundings},
 };
+use crate::cancelling::turn;
 
 /// What a scene came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -206,17 +207,4 @@ async fn cut<F: Future>(future: F, polls: usize) -> Option<F::Output> {
         }
     }
     None
-}
-
-/// Every task that is ready runs once, and no time passes.
-async fn turn() {
-    let mut turned = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut turned, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -10,46 +10,21 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, EndCause, Error, ReleaseEnd, TryAcquire};
-use dlock_testkit::{
-    faults::{Fault, Faulty, Op},
-    memory::{MemoryProvider, MemoryStore},
-};
+use dlock_core::{Clock, EndCause, Error, ReleaseEnd, TryAcquire};
+use dlock_testkit::faults::{Fault, Op};
 use tokio::runtime::{Builder, Runtime};
 
-const LEASE: Duration = Duration::from_secs(10);
-
-fn faulty() -> Faulty<MemoryProvider> {
-    Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()))
-}
-
-fn lock(provider: &Faulty<MemoryProvider>) -> DLock {
-    let client = Client::with_clock(provider.clone(), Clock::tokio(1.0));
-    DLock::builder()
-        .name("door")
-        .provider(client)
-        .duration(LEASE)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"))
-}
+use super::{LEASE, driven, faulty, lock, paused, paused_lock};
 
 /// V2: a runtime that was stalled past the deadline looks at its timers only after it has polled
 /// what was ready before.
 #[test]
 fn work_is_not_polled_once_the_lease_is_over() {
-    runtime().block_on(async {
+    paused().block_on(async {
         let provider = faulty();
         provider.always(Op::Renew, Fault::LoseRequest);
         let polls = Arc::new(AtomicUsize::new(0));
-        let (lock, counted) = (lock(&provider), Arc::clone(&polls));
+        let (lock, counted) = (paused_lock(provider), Arc::clone(&polls));
         let work = async move |_token| {
             tokio::time::sleep(LEASE / 100).await;
             std::future::poll_fn(move |context| {
@@ -79,9 +54,9 @@ fn work_is_not_polled_once_the_lease_is_over() {
 #[test]
 fn lease_dropped_after_its_runtime_neither_blocks_nor_panics() {
     let provider = faulty();
-    let runtime = runtime();
+    let runtime = paused();
     let (lease, guard) = runtime.block_on(async {
-        let lock = lock(&provider);
+        let lock = paused_lock(provider.clone());
         let guard = lock.named("gate").unwrap().hold().await.unwrap();
         (lock.acquire().await.unwrap(), guard)
     });
@@ -96,9 +71,9 @@ fn lease_dropped_after_its_runtime_neither_blocks_nor_panics() {
 fn runtime_may_shut_down_at_any_moment() {
     for turns in 0..40 {
         let provider = faulty();
-        let runtime = runtime();
+        let runtime = paused();
         runtime.block_on(async {
-            let lock = lock(&provider);
+            let lock = paused_lock(provider.clone());
             let guard = lock.hold().await.unwrap();
             drop(tokio::spawn({
                 let lock = lock.clone();
@@ -124,12 +99,8 @@ fn runtime_may_shut_down_at_any_moment() {
 #[test]
 fn lease_is_used_from_another_runtime() {
     let provider = faulty();
-    let home = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_time()
-        .build()
-        .unwrap();
-    let mut lease = home.block_on(async { lock(&provider).acquire().await.unwrap() });
+    let home = driven();
+    let mut lease = home.block_on(async { paused_lock(provider.clone()).acquire().await.unwrap() });
     let elsewhere = Builder::new_current_thread().build().unwrap();
     elsewhere.block_on(async {
         lease.renew().await.unwrap();
@@ -142,55 +113,15 @@ fn lease_is_used_from_another_runtime() {
 /// G1: a provider that panics costs one call.
 #[test]
 fn panic_of_a_provider_is_an_error_and_no_hang() {
-    struct Panicking(MemoryProvider, AtomicUsize);
-
-    #[async_trait::async_trait]
-    impl dlock_core::Provider for Panicking {
-        fn capabilities(&self) -> dlock_core::provider::Capabilities {
-            self.0.capabilities()
-        }
-        async fn acquire(
-            &self,
-            request: &dlock_core::provider::Acquire,
-        ) -> Result<dlock_core::provider::AcquireOutcome, dlock_core::ProviderError> {
-            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
-                std::panic::resume_unwind(Box::new("on purpose"));
-            }
-            self.0.acquire(request).await
-        }
-        async fn renew(
-            &self,
-            request: &dlock_core::provider::Renew,
-        ) -> Result<dlock_core::provider::RenewOutcome, dlock_core::ProviderError> {
-            self.0.renew(request).await
-        }
-        async fn release(
-            &self,
-            request: &dlock_core::provider::Release,
-        ) -> Result<dlock_core::provider::ReleaseOutcome, dlock_core::ProviderError> {
-            self.0.release(request).await
-        }
-        async fn read(
-            &self,
-            name: &dlock_core::Name,
-        ) -> Result<Option<dlock_core::Record>, dlock_core::ProviderError> {
-            self.0.read(name).await
-        }
-    }
-
-    runtime().block_on(async {
-        let memory = MemoryProvider::new(&MemoryStore::observer());
-        let client = Client::with_clock(Panicking(memory, AtomicUsize::new(0)), Clock::tokio(1.0));
-        let lock = DLock::builder()
-            .name("door")
-            .provider(&client)
-            .build()
-            .unwrap();
+    paused().block_on(async {
+        let provider = faulty();
+        provider.next(Op::Acquire, Fault::Panic);
+        let lock = paused_lock(provider.clone());
         assert!(matches!(lock.acquire().await, Err(Error::Provider(_))));
         // It cost neither the turn of the next waiter nor the end of `close`.
         let lease = lock.acquire().await.unwrap();
         drop(lease);
-        assert_eq!(client.close().await, 0);
+        assert_eq!(lock.client().close().await, 0);
     });
 }
 
@@ -205,7 +136,7 @@ fn waiters_of_one_task_are_served_in_order_on_many_threads() {
     for _ in 0..20 {
         let served = runtime.block_on(runtime.spawn(async {
             let provider = faulty();
-            let lock = lock(&provider);
+            let lock = paused_lock(provider.clone());
             let TryAcquire::Acquired(first) = lock.try_acquire().await.unwrap() else {
                 panic!("a fresh lock is held")
             };
@@ -229,24 +160,6 @@ fn waiters_of_one_task_are_served_in_order_on_many_threads() {
     }
 }
 
-/// A client and a lock of it on the system's clock, for runtimes that share no time.
-fn in_real_time(lease: Duration) -> DLock {
-    let lock = DLock::builder()
-        .name("door")
-        .provider(Client::new(faulty()));
-    lock.duration(lease)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn driven() -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_time()
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn driven_by_hand() -> Runtime {
     Builder::new_current_thread()
         .enable_time()
@@ -254,65 +167,11 @@ fn driven_by_hand() -> Runtime {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// W1: waiters whose callers went away, on a runtime that lives and that nobody drives any more.
-#[test]
-fn undriven_runtime_keeps_nobody_from_the_lock() {
-    let lock = in_real_time(LEASE);
-    let (left, runtime) = (driven_by_hand(), driven());
-    let held = runtime.block_on(lock.acquire()).unwrap();
-    left.block_on(async {
-        let (first, second) = (lock.acquire(), lock.acquire());
-        let both = async { tokio::join!(biased; first, second) };
-        let waited = tokio::time::timeout(Duration::from_millis(300), both).await;
-        assert!(waited.is_err(), "granted beside another: {waited:?}");
-    });
-    runtime.block_on(async {
-        assert_eq!(held.release().await.unwrap(), ReleaseEnd::Released);
-        let next = lock.acquire_timeout(LEASE / 2).await;
-        assert_eq!(next.unwrap().release().await.unwrap(), ReleaseEnd::Released);
-    });
-    drop(left);
-}
-
-/// A waiter whose place went to others, and that runs again after its limit, says who held the lock.
-#[test]
-fn late_timeout_on_an_undriven_runtime_names_the_holder() {
-    let lock = in_real_time(Duration::from_secs(3));
-    let (left, runtime) = (driven_by_hand(), driven());
-    let held = runtime.block_on(lock.hold()).unwrap();
-    let mut late = Box::pin(lock.acquire_timeout(Duration::from_millis(1500)));
-    left.block_on(async {
-        let waited = tokio::time::timeout(Duration::from_millis(300), &mut late).await;
-        assert!(waited.is_err(), "answered before its limit: {waited:?}");
-    });
-    // Long enough for others to find that the runtime is not driven.
-    let other = runtime.block_on(lock.acquire_timeout(Duration::from_millis(1800)));
-    assert!(matches!(
-        other,
-        Err(Error::Timeout {
-            holder: Some(_),
-            ..
-        })
-    ));
-    let late = left.block_on(late);
-    assert!(
-        matches!(
-            late,
-            Err(Error::Timeout {
-                holder: Some(_),
-                ..
-            })
-        ),
-        "{late:?}"
-    );
-    runtime.block_on(held.release()).unwrap();
-}
-
 /// W1: waiters whose callers are still there, on a runtime that nobody drives for a while. They lose their
 /// places to those who wait elsewhere, and ask for new ones when they run again.
 #[test]
 fn waiters_of_an_undriven_runtime_let_others_pass() {
-    let lock = in_real_time(Duration::from_secs(3));
+    let lock = lock(faulty(), Clock::system(), Duration::from_secs(3));
     let (left, runtime) = (driven_by_hand(), driven());
     let held = runtime.block_on(lock.acquire()).unwrap();
     // One of them has its turn, and two stand in line.
@@ -343,7 +202,7 @@ fn waiters_of_an_undriven_runtime_let_others_pass() {
 #[test]
 fn release_awaited_beside_an_undriven_runtime_ends() {
     let lease = Duration::from_millis(600);
-    let lock = in_real_time(lease);
+    let lock = lock(faulty(), Clock::system(), lease);
     let (left, runtime) = (driven_by_hand(), driven());
     let mut held = left.block_on(lock.acquire()).unwrap();
     runtime.block_on(async {

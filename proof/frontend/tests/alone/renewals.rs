@@ -2,42 +2,19 @@
 //! all.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
-use async_trait::async_trait;
-use dlock_core::{
-    Client, Clock, DLock, Guard, Name, Provider, ProviderError, Record,
-    provider::{
-        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
-    },
-};
+use dlock_core::{Clock, DLock, Guard};
 use dlock_testkit::{
-    faults::{Fault, Faulty, Op},
+    faults::{Fault, Op},
     memory::{MemoryProvider, MemoryStore},
 };
 use tokio::{
-    runtime::{Builder, Runtime},
+    runtime::Runtime,
     time::{Instant, sleep},
 };
 
-const LEASE: Duration = Duration::from_secs(10);
-
-fn faulty() -> Faulty<MemoryProvider> {
-    Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()))
-}
-
-fn lock(provider: impl Provider) -> DLock {
-    DLock::builder()
-        .name("door")
-        .provider(Client::with_clock(provider, Clock::tokio(1.0)))
-        .duration(LEASE)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"))
-}
+use super::{LEASE, driven, faulty, lock, paused, paused_lock};
 
 async fn hold(lock: &DLock, count: usize) -> Vec<Guard> {
     let mut guards = Vec::new();
@@ -48,46 +25,25 @@ async fn hold(lock: &DLock, count: usize) -> Vec<Guard> {
     guards
 }
 
-fn paused() -> Runtime {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap()
-}
-
-fn threaded() -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_time()
-        .build()
-        .unwrap()
-}
-
 /// V6: a runtime takes only its own leases along, and its number may come again.
 #[test]
 fn renewals_end_with_their_runtime_and_no_other() {
     let lease = Duration::from_secs(3);
-    let (one, other) = (threaded(), threaded());
+    let (one, other) = (driven(), driven());
     let provider = faulty();
     let renewed = |guard: &Guard| {
         let calls = provider.calls();
         let renewals = calls.iter().filter_map(|call| call.renew());
         renewals.filter(|sent| sent.uuid == guard.uuid()).count()
     };
-    let lock = DLock::builder()
-        .name("door")
-        .provider(Client::with_clock(provider.clone(), Clock::system()))
-        .duration(lease)
-        .build()
-        .unwrap();
+    let lock = lock(provider.clone(), Clock::system(), lease);
     let hold = |runtime: &Runtime, name: &str| {
         let lock = lock.named(name).unwrap();
         runtime.block_on(async move { lock.hold().await.unwrap() })
     };
     let (left, kept) = (hold(&one, "left"), hold(&other, "kept"));
     drop(one);
-    let third = threaded();
+    let third = driven();
     let late = hold(&third, "late");
     let (before, began) = (renewed(&left), Instant::now());
     while renewed(&kept).min(renewed(&late)) < 2 {
@@ -101,40 +57,13 @@ fn renewals_end_with_their_runtime_and_no_other() {
 /// G1: a provider that panics in the middle of a batch costs one attempt, and no lease.
 #[test]
 fn panic_of_a_provider_in_a_batch_costs_one_attempt() {
-    struct Panicking(MemoryProvider, &'static AtomicUsize);
-
-    #[async_trait]
-    impl Provider for Panicking {
-        fn capabilities(&self) -> Capabilities {
-            self.0.capabilities()
-        }
-        async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-            self.0.acquire(request).await
-        }
-        async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-            self.0.renew(request).await
-        }
-        async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
-                std::panic::resume_unwind(Box::new("on purpose"));
-            }
-            self.0.renew_many(requests).await
-        }
-        async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-            self.0.release(request).await
-        }
-        async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-            self.0.read(name).await
-        }
-    }
-
-    static BATCHES: AtomicUsize = AtomicUsize::new(0);
     paused().block_on(async {
-        let memory = MemoryProvider::new(&MemoryStore::store_clock());
-        let guards = hold(&lock(Panicking(memory, &BATCHES)), 5).await;
+        let provider = faulty();
+        let guards = hold(&paused_lock(provider.clone()), 5).await;
+        provider.next(Op::RenewMany, Fault::Panic);
         sleep(LEASE * 3).await;
         assert!(guards.iter().all(|guard| guard.is_valid()));
-        assert!(BATCHES.load(Ordering::SeqCst) > 0, "nobody panicked");
+        assert!(provider.count(Op::RenewMany) > 0, "nothing panicked");
     });
 }
 
@@ -143,7 +72,7 @@ fn panic_of_a_provider_in_a_batch_costs_one_attempt() {
 fn many_leases_are_renewed_in_few_calls() {
     paused().block_on(async {
         let provider = faulty();
-        let guards = hold(&lock(provider.clone()), 3000).await;
+        let guards = hold(&paused_lock(provider.clone()), 3000).await;
         sleep(LEASE * 3).await;
         assert!(guards.iter().all(|guard| guard.is_valid()));
         let rounds = provider.count(Op::Renew) / 3000;
@@ -160,7 +89,7 @@ fn crowd_outlasts_an_outage_without_a_storm() {
     for outage in [Fault::LoseRequest, Fault::UNKNOWN_BEFORE] {
         paused().block_on(async {
             let provider = faulty();
-            let guards = hold(&lock(provider.clone()), 3000).await;
+            let guards = hold(&paused_lock(provider.clone()), 3000).await;
             provider.everything(outage);
             // `valid_until` - D/6 - the longest pause - R and what a crowd may be held back.
             sleep(LEASE * 8 / 10 - LEASE / 6 - LEASE / 40 - LEASE / 15).await;
@@ -193,7 +122,7 @@ fn scheduler_ends_with_its_last_lease() {
                 .num_alive_tasks()
         };
         let before = alive();
-        let lock = lock(MemoryProvider::new(&MemoryStore::store_clock()).wakeups(false));
+        let lock = paused_lock(MemoryProvider::new(&MemoryStore::store_clock()).wakeups(false));
         for _ in 0..3 {
             let guards = hold(&lock, 10).await;
             settle().await;

@@ -4,9 +4,8 @@
 
 use std::{
     collections::VecDeque,
-    future::{pending, poll_fn},
+    future::pending,
     sync::{Arc, Mutex},
-    task::Poll,
 };
 
 use async_trait::async_trait;
@@ -17,7 +16,7 @@ use dlock_core::{
         Wakeups,
     },
 };
-use dlock_proof::cancelling;
+use dlock_proof::cancelling::{self, turn};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::sync::Semaphore;
 
@@ -79,19 +78,6 @@ impl Careless {
         task.0 = false;
         answer
     }
-}
-
-async fn turn() {
-    let mut turned = false;
-    poll_fn(|context| {
-        context.waker().wake_by_ref();
-        if std::mem::replace(&mut turned, true) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
 }
 
 #[async_trait]

@@ -1,5 +1,4 @@
-//! Handing a lock on within one client, where a case cannot look: a runtime that stands still, and what it costs and
-//! gains.
+//! Handing a lock on within one client, where a case cannot look: what it costs and gains.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -11,20 +10,17 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, ReleaseEnd};
+use dlock_core::{Client, Clock, DLock};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
 };
 use tokio::{
     runtime::{Builder, Runtime},
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 
 const LEASE: Duration = Duration::from_secs(3);
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 type Store = Faulty<MemoryProvider>;
 
@@ -41,48 +37,12 @@ fn lock(provider: &Store, clock: Clock) -> DLock {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn runtime(paused: bool) -> Runtime {
+fn runtime() -> Runtime {
     Builder::new_current_thread()
         .enable_time()
-        .start_paused(paused)
+        .start_paused(true)
         .build()
         .unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// A waiter that has been refused, on a runtime of its own that runs no further.
-fn waiter_elsewhere(provider: &Store, lock: &DLock) -> Runtime {
-    let elsewhere = runtime(false);
-    let lock = lock.clone();
-    elsewhere.block_on(async {
-        tokio::spawn(async move { lock.acquire().await.map(drop) });
-        let refused = async {
-            while provider.count(Op::Acquire) < 2 {
-                sleep(Duration::from_millis(2)).await;
-            }
-        };
-        timeout(PATIENCE, refused)
-            .await
-            .unwrap_or_else(|_| panic!("the waiter does not ask"));
-        // Until it has its answer.
-        sleep(Duration::from_millis(20)).await;
-    });
-    elsewhere
-}
-
-/// Its waiter cannot come for it, and others must not wait for that.
-#[test]
-fn runtime_that_stands_still_holds_no_release_up() {
-    let (home, provider) = (runtime(false), faulty());
-    let lock = lock(&provider, Clock::system());
-    let lease = home.block_on(lock.acquire()).unwrap();
-    let elsewhere = waiter_elsewhere(&provider, &lock);
-    let began = Instant::now();
-    let ended = home.block_on(lease.release()).unwrap();
-    assert_eq!(ended, ReleaseEnd::Released);
-    assert_eq!(provider.count(Op::Release), 1);
-    // A tenth of the lease, on a machine that may be busy.
-    assert!(began.elapsed() < LEASE / 2, "after {:?}", began.elapsed());
-    drop(elsewhere);
 }
 
 /// Eight tasks on one name, five milliseconds each, on a store that is a millisecond away: hardly a command a lease,
@@ -110,7 +70,7 @@ fn eight_tasks(lock_of: impl Fn(&DLock, usize) -> DLock) -> (usize, usize, usize
     const TRIP: Duration = Duration::from_millis(1);
     const SPAN: Duration = Duration::from_secs(60);
 
-    runtime(true).block_on(async {
+    runtime().block_on(async {
         let provider = faulty();
         provider.everything(Fault::DelayRequest(TRIP));
         let lock = lock(&provider, Clock::tokio(1.0));

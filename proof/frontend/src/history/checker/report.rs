@@ -156,103 +156,12 @@ impl fmt::Display for Report {
         if self.violations.len() > shown {
             writeln!(f, "... and {} more", self.violations.len() - shown)?;
         }
-        write!(f, "{}", self.counts)?;
-        if !self.excused.is_empty() {
-            write!(
-                f,
-                "\n{} excused by faults that break them by design",
-                self.excused.len()
-            )?;
-        }
-        write!(f, "\n{} violations", self.violations.len())
-    }
-}
-
-impl fmt::Display for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            lines,
-            span,
-            calls,
-            unknown,
-            asks,
-            grants,
-            renewals,
-            takeovers,
-            losses,
-            faults,
-            fenced,
-            unfenced,
-            judgements,
-        } = self;
-        writeln!(f, "{lines} lines over {}", Seconds(*span))?;
-        writeln!(
-            f,
-            "calls: {}; {unknown} without a known effect",
-            List(calls)
-        )?;
-        writeln!(f, "asked for the lock: {}", List(asks))?;
-        writeln!(
-            f,
-            "{grants} grants, {takeovers} of them takeovers; {renewals} renewals; {losses} losses"
-        )?;
-        writeln!(f, "faults: {}", List(faults))?;
-        writeln!(f, "fenced writes: {fenced}; unfenced writes: {unfenced}")?;
-        write!(f, "judged:")?;
-        for (number, (invariant, of_it)) in judgements.iter().enumerate() {
-            let comma = if number == 0 { "" } else { ";" };
-            write!(f, "{comma} {invariant} {of_it}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Judgements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            made,
-            bounds,
-            excused,
-        } = self;
-        write!(f, "{made}")?;
-        if *bounds > 0 {
-            write!(f, " ({bounds} bounds of time)")?;
-        }
-        if !excused.is_empty() {
-            write!(f, ", excused by {}", List(excused))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Writes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            accepted,
-            refused,
-            stale,
-            lost_updates,
-        } = self;
+        let (violations, excused) = (self.violations.len(), self.excused.len());
         write!(
             f,
-            "{accepted} accepted, {refused} refused, {stale} stale, {lost_updates} lost updates"
+            "{violations} violations, {excused} excused by faults that break them by design, in {:#?}",
+            self.counts
         )
-    }
-}
-
-/// `name 3, other 4`.
-struct List<'a>(&'a BTreeMap<String, u64>);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("none");
-        }
-        for (index, (what, count)) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{what} {count}")?;
-        }
-        Ok(())
     }
 }
 

@@ -269,74 +269,40 @@ impl Story {
         &mut self,
         process: &str,
         term: u128,
-        token: u64,
+        minted: u64,
         sent: f64,
     ) -> &mut Self {
         self.ended(process, term, sent, Cause::Released);
-        self.line(
-            sent,
-            process,
-            What::ReleaseBegan {
-                uuid: id(term),
-                token: None,
-            },
-        );
-        self.commit(sent + 0.1, CommitKind::Release, term, 0, token);
-        self.release(process, term, sent, Some((sent + 0.2, Outcome::Ok)));
+        let (uuid, token, outcome) = (id(term), None, Outcome::Ok);
+        self.line(sent, process, What::ReleaseBegan { uuid, token });
+        self.commit(sent + 0.1, CommitKind::Release, term, 0, minted);
+        self.release(process, term, sent, Some((sent + 0.2, outcome)));
         let what = What::ReleaseEnded {
-            uuid: id(term),
-            token: None,
-            outcome: Outcome::Ok,
+            uuid,
+            token,
+            outcome,
         };
         self.line(sent + 0.2, process, what)
     }
 
     pub(crate) fn ended(&mut self, process: &str, term: u128, t: f64, cause: Cause) -> &mut Self {
-        let uuid = id(term);
-        self.line(
-            t,
-            process,
-            What::End {
-                uuid,
-                token: None,
-                cause,
-            },
-        )
+        let (uuid, token) = (id(term), None);
+        self.line(t, process, What::End { uuid, token, cause })
     }
 
     pub(crate) fn told(&mut self, process: &str, term: u128, t: f64) -> &mut Self {
-        self.line(
-            t,
-            process,
-            What::Told {
-                uuid: id(term),
-                token: None,
-            },
-        )
+        let (uuid, token) = (id(term), None);
+        self.line(t, process, What::Told { uuid, token })
     }
 
     pub(crate) fn kept(&mut self, process: &str, term: u128, t: f64) -> &mut Self {
-        self.line(
-            t,
-            process,
-            What::Keep {
-                uuid: id(term),
-                token: None,
-            },
-        )
+        let (uuid, token) = (id(term), None);
+        self.line(t, process, What::Keep { uuid, token })
     }
 
     pub(crate) fn looked(&mut self, process: &str, term: u128, t: f64, valid: bool) -> &mut Self {
-        let uuid = id(term);
-        self.line(
-            t,
-            process,
-            What::Look {
-                uuid,
-                token: None,
-                valid,
-            },
-        )
+        let (uuid, token) = (id(term), None);
+        self.line(t, process, What::Look { uuid, token, valid })
     }
 
     /// A caller waits from then to then, and ends with this term if it says so.
