@@ -9,7 +9,7 @@ use crate::Bench;
 
 /// Pairs and families that stores confuse: case, padding, normal forms, wildcards, separators,
 /// quoting, look-alikes.
-const TROUBLE: [&str; 46] = [
+const TROUBLE: [&str; 59] = [
     "a",
     "A",
     "a ",
@@ -33,6 +33,16 @@ const TROUBLE: [&str; 46] = [
     "axb",
     "a*",
     "a?",
+    "a>",
+    "a=2E",
+    "a~2E",
+    "a%2F",
+    "a&b=c",
+    "a//b",
+    "a/./b",
+    "a/../b",
+    "..",
+    "$KV",
     "[a]",
     "{a}",
     "(a)",
@@ -54,8 +64,11 @@ const TROUBLE: [&str; 46] = [
     "i",
     "\u{131}",
     "\u{130}",
+    "a\u{7f}",
     "\u{200b}",
+    "\u{ffff}",
     "\u{1f512}",
+    "\u{10ffff}",
 ];
 
 pub(super) async fn names_that_differ_in_a_byte_are_different_locks(bench: Bench) {

@@ -9,7 +9,7 @@
 //! - [`cancelling`] drops every future at every poll, and shows that nothing is left behind.
 //! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow, or put out
 //!   of office.
-//! - [`outage`] counts how often a store that is down is asked.
+//! - [`outage`] counts how often a store that is down is asked; [`stores`] is what the suites of further stores share.
 //! - [`planted`] proves the suites: providers and stores of tasks with a bug, and which cases catch it. The bugs of
 //!   the frontend are in `proof/mutants`.
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod outage;
 pub mod planted;
 pub mod simulation;
+pub mod stores;
 pub mod tasks;
 #[cfg(feature = "metrics")]
 pub mod traces;

@@ -27,12 +27,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const COUNTED: Duration = Duration::from_secs(3);
 const MOST: usize = 45;
 
-/// Takes the server away from a provider that reaches it through this proxy, counts how often the
-/// provider then connects for leases of this duration, and brings the server back.
+/// Takes the server away from providers that reach it through a proxy, counts how often each then connects, and brings the
+/// server back: for short leases and for long ones.
 ///
 /// # Panics
 /// If there were too many connections, or somebody does not go on afterwards.
-pub async fn is_ridden_out_at_one_pace(
+pub async fn is_ridden_out_at_one_pace<P: Provider>(
+    server: SocketAddr,
+    provider: impl AsyncFn(&Proxy, Duration) -> P,
+) {
+    for duration in [Duration::from_secs(1), Duration::from_secs(15)] {
+        let proxy = Proxy::start(server).await.unwrap();
+        let provider = provider(&proxy, duration).await;
+        ridden_out(provider, &proxy, server, duration).await;
+    }
+}
+
+async fn ridden_out(
     provider: impl Provider,
     proxy: &Proxy,
     server: SocketAddr,

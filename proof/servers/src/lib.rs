@@ -251,6 +251,15 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
     }
 }
 
+/// What a test needs before it can begin.
+///
+/// # Panics
+/// If it failed.
+#[expect(clippy::panic, reason = "it is a test that fails here")]
+pub fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{what}: {error:?}"))
+}
+
 impl Drop for Service {
     fn drop(&mut self) {
         // The guard's signal to end the server and remove the folder; it ends itself last.

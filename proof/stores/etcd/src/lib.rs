@@ -1,13 +1,14 @@
 //! An etcd for tests: the crate `etcd-bin-vendored` has the program. Its tests are the published suites, and what
 //! only etcd can do to a lock.
 
-use std::{fmt::Debug, net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use dlock_etcd::EtcdProvider;
 use dlock_test_servers::{
     Place, Service,
     certificates::Certificates,
     etcd::{command, is_ready},
+    must,
 };
 use etcd_client::{Client, ConnectOptions};
 
@@ -117,12 +118,4 @@ pub async fn client(address: SocketAddr, limit: Duration) -> Client {
 pub async fn provider(address: SocketAddr, limit: Duration) -> EtcdProvider {
     let client = client(address, limit).await;
     must("no provider", dlock_etcd::provider(client, "dlock"))
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{what}: {error:?}"),
-    }
 }

@@ -4,9 +4,7 @@
 mod plain;
 
 use std::{
-    env,
-    fmt::Debug,
-    fs,
+    env, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
@@ -14,7 +12,7 @@ use std::{
 };
 
 use dlock_kubernetes::KubernetesProvider;
-use dlock_test_servers::{Place, Service, certificates::Certificates};
+use dlock_test_servers::{Place, Service, certificates::Certificates, etcd::command, must};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Config,
@@ -205,11 +203,8 @@ fn certificates(place: &Place) -> PathBuf {
 }
 
 fn api(place: &Place, etcd: u16) -> Command {
-    let Some(program) = env::var_os(PROGRAM) else {
-        fail(&format!(
-            "{PROGRAM} is not set: it names the program that scripts/kube-apiserver builds and prints"
-        ));
-    };
+    let unset = "it names the program that scripts/kube-apiserver builds and prints";
+    let program = must(PROGRAM, env::var_os(PROGRAM).ok_or(unset));
     let made = Certificates::new(&certificates(place), "127.0.0.1");
     let Certificates {
         certificate, key, ..
@@ -242,17 +237,7 @@ fn api(place: &Place, etcd: u16) -> Command {
 
 fn etcd(place: &Place) -> Command {
     let program = etcd_bin_vendored::etcd_bin_path();
-    let clients = format!("http://127.0.0.1:{}", place.port());
-    // It has no peers, so nobody asks at its address.
-    let peers = "http://127.0.0.1:1";
-    let mut command = Command::new(must("no etcd for this machine", program));
-    command.arg("--data-dir").arg(place.dir().join("etcd"));
-    command.args(["--listen-client-urls", &clients]);
-    command.args(["--advertise-client-urls", &clients]);
-    command.args(["--listen-peer-urls", "http://127.0.0.1:0"]);
-    command.args(["--initial-advertise-peer-urls", peers]);
-    command.args(["--initial-cluster", &format!("default={peers}")]);
-    command
+    command(must("no etcd for this machine", program), place, "http")
 }
 
 async fn etcd_is_ready(place: Place) -> bool {
@@ -268,16 +253,4 @@ async fn is_ready(place: Place) -> bool {
     let kubeconfig = kubeconfig(&url, &certificates(&place), ADMIN);
     let all: Api<Namespace> = Api::all(client(&kubeconfig, Duration::from_secs(5)).await);
     all.get("default").await.is_ok()
-}
-
-fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => fail(&format!("{what}: {error:?}")),
-    }
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn fail(why: &str) -> ! {
-    panic!("{why}");
 }

@@ -1,10 +1,10 @@
 //! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and what only this server
 //! can do to a lock.
 
-use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+use std::{net::SocketAddr, process::Command, time::Duration};
 
 use dlock_mysql::MysqlProvider;
-use dlock_test_servers::{Place, Service};
+use dlock_test_servers::{Place, Service, must};
 use mysql_async::{Conn, OptsBuilder, PoolConstraints, PoolOpts, prelude::Queryable};
 use tokio::{sync::OnceCell, time::timeout};
 use uuid::Uuid;
@@ -191,13 +191,5 @@ async fn is_ready(place: Place) -> bool {
     match timeout(Duration::from_secs(5), Conn::new(root_at(at))).await {
         Ok(Ok(_) | Err(mysql_async::Error::Server(_))) => true,
         Ok(Err(_)) | Err(_) => false,
-    }
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{what}: {error:?}"),
     }
 }

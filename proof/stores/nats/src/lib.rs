@@ -1,11 +1,11 @@
 //! A NATS server for tests: `scripts/nats-server` fetches the program. Its tests are the published suites, and what
 //! only NATS can do to a lock.
 
-use std::{env, ffi::OsString, fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+use std::{env, ffi::OsString, net::SocketAddr, process::Command, time::Duration};
 
 use async_nats::{Client, ConnectOptions, connection::State};
 use dlock_nats::NatsProvider;
-use dlock_test_servers::{Place, Service};
+use dlock_test_servers::{Place, Service, must};
 use tokio::net::TcpStream;
 
 /// The bucket of the tests.
@@ -106,9 +106,9 @@ impl Server {
 }
 
 fn command(place: &Place, settings: &str) -> Command {
-    let Some(program) = env::var_os("DLOCK_TEST_NATS_SERVER") else {
-        missing();
-    };
+    let unset = "set it to what scripts/nats-server prints";
+    let program = env::var_os("DLOCK_TEST_NATS_SERVER").ok_or(unset);
+    let program = must("DLOCK_TEST_NATS_SERVER", program);
     let file = place.dir().join("server.conf");
     must("no settings", std::fs::write(&file, settings));
     let port = place.port().to_string();
@@ -120,14 +120,6 @@ fn command(place: &Place, settings: &str) -> Command {
         .arg(place.dir());
     command.arg("--config").arg(OsString::from(file));
     command
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn missing() -> ! {
-    panic!(
-        "there is no NATS server: set DLOCK_TEST_NATS_SERVER to what scripts/nats-server prints, \
-         DLOCK_TEST_NATS_SERVER=$(scripts/nats-server) cargo test"
-    )
 }
 
 /// It greets as soon as it can answer.
@@ -175,12 +167,4 @@ pub fn options(limit: Duration) -> ConnectOptions {
 pub async fn provider(address: SocketAddr, limit: Duration) -> NatsProvider {
     let client = client(address, limit).await;
     must("no provider", dlock_nats::provider(client, BUCKET, "dlock"))
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{what}: {error:?}"),
-    }
 }

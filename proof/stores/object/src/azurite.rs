@@ -4,11 +4,11 @@ use std::{net::SocketAddr, process::Command};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use dlock_object_store::ObjectProvider;
-use dlock_test_servers::{Place, Service};
+use dlock_test_servers::{Place, Service, must};
 use object_store::azure::{MicrosoftAzure, MicrosoftAzureBuilder};
 use ring::hmac;
 
-use crate::{LIMIT, client, cryptography, must, over, program};
+use crate::{LIMIT, client, cryptography, over, program};
 
 /// The account that each has, its secret, and its container.
 const ACCOUNT: &str = "dlock";

@@ -6,9 +6,10 @@
 mod azurite;
 mod seaweed;
 
-use std::{env, ffi::OsString, fmt::Debug, net::SocketAddr, sync::Arc, time::Duration};
+use std::{env, ffi::OsString, net::SocketAddr, sync::Arc, time::Duration};
 
 use dlock_object_store::{ObjectProvider, Objects};
+use dlock_test_servers::must;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig, aws::AmazonS3};
 
 pub use self::{
@@ -77,12 +78,4 @@ fn program(variable: &str) -> OsString {
         &format!("{variable} is not set: run scripts/object-stores, and set what it prints"),
         env::var_os(variable).ok_or(()),
     )
-}
-
-#[expect(clippy::panic, reason = "it is a test that fails here")]
-fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{what}: {error:?}"),
-    }
 }

@@ -3,7 +3,7 @@
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
 use dlock_object_store::ObjectProvider;
-use dlock_test_servers::{Place, Service, certificates::Certificates};
+use dlock_test_servers::{Place, Service, certificates::Certificates, must};
 use object_store::{
     Certificate, ObjectStoreExt,
     aws::{AmazonS3, AmazonS3Builder},
@@ -12,7 +12,7 @@ use object_store::{
 };
 use reqwest::Method;
 
-use crate::{LIMIT, client, must, program};
+use crate::{LIMIT, client, program};
 
 /// The bucket that each server has.
 pub const BUCKET: &str = "locks";

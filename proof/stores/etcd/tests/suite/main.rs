@@ -13,6 +13,8 @@ mod fence;
 mod idle;
 mod keys;
 mod one_way;
+#[path = "../../../open.rs"]
+mod open;
 mod outage;
 mod rights;
 mod tls;

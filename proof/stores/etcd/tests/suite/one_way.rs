@@ -2,41 +2,26 @@
 
 use std::time::Duration;
 
-use dlock_core::{
-    Name, Provider,
-    provider::{Acquire, Release, Renew, Wakeup},
-};
+use dlock_core::{Name, Provider, provider::Wakeup};
 use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::{Server, provider};
+use dlock_proof::stores::{LONG, granted, released, renewed, term};
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::{
     task::JoinHandle,
     time::{Instant, timeout},
 };
-use uuid::Uuid;
 
 /// How long a caller waits for an answer.
 const ATTEMPT: Duration = Duration::from_millis(200);
 
-/// What may take long on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
-
-fn term(name: &str) -> Acquire {
-    Acquire::new(
-        Name::new(name).unwrap(),
-        Uuid::new_v4(),
-        Duration::from_secs(60),
-    )
-}
-
 /// Takes a lock and renews it all the time, until it is aborted.
 async fn keep_busy(provider: EtcdProvider) -> JoinHandle<()> {
     let busy = term("busy");
-    provider.acquire(&busy).await.unwrap();
+    granted(&provider, &busy).await;
     tokio::spawn(async move {
         for n in 1.. {
-            let renew = Renew::new(busy.name.clone(), busy.new, n);
-            provider.renew(&renew).await.unwrap();
+            renewed(&provider, &busy, n).await;
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
@@ -83,9 +68,8 @@ async fn dropped_calls_end_no_watch_of_a_server_that_answers() {
             _ = ours.read(&a.name) => panic!("no answer comes at once"),
             () = std::future::ready(()) => dropped += 1,
         }
-        ours.acquire(&a).await.unwrap();
-        let released = Release::new(a.name.clone(), a.new, None);
-        ours.release(&released).await.unwrap();
+        granted(&ours, &a).await;
+        released(&ours, &a).await;
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)), "after {dropped} calls");
     }

@@ -1,31 +1,18 @@
 //! Users, and what they may do; stores by their URLs.
 
-use std::{ffi::OsStr, time::Duration};
+use std::time::Duration;
 
 use dlock_core::{
-    ErrorKind, Name, Provider,
-    provider::{Acquire, AcquireOutcome, Admin, List},
+    ErrorKind, Provider,
+    provider::{Admin, List},
 };
 use dlock_etcd_proof::{Server, client};
-use dlock_stores::{Program, Store, StoreError, locate};
+use dlock_proof::stores::{granted, term};
 use etcd_client::{Client, ConnectOptions, Permission};
-use uuid::Uuid;
+
+use crate::open::open;
 
 const PASSWORD: &str = "hunter2";
-
-const PROGRAM: Program = Program {
-    name: "program",
-    package: "package",
-    set_up: "nothing to set up",
-    set_up_queue: "no queue",
-    serves_many: false,
-    warn: |warning| panic!("{warning}"),
-};
-
-fn term(name: &str) -> Acquire {
-    let name = Name::new(name).unwrap();
-    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
-}
 
 /// A server that knows three users: one of everything, one of the keys of locks, one of nothing.
 async fn guarded() -> Server {
@@ -56,11 +43,7 @@ async fn rights_to_the_keys_with_the_prefix_are_enough_and_less_is_fatal() {
     let of = |client| dlock_etcd::provider(client, "dlock").unwrap();
     let locker = of(user(&server, "locker").await);
     let a = term("door");
-    let granted = locker.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&locker, &a).await;
     assert_eq!(locker.list(&List::new("")).await.unwrap().records.len(), 1);
     assert_eq!(locker.purge(10).await.unwrap(), 0);
     assert!(locker.watch().await.unwrap().is_some());
@@ -88,13 +71,6 @@ async fn rights_to_the_keys_with_the_prefix_are_enough_and_less_is_fatal() {
     tokio::time::timeout(Duration::from_secs(20), again)
         .await
         .unwrap();
-}
-
-async fn open(url: &str) -> Result<Store, StoreError> {
-    locate(&PROGRAM, Some(OsStr::new(url)))
-        .unwrap()
-        .open()
-        .await
 }
 
 #[tokio::test]

@@ -2,15 +2,12 @@
 
 use std::{fs, time::Duration};
 
-use dlock_core::{
-    ErrorKind, Name, Provider,
-    provider::{Acquire, AcquireOutcome},
-};
+use dlock_core::{ErrorKind, Provider};
 use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::Server;
+use dlock_proof::stores::{granted, term};
 use dlock_test_servers::certificates::Certificates;
 use etcd_client::{Certificate, Client, ConnectOptions, TlsOptions};
-use uuid::Uuid;
 
 async fn over_tls(url: String, trusted: &Certificates) -> EtcdProvider {
     let authority = Certificate::from_pem(fs::read(&trusted.authority).unwrap());
@@ -28,22 +25,14 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     let (ours, others) = (made("ours", "localhost"), made("others", "localhost"));
     let server = Server::with_tls(&ours).await;
     let port = server.address().port();
-    let term = || {
-        let name = Name::new("door").unwrap();
-        Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
-    };
     let trusting = over_tls(format!("https://localhost:{port}"), &ours).await;
-    let granted = trusting.acquire(&term()).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&trusting, &term("door")).await;
     assert!(trusting.watch().await.unwrap().is_some());
 
     // Another authority; and another host than the certificate's.
     for (host, trusted) in [("localhost", &others), ("127.0.0.1", &ours)] {
         let wary = over_tls(format!("https://{host}:{port}"), trusted).await;
-        let error = wary.acquire(&term()).await.unwrap_err();
+        let error = wary.acquire(&term("door")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
     }
 }

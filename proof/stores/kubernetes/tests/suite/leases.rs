@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Name, Provider,
-    provider::{Acquire, AcquireOutcome, Admin, List, Release, Renew, RenewOutcome},
+    provider::{Acquire, Admin, List},
 };
 use dlock_kubernetes::KubernetesProvider;
 use dlock_kubernetes_proof::{ADMIN, PREFIX, Server};
+use dlock_proof::stores::{self, aged, granted, is_held, names, released, renewed, term};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{
     Api, ResourceExt,
@@ -15,12 +16,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use uuid::Uuid;
-
-fn term(name: &str) -> Acquire {
-    let name = Name::new(name).unwrap();
-    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
-}
 
 /// A provider, and the Leases that it works on.
 async fn place() -> (KubernetesProvider, Api<Lease>) {
@@ -46,29 +41,8 @@ async fn merge(leases: &Api<Lease>, lease: &Lease, change: Value) {
 
 async fn acquired(provider: &KubernetesProvider, name: &str) -> Acquire {
     let a = term(name);
-    let granted = provider.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(provider, &a).await;
     a
-}
-
-async fn pages(provider: &KubernetesProvider, limit: usize) -> (Vec<String>, Vec<String>) {
-    let (mut listed, mut unreadable, mut after) = (Vec::new(), Vec::new(), None);
-    loop {
-        let request = List::new("").after(after).limit(limit);
-        let page = provider.list(&request).await.unwrap();
-        let records = page.records.into_iter();
-        listed.extend(records.map(|(name, _)| name.to_string()));
-        let others = page.unreadable.into_iter();
-        unreadable.extend(others.map(|(name, _)| name.to_string()));
-        after = page.next;
-        if after.is_none() {
-            return (listed, unreadable);
-        }
-        assert!(listed.len() < 1000, "pages repeat: {listed:?}");
-    }
 }
 
 #[tokio::test]
@@ -100,7 +74,7 @@ async fn foreign_leases_are_left_alone_and_end_no_list() {
         leases.create(&PostParams::default(), &other).await.unwrap();
     }
     for limit in 1..6 {
-        let (listed, unreadable) = pages(&provider, limit).await;
+        let (listed, unreadable) = names(&provider, limit).await;
         assert_eq!(listed, ["c", "mine"], "pages of {limit}");
         assert_eq!(unreadable, ["a", "b"], "pages of {limit}");
     }
@@ -117,50 +91,6 @@ async fn foreign_leases_are_left_alone_and_end_no_list() {
             assert_ne!(error.kind(), ErrorKind::NotApplied, "{error:?}");
         }
         assert_eq!(lease(&leases, name).await, before);
-    }
-}
-
-/// No two names have one Lease, and their order is that of their bytes.
-#[tokio::test]
-async fn hostile_names_stay_apart_and_in_order() {
-    let (provider, leases) = place().await;
-    let mut names = vec![
-        "a",
-        "A",
-        "a ",
-        " a",
-        "a/",
-        "/a",
-        "a/b",
-        "a//b",
-        "a/./b",
-        "a%2Fb",
-        ".",
-        "..",
-        "*",
-        "\u{1}",
-        "a\nb",
-        "ä",
-        "a\u{308}",
-        "\u{10ffff}",
-        "-",
-        "a.b",
-        "a-b",
-        "a_b",
-        "'\"\\",
-        "{}",
-        "?x=y#z",
-    ];
-    for name in &names {
-        acquired(&provider, name).await;
-    }
-    let all = leases.list(&ListParams::default()).await.unwrap();
-    assert_eq!(all.items.len(), names.len());
-    names.sort_unstable();
-    for limit in [1, 7, 1000] {
-        let (listed, unreadable) = pages(&provider, limit).await;
-        assert_eq!(listed, names, "pages of {limit}");
-        assert_eq!(unreadable, [""; 0]);
     }
 }
 
@@ -193,33 +123,13 @@ async fn list_goes_on_where_the_servers_page_ends() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_many_clients_makes_a_lease() {
-    let server = Server::shared().await;
-    let namespace = server.namespace().await;
-    let mut providers = Vec::new();
-    for _ in 0..12 {
-        providers.push(server.provider(&namespace).await);
-    }
-    for round in 0..20 {
-        let name = format!("door-{round}");
-        let tries = providers.iter().map(|provider| {
-            let (provider, term) = (provider.clone(), term(&name));
-            async move { provider.acquire(&term).await.unwrap() }
-        });
-        let outcomes = tries.collect::<JoinSet<_>>().join_all().await;
-        let is_winner = |outcome: &&AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
-        assert_eq!(outcomes.iter().filter(is_winner).count(), 1, "{outcomes:?}");
-    }
-}
-
 /// What `kubectl get leases -o yaml` shows.
 #[tokio::test]
 async fn fields_of_a_lease_show_its_record() {
     let (provider, leases) = place().await;
     let mut a = term("door").owner("host:1");
     a.duration = Duration::from_millis(15_001);
-    provider.acquire(&a).await.unwrap();
+    granted(&provider, &a).await;
     let spec = lease(&leases, "door").await.spec.unwrap();
     let record = provider.read(&a.name).await.unwrap().unwrap();
     let LeaseSpec {
@@ -242,21 +152,15 @@ async fn fields_of_a_lease_show_its_record() {
     );
     assert_eq!((preferred_holder, strategy), (None, None));
 
-    provider
-        .renew(&Renew::new(a.name.clone(), a.new, 1))
-        .await
-        .unwrap();
-    let renewed = lease(&leases, "door").await.spec.unwrap();
-    assert!(renewed.renew_time > renew_time);
-    assert_eq!(renewed.lease_transitions, Some(0));
-    assert_eq!(renewed.acquire_time.unwrap().0, acquired_at);
+    renewed(&provider, &a, 1).await;
+    let shown = lease(&leases, "door").await.spec.unwrap();
+    assert!(shown.renew_time > renew_time);
+    assert_eq!(shown.lease_transitions, Some(0));
+    assert_eq!(shown.acquire_time.unwrap().0, acquired_at);
 
-    provider
-        .release(&Release::new(a.name.clone(), a.new, None))
-        .await
-        .unwrap();
-    let released = lease(&leases, "door").await.spec.unwrap();
-    assert_eq!(released.holder_identity, None);
+    released(&provider, &a).await;
+    let shown = lease(&leases, "door").await.spec.unwrap();
+    assert_eq!(shown.holder_identity, None);
     // Another process counts on.
     let other = Server::shared()
         .await
@@ -278,8 +182,7 @@ async fn what_others_write_to_a_lease_beside_its_record_changes_nothing() {
         "spec": {"holderIdentity": "nobody", "renewTime": null},
     });
     merge(&leases, &lease(&leases, "door").await, theirs).await;
-    let renewed = provider.renew(&Renew::new(a.name.clone(), a.new, 1)).await;
-    assert_eq!(renewed.unwrap(), RenewOutcome::Renewed { asked: false });
+    renewed(&provider, &a, 1).await;
     let after = lease(&leases, "door").await;
     assert_eq!(after.labels()["team"], "x");
     assert_eq!(after.annotations()["note"], "y");
@@ -287,57 +190,30 @@ async fn what_others_write_to_a_lease_beside_its_record_changes_nothing() {
         after.spec.unwrap().holder_identity.as_deref(),
         Some("nobody")
     );
-    let refused = provider.acquire(&term("door")).await.unwrap();
-    assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
+    assert!(is_held(&provider, "door").await);
 }
 
-/// A record that is gone is no lock any more, and its tokens go on.
 #[tokio::test]
 async fn deleted_lease_is_lost_and_keeps_the_order_of_tokens() {
     let (provider, leases) = place().await;
-    let a = term("door");
-    let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
-        panic!("nobody else is here");
-    };
-    let first = tokens.last();
-    let name = lease(&leases, "door").await.name_any();
-    leases
-        .delete(&name, &DeleteParams::default())
-        .await
-        .unwrap();
-    let renewed = provider.renew(&Renew::new(a.name.clone(), a.new, 1)).await;
-    assert_eq!(renewed.unwrap(), RenewOutcome::Lost(None));
-    let AcquireOutcome::Acquired(tokens) = provider.acquire(&term("door")).await.unwrap() else {
-        panic!("nobody else is here");
-    };
-    let second = tokens.last();
-    assert!(second > first);
+    stores::deleted_record_loses_the_lease_and_keeps_the_order_of_tokens(&provider, async |name| {
+        let name = lease(&leases, name).await.name_any();
+        let deleted = leases.delete(&name, &DeleteParams::default()).await;
+        deleted.unwrap();
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn purge_deletes_what_was_released_and_is_a_week_past() {
     let (provider, leases) = place().await;
-    for name in ["old", "held", "young"] {
-        let a = acquired(&provider, name).await;
-        if name != "held" {
-            let release = Release::new(a.name, a.new, None);
-            provider.release(&release).await.unwrap();
-        }
-        if name == "young" {
-            continue;
-        }
-        // Eight days ago, by its own account.
+    stores::purge_deletes_what_was_released_and_is_a_week_past(&provider, async |name| {
         let found = lease(&leases, name).await;
-        let mut record: Value = serde_json::from_str(&found.annotations()["dlock/record"]).unwrap();
-        for field in ["since", "token"] {
-            let micros = record[field].as_u64().unwrap();
-            record[field] = json!(micros - 8 * 24 * 60 * 60 * 1_000_000);
-        }
-        let record = json!({"metadata": {"annotations": {"dlock/record": record.to_string()}}});
+        let old = aged(&found.annotations()["dlock/record"]);
+        let record = json!({"metadata": {"annotations": {"dlock/record": old}}});
         merge(&leases, &found, record).await;
-    }
-    assert_eq!(provider.purge(100).await.unwrap(), 1);
-    assert_eq!(pages(&provider, 10).await.0, ["held", "young"]);
+    })
+    .await;
 }
 
 /// A deletion is conditional, too.
@@ -349,10 +225,7 @@ async fn lease_that_was_taken_again_is_not_purged() {
     let a = acquired(&provider, "door").await;
     let key = format!("{PREFIX}/door");
     let seen = provider.store().get(&key).await.unwrap().unwrap();
-    provider
-        .renew(&Renew::new(a.name.clone(), a.new, 1))
-        .await
-        .unwrap();
+    renewed(&provider, &a, 1).await;
     let store = provider.store();
     assert!(!store.delete_if(&key, &seen.version).await.unwrap());
     let seen = store.get(&key).await.unwrap().unwrap();

@@ -12,6 +12,8 @@ mod election;
 mod examples;
 mod fence;
 mod leases;
+#[path = "../../../open.rs"]
+mod open;
 mod outage;
 mod rights;
 mod tls;

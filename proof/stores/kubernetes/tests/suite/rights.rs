@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use dlock_cas::{CasAdmin, CasStore};
 use dlock_core::{
-    ErrorKind, Name, Provider, ProviderError,
-    provider::{Acquire, Admin, List, Release},
+    ErrorKind, Provider, ProviderError,
+    provider::{Admin, List, Release},
 };
 use dlock_kubernetes::KubernetesProvider;
 use dlock_kubernetes_proof::{ADMIN, PREFIX, Server, USER, client, provider};
+use dlock_proof::stores::term;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding, RoleRef, Subject};
 use kube::{Api, ResourceExt, api::PostParams};
 use tokio::time::timeout;
@@ -18,11 +19,6 @@ const README: &str = include_str!("../../../../../dlock-kubernetes/README.md");
 
 /// How long a change of a role may take to be known.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn term(name: &str) -> Acquire {
-    let name = Name::new(name).unwrap();
-    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
-}
 
 /// The role that the documentation of the crate shows.
 async fn role(server: &Server, namespace: &str) -> Role {

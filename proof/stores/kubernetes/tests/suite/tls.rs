@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
+use dlock_core::{ErrorKind, Provider};
 use dlock_kubernetes_proof::{ADMIN, Server, client, kubeconfig, provider};
+use dlock_proof::stores::term;
 use dlock_test_servers::certificates::Certificates;
-use uuid::Uuid;
 
 #[tokio::test]
 async fn certificate_of_another_authority_or_host_is_refused_for_good() {
@@ -20,9 +20,7 @@ async fn certificate_of_another_authority_or_host_is_refused_for_good() {
     ] {
         let url = format!("https://{host}:{port}");
         let client = client(&kubeconfig(&url, trusted, ADMIN), Duration::from_secs(60)).await;
-        let name = Name::new("door").unwrap();
-        let term = Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60));
-        let error = provider(client, &namespace).acquire(&term).await;
+        let error = provider(client, &namespace).acquire(&term("door")).await;
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Fatal, "{host}: {error:?}");
     }

@@ -1,30 +1,15 @@
 //! The store by its URL, as programs open it.
 
-use std::{ffi::OsStr, fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
-use dlock_core::{Name, Provider, provider::Acquire};
+use dlock_core::Provider;
 use dlock_kubernetes_proof::{ADMIN, Server, USER};
-use dlock_stores::{Program, Store, StoreError, locate};
-use uuid::Uuid;
-
-const PROGRAM: Program = Program {
-    name: "program",
-    package: "package",
-    set_up: "nothing to set up",
-    set_up_queue: "no queue",
-    serves_many: false,
-    warn: |warning| panic!("{warning}"),
-};
+use dlock_proof::stores::{granted, term};
+use dlock_stores::{Store, StoreError};
 
 async fn open(namespace: &str, kubeconfig: &Path) -> Result<Store, StoreError> {
-    let url = format!(
-        "kubernetes://{namespace}?kubeconfig={}",
-        kubeconfig.display()
-    );
-    locate(&PROGRAM, Some(OsStr::new(&url)))
-        .unwrap()
-        .open()
-        .await
+    let kubeconfig = kubeconfig.display();
+    crate::open::open(&format!("kubernetes://{namespace}?kubeconfig={kubeconfig}")).await
 }
 
 #[tokio::test]
@@ -41,9 +26,8 @@ async fn store_is_opened_by_its_url_and_told_why_when_it_is_not() {
     let store = open(&namespace, &file("admin", &admin)).await.unwrap();
     store.check().await.unwrap();
     assert!(store.needs_observers());
-    let name = Name::new("door").unwrap();
-    let a = Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60));
-    store.provider().acquire(&a).await.unwrap();
+    let a = term("door");
+    granted(store.provider(), &a).await;
     let same = server.provider(&namespace).await;
     assert_eq!(same.read(&a.name).await.unwrap().unwrap().uuid, a.new);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dlock_core::{DLock, FencingToken, Stale};
+use dlock_core::{FencingToken, Stale};
 use dlock_mysql::fence::{Fence, FenceError};
 use dlock_mysql_proof::{Database, provider, server};
 use dlock_testkit::storage::{self, Storage};
@@ -42,15 +42,6 @@ async fn write(
         .await?;
     transaction.commit().await?;
     Ok(())
-}
-
-async fn balance(database: &Database) -> u64 {
-    let mut connection = database.connection().await;
-    let found: Option<u64> = connection
-        .query_first("SELECT balance FROM account")
-        .await
-        .unwrap();
-    found.unwrap()
 }
 
 /// A resource, and the fence beside it.
@@ -113,41 +104,6 @@ async fn paused_holder_is_refused() {
     storage::paused_holder_is_refused(provider.clone(), &resource).await;
     let resource = Resource::new().await;
     storage::refused_holder_gets_above(provider, &resource).await;
-}
-
-/// A holder is paused, another takes over and writes, and the first one wakes up.
-#[tokio::test]
-async fn late_writer_is_refused_and_changes_nothing() {
-    let (database, fence) = fenced().await;
-    let lock = |provider| {
-        let lock = DLock::builder()
-            .name("account")
-            .duration(Duration::from_secs(1));
-        lock.provider(provider).build().unwrap()
-    };
-    let paused = lock(database.provider(2).await).acquire().await.unwrap();
-    let late = paused.token();
-    // It does not renew: that is the pause.
-    let next = lock(database.provider(2).await).acquire().await.unwrap();
-    let mut connection = database.connection().await;
-    write(&mut connection, &fence, next.token(), 90)
-        .await
-        .unwrap();
-    let refused = write(&mut connection, &fence, late, 1).await.unwrap_err();
-    let FenceError::Stale(Stale {
-        presented, highest, ..
-    }) = refused
-    else {
-        panic!("{refused:?}");
-    };
-    assert_eq!((presented, highest), (late, next.token()));
-    assert_eq!(balance(&database).await, 90);
-    // The same holder's next write, and the connection goes on.
-    write(&mut connection, &fence, next.token(), 80)
-        .await
-        .unwrap();
-    assert_eq!(balance(&database).await, 80);
-    next.release().await.unwrap();
 }
 
 #[tokio::test]

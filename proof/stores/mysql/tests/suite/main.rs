@@ -12,7 +12,8 @@ mod connections;
 mod election;
 mod fence;
 mod locked_row;
-mod names;
+#[path = "../../../open.rs"]
+mod open;
 mod outage;
 mod races;
 mod rights;

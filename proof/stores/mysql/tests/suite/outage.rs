@@ -1,25 +1,14 @@
 //! A server that is down is not asked to death.
 
-use std::time::Duration;
-
 use dlock_mysql_proof::{provider, server};
 use dlock_proof::outage::is_ridden_out_at_one_pace;
-use dlock_testkit::proxy::Proxy;
 
-async fn ridden_out(duration: Duration) {
+#[tokio::test]
+async fn outage_is_ridden_out_at_one_pace() {
     let database = server().await.database().await;
     database.provider(1).await;
-    let proxy = Proxy::start(database.address).await.unwrap();
-    let provider = provider(database.through(proxy.address(), 8), duration);
-    is_ridden_out_at_one_pace(provider, &proxy, database.address, duration).await;
-}
-
-#[tokio::test]
-async fn outage_is_ridden_out_at_one_pace_with_short_leases() {
-    ridden_out(Duration::from_secs(1)).await;
-}
-
-#[tokio::test]
-async fn outage_is_ridden_out_at_one_pace_with_long_leases() {
-    ridden_out(Duration::from_secs(15)).await;
+    is_ridden_out_at_one_pace(database.address, async |proxy, duration| {
+        provider(database.through(proxy.address(), 8), duration)
+    })
+    .await;
 }

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{
-    FencingToken, Name, Provider, ProviderError,
-    provider::{Acquire, AcquireOutcome},
-};
+use dlock_core::{Name, ProviderError, provider::Acquire};
 use dlock_mysql_proof::Database;
+pub(crate) use dlock_proof::stores::{granted, is_held, until};
 use mysql_async::{Conn, prelude::Queryable};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Long enough to outlast any test.
@@ -21,20 +18,6 @@ pub(crate) fn term(lock: &str) -> Acquire {
 
 pub(crate) fn lasting(lock: &str, duration: Duration) -> Acquire {
     Acquire::new(Name::new(lock).unwrap(), Uuid::new_v4(), duration).owner("a tést")
-}
-
-/// The token of a try that must be granted.
-pub(crate) async fn granted(provider: &impl Provider, request: &Acquire) -> FencingToken {
-    match provider.acquire(request).await.unwrap() {
-        AcquireOutcome::Acquired(tokens) => tokens.last(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Whether a try that must be answered is refused.
-pub(crate) async fn is_held(provider: &impl Provider, lock: &str) -> bool {
-    let outcome = provider.acquire(&term(lock)).await.unwrap();
-    matches!(outcome, AcquireOutcome::Held(_))
 }
 
 /// An error with its causes.
@@ -59,13 +42,4 @@ pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> usize
         session.split(',').next()?.parse().ok()
     });
     waiting.filter(|session| sessions.contains(session)).count()
-}
-
-/// Waits until something is so.
-pub(crate) async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !so().await {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -1,29 +1,13 @@
 //! Stores by their URLs, as programs open them.
 
-use std::ffi::OsStr;
-
 use dlock_core::Provider;
 use dlock_mysql_proof::{Server, server};
-use dlock_stores::{Program, Store, StoreError, locate};
 use dlock_test_servers::certificates::Certificates;
 
-use crate::support::{granted, is_held, term};
-
-const PROGRAM: Program = Program {
-    name: "program",
-    package: "package",
-    set_up: "run 'program setup'",
-    set_up_queue: "no queue",
-    serves_many: false,
-    warn: |warning| panic!("{warning}"),
+use crate::{
+    open::open,
+    support::{granted, is_held, term},
 };
-
-async fn open(url: &str) -> Result<Store, StoreError> {
-    locate(&PROGRAM, Some(OsStr::new(url)))
-        .unwrap()
-        .open()
-        .await
-}
 
 #[tokio::test]
 async fn store_is_set_up_and_opened_by_its_url_and_told_why_when_it_is_not() {

@@ -2,93 +2,31 @@
 
 use std::time::Duration;
 
-use dlock_core::{
-    DLock, ErrorKind, Provider,
-    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
-};
+use dlock_core::{ErrorKind, Provider};
 use dlock_nats_proof::{BUCKET, Server, client, provider};
+use dlock_proof::stores::{self, LONG, granted, released, term, until_answered};
 use tokio::time::timeout;
 
-use super::{sent, term, until_answered};
+use super::sent;
 
-const LONG: Duration = Duration::from_secs(60);
-
-/// What was acknowledged is there when the server is back, and what was remembered of it still leads to one write.
 #[tokio::test]
 async fn acknowledged_writes_survive_a_server_that_is_killed() {
-    let mut server = Server::start().await;
-    let provider = server.provider().await;
-    let a = term("door");
-    let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
-        panic!("nobody else is here");
-    };
-    let token = tokens.last();
-    for n in 1..=5 {
-        let renew = Renew::new(a.name.clone(), a.new, n);
-        let renewed = provider.renew(&renew).await.unwrap();
-        assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
-        server.restart().await;
-        let other = server.provider().await;
-        let record = other.read(&a.name).await.unwrap().unwrap();
-        assert_eq!(
-            (record.uuid, record.renewals, record.token),
-            (a.new, n, token)
-        );
-        let refused = other.acquire(&term("door")).await.unwrap();
-        assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
-        until_answered(&provider).await;
-    }
-    let release = Release::new(a.name.clone(), a.new, Some(token));
-    let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    let server = Server::start().await;
+    let (connect, restart) = (Server::provider, Server::restart);
+    stores::acknowledged_writes_survive_a_server_that_is_killed(server, connect, restart).await;
 }
 
-/// A holder does not notice, and neither does the one that waits for it.
 #[tokio::test]
 async fn guard_survives_a_server_that_is_killed() {
-    let mut server = Server::start().await;
-    let lock = |provider| {
-        let lock = DLock::builder().name("door").duration(LONG);
-        let lock = lock.renew_every(Duration::from_secs(3));
-        lock.provider(provider).build().unwrap()
-    };
-    let guard = lock(server.provider().await).hold().await.unwrap();
-    let waiting = lock(server.provider().await);
-    let waiter = tokio::spawn(async move { waiting.acquire().await });
-    let door = term("door").name;
-    for _ in 0..3 {
-        server.restart().await;
-        let direct = server.provider().await;
-        let renewals = async || direct.read(&door).await.unwrap().unwrap().renewals;
-        let before = renewals().await;
-        while renewals().await == before {
-            assert!(guard.is_valid(), "{:?}", guard.state());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert!(!waiter.is_finished());
-    }
-    let token = guard.token();
-    guard.release().await.unwrap();
-    let next = timeout(LONG, waiter).await.unwrap();
-    let next = next.unwrap().unwrap();
-    assert!(next.token() > token);
-    next.release().await.unwrap();
+    let server = Server::start().await;
+    let (connect, restart) = (Server::provider, Server::restart);
+    stores::guard_survives_a_server_that_is_killed(server, connect, restart).await;
 }
 
 #[tokio::test]
 async fn server_that_is_not_there_is_said_so_at_once() {
     let gone = Server::start().await.address();
-    // What waited for an answer would wait for an hour.
-    let provider = provider(gone, 60 * LONG).await;
-    let at_once = async {
-        for _ in 0..3 {
-            let error = provider.acquire(&term("door")).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
-            let error = provider.read(&term("door").name).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
-        }
-    };
-    timeout(LONG, at_once).await.unwrap();
+    stores::server_that_is_not_there_is_said_so_at_once(provider(gone, 60 * LONG).await).await;
 }
 
 /// It stands still, and goes on: the answer is not known, or nothing was asked, and the next one is right.
@@ -105,11 +43,7 @@ async fn silent_server_leaves_it_unknown() {
     let unanswered = timeout(Duration::from_millis(500), hasty.acquire(&a)).await;
     assert!(unanswered.is_err(), "{unanswered:?}");
     server.signal("CONT");
-    let granted = patient.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&patient, &a).await;
     // The request of the acquire that was given up arrives as well, and changes nothing.
     let record = hasty.read(&a.name).await.unwrap().unwrap();
     assert_eq!((record.uuid, record.renewals), (a.new, 0));
@@ -137,11 +71,7 @@ async fn broken_connection_ends_the_requests_that_wait() {
     let error = timeout(LONG, request).await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
     until_answered(&provider).await;
-    let granted = provider.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&provider, &a).await;
 }
 
 /// What was pushed while there was no connection is lost, so the listener has to listen anew, and to ask.
@@ -149,14 +79,13 @@ async fn broken_connection_ends_the_requests_that_wait() {
 async fn channel_of_wakeups_ends_with_its_connection() {
     let mut server = Server::start().await;
     let (provider, other) = (server.provider().await, server.provider().await);
-    let released = async |name: &str| {
+    let given_back = async |name: &str| {
         let a = term(name);
-        other.acquire(&a).await.unwrap();
-        let release = Release::new(a.name, a.new, None);
-        other.release(&release).await.unwrap();
+        granted(&other, &a).await;
+        released(&other, &a).await;
     };
     let mut wakeups = provider.watch().await.unwrap().unwrap();
-    released("before").await;
+    given_back("before").await;
     let woken = timeout(LONG, wakeups.next()).await.unwrap();
     assert!(woken.is_some());
     server.restart().await;
@@ -165,7 +94,7 @@ async fn channel_of_wakeups_ends_with_its_connection() {
     until_answered(&provider).await;
     until_answered(&other).await;
     let mut wakeups = provider.watch().await.unwrap().unwrap();
-    released("after").await;
+    given_back("after").await;
     let woken = timeout(LONG, wakeups.next()).await.unwrap();
     assert!(woken.is_some());
 }

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use dlock_core::{
-    ErrorKind, Provider,
-    provider::{AcquireOutcome, Durability},
-};
+use dlock_core::{ErrorKind, Provider, provider::Durability};
 use dlock_nats::{BucketError, CasProvider, NatsStore, provider};
 use dlock_nats_proof::{Server, client};
+use dlock_proof::stores::{granted, renewed, term};
 use serde_json::json;
 
-use super::{ask, create, term};
+use super::{ask, create};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -86,11 +84,7 @@ async fn bucket_of_the_tools_will_do() {
     create(&client, "tools", settings).await;
     let provider = provider(client, "tools", "dlock").unwrap();
     provider.store().verify().await.unwrap();
-    let granted = provider.acquire(&term("door")).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&provider, &term("door")).await;
 }
 
 #[tokio::test]
@@ -157,11 +151,7 @@ async fn bucket_in_memory_is_taken_if_it_is_asked_for() {
     assert_eq!(info["config"]["storage"], "memory");
     let provider = CasProvider::new(store);
     assert_eq!(provider.capabilities().durability, Durability::Volatile);
-    let granted = provider.acquire(&term("door")).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&provider, &term("door")).await;
 }
 
 #[tokio::test]
@@ -183,6 +173,5 @@ async fn full_bucket_refuses_new_locks_and_keeps_those_that_are_held() {
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
     let record = provider.read(&first.name).await.unwrap().unwrap();
     assert_eq!(record.uuid, first.new);
-    let renew = dlock_core::provider::Renew::new(first.name, first.new, 1);
-    provider.renew(&renew).await.unwrap();
+    renewed(&provider, &first, 1).await;
 }

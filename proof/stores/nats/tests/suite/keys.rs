@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome},
+    provider::{Admin, Renew, RenewOutcome},
 };
 use dlock_nats_proof::{Server, client};
+use dlock_proof::stores::{self, aged, granted, is_held, names, released, renewed, term};
 use serde_json::json;
 
-use super::{ask, create, put, sent, term};
+use super::{ask, create, put, sent};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -18,63 +19,11 @@ async fn raw(server: &Server) -> async_nats::Client {
 }
 
 #[tokio::test]
-async fn names_that_look_alike_are_locks_of_their_own() {
-    let server = Server::start().await;
-    let provider = server.provider().await;
-    let names = [
-        "a/b",
-        "a//b",
-        "a/b/",
-        "/a/b",
-        "a.b",
-        "a..b",
-        ".a.b",
-        "a.b.",
-        "a b",
-        "a\tb",
-        "a\r\nb",
-        "a*b",
-        "a>",
-        "*",
-        ">",
-        "a=2Eb",
-        "a=b",
-        "=",
-        "A/B",
-        "\u{e9}",
-        "e\u{301}",
-        "\u{1f512}",
-        "$KV",
-        "a%2Fb",
-    ];
-    for name in names {
-        let granted = provider.acquire(&term(name)).await.unwrap();
-        assert!(
-            matches!(granted, AcquireOutcome::Acquired(_)),
-            "{name:?}: {granted:?}"
-        );
-    }
-    let other = provider.with_prefix("a").unwrap();
-    let granted = other.acquire(&term("b")).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
-    let page = provider.list(&List::new("").limit(100)).await.unwrap();
-    let mut listed: Vec<_> = page.records.iter().map(|(name, _)| name.as_str()).collect();
-    let mut expected = names.to_vec();
-    expected.sort_unstable();
-    assert_eq!(listed, expected, "in the order of their bytes");
-    listed.dedup();
-    assert_eq!(listed.len(), names.len());
-}
-
-#[tokio::test]
 async fn foreign_keys_are_left_alone_and_end_no_list() {
     let server = Server::start().await;
     let (provider, raw) = (server.provider().await, raw(&server).await);
     for name in ["a", "b", "c"] {
-        provider.acquire(&term(name)).await.unwrap();
+        granted(&provider, &term(name)).await;
     }
     for key in [
         "dlock.bb",
@@ -88,22 +37,7 @@ async fn foreign_keys_are_left_alone_and_end_no_list() {
         put(&raw, &format!("$KV.locks.{key}"), &[], "42").await;
     }
     for limit in 1..6 {
-        let (mut listed, mut unreadable, mut after) = (Vec::new(), Vec::new(), None);
-        loop {
-            let request = List::new("").after(after).limit(limit);
-            let page = provider.list(&request).await.unwrap();
-            listed.extend(page.records.into_iter().map(|(name, _)| name.to_string()));
-            unreadable.extend(
-                page.unreadable
-                    .into_iter()
-                    .map(|(name, _)| name.to_string()),
-            );
-            after = page.next;
-            assert!(listed.len() <= 3, "pages repeat: {listed:?}");
-            if after.is_none() {
-                break;
-            }
-        }
+        let (listed, unreadable) = names(&provider, limit).await;
         assert_eq!(listed, ["a", "b", "c"], "pages of {limit}");
         assert_eq!(unreadable, ["bb"], "pages of {limit}");
     }
@@ -123,10 +57,7 @@ async fn deleted_key_loses_the_lease_and_keeps_the_order_of_tokens() {
     let cold = server.provider().await;
     for kind in ["gone", "DEL", "PURGE"] {
         let a = term(kind);
-        let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
-            panic!("nobody else is here");
-        };
-        let first = tokens.last();
+        let first = granted(&provider, &a).await;
         let subject = format!("$KV.locks.dlock.{kind}");
         if kind == "gone" {
             let purge = ask(&raw, "STREAM.PURGE.KV_locks", json!({ "filter": subject })).await;
@@ -137,17 +68,9 @@ async fn deleted_key_loses_the_lease_and_keeps_the_order_of_tokens() {
         let renewed = provider.renew(&Renew::new(a.name.clone(), a.new, 1)).await;
         assert_eq!(renewed.unwrap(), RenewOutcome::Lost(None), "{kind}");
         assert_eq!(cold.read(&a.name).await.unwrap(), None, "{kind}");
-        let b = term(kind);
-        let AcquireOutcome::Acquired(tokens) = cold.acquire(&b).await.unwrap() else {
-            panic!("nobody else is here");
-        };
-        let second = tokens.last();
+        let second = granted(&cold, &term(kind)).await;
         assert!(second > first, "{kind}");
-        let refused = provider.acquire(&term(kind)).await.unwrap();
-        assert!(
-            matches!(refused, AcquireOutcome::Held(_)),
-            "{kind}: {refused:?}"
-        );
+        assert!(is_held(&provider, kind).await, "{kind}");
     }
 }
 
@@ -162,40 +85,26 @@ async fn each_call_takes_as_many_requests_as_it_says() {
 
     let a = term("door");
     let before = sent(&raw);
-    provider.acquire(&a).await.unwrap();
+    granted(&provider, &a).await;
     assert_eq!(cost(before), 2, "acquire, cold");
     let before = sent(&raw);
-    provider
-        .renew(&Renew::new(a.name.clone(), a.new, 1))
-        .await
-        .unwrap();
+    renewed(&provider, &a, 1).await;
     assert_eq!(cost(before), 1, "renew");
     let before = sent(&raw);
-    let refused = provider.acquire(&term("door")).await.unwrap();
-    assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
+    assert!(is_held(&provider, "door").await);
     assert_eq!(cost(before), 1, "refused");
     let before = sent(&raw);
-    let released = provider
-        .release(&Release::new(a.name.clone(), a.new, None))
-        .await;
-    assert_eq!(released.unwrap(), ReleaseOutcome::Released);
+    released(&provider, &a).await;
     assert_eq!(cost(before), 1, "release");
     let before = sent(&raw);
     let b = term("door");
-    provider.acquire(&b).await.unwrap();
+    granted(&provider, &b).await;
     assert_eq!(cost(before), 1, "acquire of what was seen free");
 
     // Somebody else wrote since: what this provider has seen is outdated.
-    other
-        .renew(&Renew::new(b.name.clone(), b.new, 1))
-        .await
-        .unwrap();
+    renewed(&other, &b, 1).await;
     let before = sent(&raw);
-    let renewed = provider
-        .renew(&Renew::new(b.name.clone(), b.new, 2))
-        .await
-        .unwrap();
-    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    renewed(&provider, &b, 2).await;
     assert_eq!(cost(before), 3, "renew of what another has written");
 }
 
@@ -203,22 +112,8 @@ async fn each_call_takes_as_many_requests_as_it_says() {
 async fn purge_deletes_what_was_released_and_is_a_week_past() {
     let server = Server::start().await;
     let (provider, raw) = (server.provider().await, raw(&server).await);
-    for name in ["old", "held", "young"] {
-        let a = term(name);
-        provider.acquire(&a).await.unwrap();
-        if name != "held" {
-            let release = Release::new(a.name, a.new, None);
-            provider.release(&release).await.unwrap();
-        }
-        if name == "young" {
-            continue;
-        }
-        age(&raw, "locks", name).await;
-    }
-    assert_eq!(provider.purge(100).await.unwrap(), 1);
-    let page = provider.list(&List::new("")).await.unwrap();
-    let left: Vec<_> = page.records.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(left, ["held", "young"]);
+    let age = async |name: &str| age(&raw, "locks", name).await;
+    stores::purge_deletes_what_was_released_and_is_a_week_past(&provider, age).await;
     let info = ask(&raw, "STREAM.INFO.KV_locks", json!({})).await;
     assert_eq!(info["state"]["messages"], 2, "nothing is left of it");
 }
@@ -235,15 +130,8 @@ async fn age(raw: &async_nats::Client, bucket: &str, name: &str) {
         .get_last_raw_message_by_subject(&subject)
         .await
         .unwrap();
-    let mut text = String::from_utf8(found.payload.to_vec()).unwrap();
-    for field in ["since", "token"] {
-        let (before, rest) = text.split_once(&format!("\"{field}\":")).unwrap();
-        let (micros, after) = rest.split_once(',').unwrap();
-        let micros: u64 = micros.parse().unwrap();
-        let aged = micros - 8 * 24 * 60 * 60 * 1_000_000;
-        text = format!("{before}\"{field}\":{aged},{after}");
-    }
-    put(raw, &subject, &[], &text).await;
+    let old = aged(str::from_utf8(&found.payload).unwrap());
+    put(raw, &subject, &[], &old).await;
 }
 
 #[tokio::test]
@@ -253,11 +141,8 @@ async fn purge_of_a_bucket_that_denies_it_says_so() {
     create(&raw, "denied", json!({ "deny_delete": true })).await;
     let provider = dlock_nats::provider(raw.clone(), "denied", "dlock").unwrap();
     let a = term("old");
-    provider.acquire(&a).await.unwrap();
-    provider
-        .release(&Release::new(a.name, a.new, None))
-        .await
-        .unwrap();
+    granted(&provider, &a).await;
+    released(&provider, &a).await;
     age(&raw, "denied", "old").await;
     let error = provider.purge(10).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");

@@ -13,41 +13,19 @@ mod election;
 mod fence;
 mod keys;
 mod one_way;
+#[path = "../../../open.rs"]
+mod open;
 mod outage;
-mod races;
 mod restored;
 mod rights;
 mod tls;
 mod urls;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_nats::{Client, HeaderMap};
-use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
-use dlock_nats::NatsProvider;
 use serde_json::{Value, json};
-use uuid::Uuid;
-
-/// An acquire of a lease that outlives the test.
-fn term(name: &str) -> Acquire {
-    let name = Name::new(name).unwrap();
-    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
-}
-
-/// Returns once the provider has an answer again.
-async fn until_answered(provider: &NatsProvider) {
-    let name = Name::new("anything").unwrap();
-    let answered = async {
-        while let Err(error) = provider.read(&name).await {
-            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), answered)
-        .await
-        .unwrap();
-}
 
 /// Asks JetStream something behind the provider's back.
 async fn ask(client: &Client, what: &str, body: Value) -> Value {

@@ -5,17 +5,18 @@ use std::{net::SocketAddr, time::Duration};
 use async_nats::{Client, ConnectOptions};
 use dlock_core::{
     Name, Provider,
-    provider::{Release, Renew, Wakeup, Wakeups},
+    provider::{Wakeup, Wakeups},
 };
 use dlock_nats::NatsProvider;
 use dlock_nats_proof::{BUCKET, Server, client, options};
+use dlock_proof::stores::{LONG, granted, released, renewed, term};
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::{
     task::JoinHandle,
     time::{Instant, timeout},
 };
 
-use super::{connects, term};
+use super::connects;
 
 /// How long a caller waits for an answer.
 const ATTEMPT: Duration = Duration::from_millis(200);
@@ -25,9 +26,6 @@ const BELIEVED: Duration = Duration::from_secs(5);
 
 /// Longer than that and both times that the server has for an answer.
 const SUSPECTED: Duration = Duration::from_secs(9);
-
-/// What may take long on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A client that sends no pings of its own during a test, and a provider over it.
 async fn without_pings(address: SocketAddr, options: ConnectOptions) -> (Client, NatsProvider) {
@@ -40,11 +38,10 @@ async fn without_pings(address: SocketAddr, options: ConnectOptions) -> (Client,
 /// Takes a lock and renews it all the time, until it is aborted.
 async fn keep_busy(provider: NatsProvider) -> JoinHandle<()> {
     let busy = term("busy");
-    provider.acquire(&busy).await.unwrap();
+    granted(&provider, &busy).await;
     tokio::spawn(async move {
         for n in 1.. {
-            let renew = Renew::new(busy.name.clone(), busy.new, n);
-            provider.renew(&renew).await.unwrap();
+            renewed(&provider, &busy, n).await;
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
@@ -54,9 +51,8 @@ async fn keep_busy(provider: NatsProvider) -> JoinHandle<()> {
 async fn watching(ours: &NatsProvider, others: &NatsProvider) -> Wakeups {
     let mut wakeups = ours.watch().await.unwrap().unwrap();
     let window = term("window");
-    others.acquire(&window).await.unwrap();
-    let release = Release::new(window.name.clone(), window.new, None);
-    others.release(&release).await.unwrap();
+    granted(others, &window).await;
+    released(others, &window).await;
     let hint = timeout(LONG, wakeups.next()).await.unwrap();
     assert_eq!(hint, Some(Wakeup::Name(window.name)));
     wakeups
@@ -153,9 +149,8 @@ async fn answered_calls_keep_the_connection_of_a_watch_that_may_not_ask() {
     while Instant::now() < end {
         drop_a_call(&ours).await;
         let a = term("door");
-        ours.acquire(&a).await.unwrap();
-        let release = Release::new(a.name.clone(), a.new, None);
-        ours.release(&release).await.unwrap();
+        granted(&ours, &a).await;
+        released(&ours, &a).await;
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)));
         // Thousands of messages whose flow nobody acknowledges would end the watch.

@@ -3,42 +3,24 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use dlock_core::{
-    Provider,
-    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
-};
+use dlock_core::Provider;
 use dlock_nats::NatsProvider;
 use dlock_nats_proof::{Server, client};
+use dlock_proof::stores::{granted, is_held, released, renewed, term, until_answered};
 use serde_json::json;
 
-use super::{ask, create, term, until_answered};
+use super::{ask, create};
 
 /// Lets a process see a lock, replaces the stream, and brings another holder's record to the very sequence that the
 /// process has seen. What it remembers must not be taken for that record.
 async fn is_not_mistaken(ours: &NatsProvider, others: &NatsProvider, name: &str, last: u64) {
     let b = term(name);
-    let granted = others.acquire(&b).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
-    let mut n = 0;
-    loop {
-        n += 1;
-        others
-            .renew(&Renew::new(b.name.clone(), b.new, n))
-            .await
-            .unwrap();
-        if n == last {
-            break;
-        }
+    granted(others, &b).await;
+    for n in 1..=last {
+        renewed(others, &b, n).await;
     }
-    let refused = ours.acquire(&term(name)).await.unwrap();
-    assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
-    let renewed = others
-        .renew(&Renew::new(b.name.clone(), b.new, n + 1))
-        .await;
-    assert_eq!(renewed.unwrap(), RenewOutcome::Renewed { asked: false });
+    assert!(is_held(ours, name).await);
+    renewed(others, &b, last + 1).await;
 }
 
 #[tokio::test]
@@ -48,17 +30,11 @@ async fn stream_that_was_made_anew_is_noticed() {
     let raw = client(server.address(), Duration::from_secs(20)).await;
     let a = term("door");
     // Sequences 1 to 4; the last is free, and remembered as such.
-    ours.acquire(&a).await.unwrap();
+    granted(&ours, &a).await;
     for n in 1..=2 {
-        ours.renew(&Renew::new(a.name.clone(), a.new, n))
-            .await
-            .unwrap();
+        renewed(&ours, &a, n).await;
     }
-    let release = Release::new(a.name.clone(), a.new, None);
-    assert_eq!(
-        ours.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
-    );
+    released(&ours, &a).await;
     ask(&raw, "STREAM.DELETE.KV_locks", json!(null)).await;
     // One request while it is gone, of another lock.
     ours.read(&term("window").name).await.unwrap_err();
@@ -72,9 +48,8 @@ async fn data_that_was_put_back_is_noticed() {
     let (ours, others) = (server.provider().await, server.provider().await);
     let a = term("door");
     // Sequences 1 and 2, and a backup.
-    ours.acquire(&a).await.unwrap();
-    let release = Release::new(a.name.clone(), a.new, None);
-    ours.release(&release).await.unwrap();
+    granted(&ours, &a).await;
+    released(&ours, &a).await;
     let data = server.place().dir().join("jetstream");
     let backup = tempfile::tempdir().unwrap();
     server.signal("STOP");
@@ -82,14 +57,11 @@ async fn data_that_was_put_back_is_noticed() {
     server.signal("CONT");
     // Sequences 3 to 6.
     let a = term("door");
-    ours.acquire(&a).await.unwrap();
+    granted(&ours, &a).await;
     for n in 1..=2 {
-        ours.renew(&Renew::new(a.name.clone(), a.new, n))
-            .await
-            .unwrap();
+        renewed(&ours, &a, n).await;
     }
-    let release = Release::new(a.name.clone(), a.new, None);
-    ours.release(&release).await.unwrap();
+    released(&ours, &a).await;
     server
         .restart_after(|| {
             fs::remove_dir_all(&data).unwrap();

@@ -5,12 +5,11 @@ use std::time::Duration;
 use async_nats::Client;
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{AcquireOutcome, Admin, List, Release, Renew},
+    provider::{Admin, List},
 };
 use dlock_nats::{CasProvider, NatsProvider, NatsStore, Refusals};
 use dlock_nats_proof::{BUCKET, Server, options};
-
-use super::term;
+use dlock_proof::stores::{granted, released, renewed, term};
 
 /// Longer than a test should wait for what is refused at once.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -70,20 +69,12 @@ async fn rights_to_one_prefix_are_enough_and_less_is_fatal() {
     root.store().set_up(1).await.unwrap();
     let locker = of(&server, "locker", "dlock").await;
     let a = term("door");
-    let granted = locker.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
-    locker
-        .renew(&Renew::new(a.name.clone(), a.new, 1))
-        .await
-        .unwrap();
+    granted(&locker, &a).await;
+    renewed(&locker, &a, 1).await;
     assert_eq!(locker.list(&List::new("")).await.unwrap().records.len(), 1);
     assert_eq!(locker.purge(10).await.unwrap(), 0);
     let mut wakeups = locker.watch().await.unwrap().unwrap();
-    let release = Release::new(a.name.clone(), a.new, None);
-    locker.release(&release).await.unwrap();
+    released(&locker, &a).await;
     let woken = tokio::time::timeout(LIMIT / 2, wakeups.next()).await;
     assert!(woken.unwrap().is_some());
 

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use async_nats::{Client, ConnectError, ConnectErrorKind};
-use dlock_core::{Provider, provider::AcquireOutcome};
+use dlock_core::Provider;
 use dlock_nats_proof::{BUCKET, Server, options};
+use dlock_proof::stores::{granted, term};
 use dlock_test_servers::certificates::Certificates;
-
-use super::term;
 
 async fn over_tls(url: String, trusted: &Certificates) -> Result<Client, ConnectError> {
     let options = options(Duration::from_secs(20)).require_tls(true);
@@ -29,11 +28,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_without() {
     let client = over_tls(format!("nats://localhost:{port}"), &ours).await;
     let provider = dlock_nats::provider(client.unwrap(), BUCKET, "dlock").unwrap();
     provider.store().set_up(1).await.unwrap();
-    let granted = provider.acquire(&term("door")).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(&provider, &term("door")).await;
     assert!(provider.watch().await.unwrap().is_some());
 
     // Another authority; and another host than the certificate's.

@@ -1,30 +1,12 @@
 //! Stores by their URLs, as the programs open them.
 
-use std::ffi::OsStr;
-
-use dlock_core::{Name, Provider, provider::AcquireOutcome};
+use dlock_core::Provider;
 use dlock_nats_proof::Server;
-use dlock_stores::{Program, Store, StoreError, locate};
+use dlock_proof::stores::{granted, term, until_answered};
 
-use super::term;
+use crate::open::{PROGRAM, open};
 
 const PASSWORD: &str = "hunter2";
-
-const PROGRAM: Program = Program {
-    name: "program",
-    package: "package",
-    set_up: "set it up",
-    set_up_queue: "no queue",
-    serves_many: false,
-    warn: |warning| panic!("{warning}"),
-};
-
-async fn open(url: &str) -> Result<Store, StoreError> {
-    locate(&PROGRAM, Some(OsStr::new(url)))
-        .unwrap()
-        .open()
-        .await
-}
 
 #[tokio::test]
 async fn store_is_opened_by_its_url_and_told_why_when_it_is_not() {
@@ -49,11 +31,7 @@ async fn store_is_opened_by_its_url_and_told_why_when_it_is_not() {
     store.check().await.unwrap();
     assert!(store.needs_observers());
     let a = term("door");
-    let granted = store.provider().acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(store.provider(), &a).await;
 
     let reader = open(&format!("nats://reader:{PASSWORD}@{at}/locks"))
         .await
@@ -89,13 +67,5 @@ async fn token_opens_a_store_and_one_that_is_down_is_waited_for() {
     let error = store.check().await.unwrap_err();
     assert!(error.is_temporary(), "{error:?}");
     server.restart().await;
-    let name = Name::new("door").unwrap();
-    let answered = async {
-        while store.provider().read(&name).await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), answered)
-        .await
-        .unwrap();
+    until_answered(store.provider()).await;
 }

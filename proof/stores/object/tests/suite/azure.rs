@@ -8,10 +8,11 @@ use dlock_core::{
 };
 use dlock_object_proof::{Azurite, over};
 use dlock_object_store::ObjectProvider;
+use dlock_proof::stores::term;
 use dlock_testkit::Fixture;
 use tokio::sync::OnceCell;
 
-use crate::{fresh, term};
+use crate::fresh;
 
 /// One for all tests: it is slow, and takes long to start.
 pub(crate) async fn azurite() -> &'static Azurite {

@@ -9,11 +9,12 @@ mod azure;
 mod broken;
 mod cancelling;
 mod conformance;
-mod creation;
 mod election;
 mod examples;
 mod fence;
 mod objects;
+#[path = "../../../open.rs"]
+mod open;
 mod outage;
 mod rights;
 mod tls;
@@ -21,9 +22,7 @@ mod urls;
 mod verify;
 mod wire;
 
-use dlock_core::{Name, provider::Acquire};
 use dlock_object_proof::Server;
-use std::time::Duration;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -31,12 +30,6 @@ use uuid::Uuid;
 async fn server() -> &'static Server {
     static SERVER: OnceCell<Server> = OnceCell::const_new();
     SERVER.get_or_init(Server::start).await
-}
-
-/// A try that holds for a minute.
-fn term(name: &str) -> Acquire {
-    let name = Name::new(name).unwrap();
-    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
 }
 
 /// A prefix, or a name, that nobody else has.

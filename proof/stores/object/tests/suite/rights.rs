@@ -2,11 +2,12 @@
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome},
+    provider::{Admin, List},
 };
 use dlock_object_proof::{User, over};
+use dlock_proof::stores::{granted, released, renewed, term};
 
-use crate::{fresh, term};
+use crate::fresh;
 
 #[tokio::test]
 async fn reading_writing_and_listing_are_enough_and_less_is_fatal() {
@@ -15,13 +16,8 @@ async fn reading_writing_and_listing_are_enough_and_less_is_fatal() {
     let of = |user| over(server.bucket(user)).with_prefix(&prefix).unwrap();
     let locker = of(User::LOCKER);
     let a = term("door");
-    let granted = locker.acquire(&a).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
-    let renewed = locker.renew(&Renew::new(a.name.clone(), a.new, 1)).await;
-    assert_eq!(renewed.unwrap(), RenewOutcome::Renewed { asked: false });
+    granted(&locker, &a).await;
+    renewed(&locker, &a, 1).await;
     assert_eq!(locker.list(&List::new("")).await.unwrap().records.len(), 1);
 
     let reader = of(User::READER);
@@ -39,9 +35,7 @@ async fn reading_writing_and_listing_are_enough_and_less_is_fatal() {
             assert!(error.to_string().contains("s3:ListBucket"), "{error}");
         }
     }
-    let release = Release::new(a.name.clone(), a.new, None);
-    let released = locker.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    released(&locker, &a).await;
 }
 
 #[tokio::test]

@@ -1,23 +1,14 @@
 //! Buckets by their URLs, as programs open them: credentials come from the environment, so each test plays in a process of
 //! its own.
 
-use std::{env, ffi::OsStr, process::Command};
+use std::{env, process::Command};
 
-use dlock_core::{Provider, provider::AcquireOutcome};
+use dlock_core::Provider;
 use dlock_object_proof::{User, over};
-use dlock_stores::{Program, Store, StoreError, locate};
+use dlock_proof::stores::{granted, term};
 use object_store::prefix::PrefixStore;
 
-use crate::{azure::azurite, fresh, server, term};
-
-const PROGRAM: Program = Program {
-    name: "program",
-    package: "package",
-    set_up: "nothing to set up",
-    set_up_queue: "no queue",
-    serves_many: false,
-    warn: |warning| panic!("{warning}"),
-};
+use crate::{azure::azurite, fresh, open::open, server};
 
 /// What the process of a test is told, and nothing else.
 const URL: &str = "DLOCK_TEST_URL";
@@ -36,21 +27,13 @@ fn play(test: &str, url: &str, variables: &[(&str, &str)]) {
     );
 }
 
-async fn open(url: &str) -> Result<Store, StoreError> {
-    locate(&PROGRAM, Some(OsStr::new(url)))?.open().await
-}
-
 /// In its process: it is set up, looked at, and takes a lock of this name.
 async fn is_used(url: &str, name: &str) {
     let store = open(url).await.unwrap();
     store.set_up().await.unwrap();
     store.check().await.unwrap();
     assert!(store.needs_observers());
-    let granted = store.provider().acquire(&term(name)).await.unwrap();
-    assert!(
-        matches!(granted, AcquireOutcome::Acquired(_)),
-        "{granted:?}"
-    );
+    granted(store.provider(), &term(name)).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,211 @@
+//! What the suites of etcd, Kubernetes, NATS, object stores and MariaDB share: servers that are killed, gone or silent, and
+//! records that others delete or that are old.
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a test, and the message is what people read"
+)]
+
+use std::time::Duration;
+
+use dlock_core::{
+    DLock, ErrorKind, FencingToken, Name, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
+};
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+/// Longer than anything takes here that does not hang.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// A try for a lease that outlives the test.
+#[must_use]
+pub fn term(name: &str) -> Acquire {
+    Acquire::new(Name::new(name).unwrap(), Uuid::new_v4(), LONG)
+}
+
+/// The token of a try that must be granted.
+pub async fn granted(provider: &(impl Provider + ?Sized), request: &Acquire) -> FencingToken {
+    match provider.acquire(request).await.unwrap() {
+        AcquireOutcome::Acquired(tokens) => tokens.last(),
+        other => panic!("{:?}: {other:?}", request.name),
+    }
+}
+
+/// Whether a try that must be answered is refused.
+pub async fn is_held(provider: &(impl Provider + ?Sized), lock: &str) -> bool {
+    let outcome = provider.acquire(&term(lock)).await.unwrap();
+    matches!(outcome, AcquireOutcome::Held(_))
+}
+
+/// A renewal that must be answered: the holder has not been asked to give back.
+pub async fn renewed(provider: &(impl Provider + ?Sized), held: &Acquire, n: u64) {
+    let request = Renew::new(held.name.clone(), held.new, n);
+    let renewed = provider.renew(&request).await.unwrap();
+    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+}
+
+/// A release that must be answered.
+pub async fn released(provider: &(impl Provider + ?Sized), held: &Acquire) {
+    let request = Release::new(held.name.clone(), held.new, None);
+    let released = provider.release(&request).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+}
+
+/// Waits until something is so.
+pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !so().await {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Returns once the provider has an answer again. The first calls may meet broken connections.
+pub async fn until_answered(provider: &(impl Provider + ?Sized)) {
+    let name = Name::new("anything").unwrap();
+    until("a call is answered", async || {
+        let answer = provider.read(&name).await;
+        if let Err(error) = &answer {
+            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+        }
+        answer.is_ok()
+    })
+    .await;
+}
+
+/// What was acknowledged is there when the server is back, and what was remembered of it still leads to one write.
+pub async fn acknowledged_writes_survive_a_server_that_is_killed<S, P: Provider>(
+    mut server: S,
+    connect: impl AsyncFn(&S) -> P,
+    restart: impl AsyncFn(&mut S),
+) {
+    let provider = connect(&server).await;
+    let a = term("door");
+    let token = granted(&provider, &a).await;
+    for n in 1..=3 {
+        renewed(&provider, &a, n).await;
+        restart(&mut server).await;
+        let other = connect(&server).await;
+        let record = other.read(&a.name).await.unwrap().unwrap();
+        assert_eq!(
+            (record.uuid, record.renewals, record.token),
+            (a.new, n, token)
+        );
+        assert!(is_held(&other, "door").await);
+        until_answered(&provider).await;
+    }
+    released(&provider, &a).await;
+}
+
+/// A holder does not notice, and neither does the one that waits for it.
+pub async fn guard_survives_a_server_that_is_killed<S, P: Provider>(
+    mut server: S,
+    connect: impl AsyncFn(&S) -> P,
+    restart: impl AsyncFn(&mut S),
+) {
+    let lock = |provider: P| {
+        let lock = DLock::builder().name("door").duration(LONG);
+        let lock = lock.renew_every(Duration::from_secs(3));
+        lock.provider(provider).build().unwrap()
+    };
+    let guard = lock(connect(&server).await).hold().await.unwrap();
+    let waiting = lock(connect(&server).await);
+    let waiter = tokio::spawn(async move { waiting.acquire().await });
+    let door = term("door").name;
+    for _ in 0..2 {
+        restart(&mut server).await;
+        let direct = connect(&server).await;
+        let renewals = async || direct.read(&door).await.unwrap().unwrap().renewals;
+        let before = renewals().await;
+        until("it is renewed", async || renewals().await > before).await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        assert!(!waiter.is_finished());
+    }
+    let token = guard.token();
+    guard.release().await.unwrap();
+    let next = timeout(LONG, waiter).await.unwrap().unwrap().unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+}
+
+/// A provider of a server that is not there says at once that nothing was applied. Its limit is far longer.
+pub async fn server_that_is_not_there_is_said_so_at_once(provider: impl Provider) {
+    let at_once = async {
+        for _ in 0..3 {
+            let error = provider.acquire(&term("door")).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+            let error = provider.read(&term("door").name).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        }
+    };
+    timeout(LONG, at_once).await.unwrap();
+}
+
+/// A record that is gone is no lock any more, and its tokens go on.
+pub async fn deleted_record_loses_the_lease_and_keeps_the_order_of_tokens(
+    provider: &(impl Provider + ?Sized),
+    delete: impl AsyncFnOnce(&str),
+) {
+    let a = term("door");
+    let first = granted(provider, &a).await;
+    delete("door").await;
+    let renewed = provider.renew(&Renew::new(a.name.clone(), a.new, 1)).await;
+    assert_eq!(renewed.unwrap(), RenewOutcome::Lost(None));
+    assert_eq!(provider.read(&a.name).await.unwrap(), None);
+    assert!(granted(provider, &term("door")).await > first);
+}
+
+/// Of two old records, which `age` makes eight days older, one has been released.
+pub async fn purge_deletes_what_was_released_and_is_a_week_past(
+    provider: &impl Admin,
+    age: impl AsyncFn(&str),
+) {
+    for name in ["old", "held", "young"] {
+        let a = term(name);
+        granted(provider, &a).await;
+        if name != "held" {
+            released(provider, &a).await;
+        }
+        if name != "young" {
+            age(name).await;
+        }
+    }
+    assert_eq!(provider.purge(100).await.unwrap(), 1);
+    assert_eq!(names(provider, 10).await.0, ["held", "young"]);
+}
+
+/// The JSON of a record as it was eight days ago, by its own account.
+#[must_use]
+pub fn aged(record: &str) -> String {
+    let mut text = record.to_owned();
+    for field in ["since", "token"] {
+        let (before, rest) = text.split_once(&format!("\"{field}\":")).unwrap();
+        let end = rest.find([',', '}']).unwrap();
+        let micros: u64 = rest[..end].parse().unwrap();
+        let aged = micros - 8 * 24 * 60 * 60 * 1_000_000;
+        text = format!("{before}\"{field}\":{aged}{}", &rest[end..]);
+    }
+    text
+}
+
+/// The names of all records, and of those that cannot be read, on pages of this size.
+pub async fn names(provider: &impl Admin, limit: usize) -> (Vec<String>, Vec<String>) {
+    let (mut listed, mut unreadable, mut after) = (Vec::new(), Vec::new(), None);
+    loop {
+        let request = List::new("").after(after).limit(limit);
+        let page = provider.list(&request).await.unwrap();
+        assert!(page.records.len() <= limit);
+        listed.extend(page.records.iter().map(|(name, _)| name.to_string()));
+        unreadable.extend(page.unreadable.iter().map(|(name, _)| name.to_string()));
+        assert!(listed.len() <= 100, "pages repeat: {listed:?}");
+        after = page.next;
+        if after.is_none() {
+            return (listed, unreadable);
+        }
+    }
+}
