@@ -287,10 +287,8 @@ impl Term {
             belief.credited = sent;
             belief.fatal = false;
             belief.last_error = None;
-            self.unsure_from.store(
-                (sent + self.plan.unsure_after()).to_bits(),
-                Ordering::SeqCst,
-            );
+            let unsure_from = (sent + self.plan.unsure_after()).to_bits();
+            self.unsure_from.store(unsure_from, Ordering::SeqCst);
         }
         let left = || before.since(self.store.clock.now()).as_secs_f64();
         let renewed = || Event::Renewed {
