@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::panic,
+    clippy::unwrap_used,
     reason = "what fails here is a test, and the message is what people read"
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
@@ -77,16 +78,12 @@ impl Server {
 
     /// Kills the server hard, and starts it again.
     pub(crate) async fn restart(&mut self) {
-        if let Err(error) = self.service.restart(is_ready).await {
-            panic!("the server did not come back: {error}");
-        }
+        self.service.restart(is_ready).await.unwrap();
     }
 
     /// Kills the server hard.
     pub(crate) async fn kill(&mut self) {
-        if let Err(error) = self.service.signal("KILL") {
-            panic!("no signal: {error}");
-        }
+        self.service.signal("KILL").unwrap();
         let place = self.service.place();
         eventually("the end of the server", || async {
             place.exited().is_some()
@@ -125,15 +122,11 @@ impl Server {
 
     /// Freezes the server: it keeps its connections and answers nothing.
     pub(crate) async fn freeze(&mut self) {
-        if let Err(error) = self.service.freeze().await {
-            panic!("it is not frozen: {error}");
-        }
+        self.service.freeze().await.unwrap();
     }
 
     pub(crate) fn thaw(&mut self) {
-        if let Err(error) = self.service.signal("CONT") {
-            panic!("no signal: {error}");
-        }
+        self.service.signal("CONT").unwrap();
     }
 }
 
@@ -250,10 +243,7 @@ impl Cluster {
         let patient = ClusterClientBuilder::new(nodes)
             .connection_timeout(limit)
             .response_timeout(SOON);
-        let client = match patient.build() {
-            Ok(client) => client,
-            Err(error) => panic!("no client of the cluster: {error}"),
-        };
+        let client = patient.build().unwrap();
         let deadline = Instant::now() + SOON;
         loop {
             match client.get_async_connection().await {
@@ -275,17 +265,11 @@ impl Cluster {
 /// A server of the person's own, if they name one.
 pub(crate) fn given() -> Option<Client> {
     let url = env::var("DLOCK_TEST_REDIS_URL").ok()?;
-    match Client::open(url) {
-        Ok(client) => Some(client),
-        Err(error) => panic!("DLOCK_TEST_REDIS_URL names no server: {error}"),
-    }
+    Some(Client::open(url).unwrap())
 }
 
 pub(crate) fn client(address: SocketAddr) -> Client {
-    match Client::open(format!("redis://{address}")) {
-        Ok(client) => client,
-        Err(error) => panic!("no client: {error}"),
-    }
+    Client::open(format!("redis://{address}")).unwrap()
 }
 
 pub(crate) fn provider(client: Client) -> RedisProvider {
@@ -294,31 +278,21 @@ pub(crate) fn provider(client: Client) -> RedisProvider {
 }
 
 pub(crate) fn built(provider: Result<RedisProvider, dlock_redis::BuildError>) -> RedisProvider {
-    match provider {
-        Ok(provider) => provider,
-        Err(error) => panic!("no provider: {error}"),
-    }
+    provider.unwrap()
 }
 
 pub(crate) async fn connect(client: &Client) -> MultiplexedConnection {
     let patient = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(SOON))
         .set_response_timeout(Some(SOON));
-    match client
-        .get_multiplexed_async_connection_with_config(&patient)
-        .await
-    {
-        Ok(connection) => connection,
-        Err(error) => panic!("no connection: {error}"),
-    }
+    let connection = client.get_multiplexed_async_connection_with_config(&patient);
+    connection.await.unwrap()
 }
 
 /// A command without blanks in its arguments.
 pub(crate) fn words(command: &str) -> Cmd {
     let mut cmd = Cmd::new();
-    for word in command.split(' ') {
-        cmd.arg(word);
-    }
+    cmd.arg(command.split(' ').collect::<Vec<_>>());
     cmd
 }
 
@@ -326,10 +300,7 @@ pub(crate) async fn ask<T: FromRedisValue>(
     connection: &mut MultiplexedConnection,
     command: &Cmd,
 ) -> T {
-    match command.query_async(connection).await {
-        Ok(answer) => answer,
-        Err(error) => panic!("the server refused: {error}"),
-    }
+    command.query_async(connection).await.unwrap()
 }
 
 /// Everything that is in a key.
@@ -402,10 +373,7 @@ pub(crate) fn fresh_name(start: &str) -> Name {
 }
 
 pub(crate) fn name(text: &str) -> Name {
-    match Name::new(text) {
-        Ok(name) => name,
-        Err(error) => panic!("{error}"),
-    }
+    Name::new(text).unwrap()
 }
 
 /// The key of a lock under the default prefix.

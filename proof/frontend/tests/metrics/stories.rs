@@ -161,23 +161,21 @@ pub(crate) async fn a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none(
         let group = group.as_str();
         let scene = scene.again();
         let on = |scene: &Scene| MemoryProvider::new(&scene.store).wakeups(wakeups);
+        let waits = |process: &Process| {
+            let lock = process.lock.clone();
+            tokio::spawn(async move { lock.hold().await.unwrap() })
+        };
         // Given back while somebody waits.
         let first = scene.process_on(group, on(&scene));
         let second = scene.process_on(group, on(&scene));
         let held = first.lock.hold().await.unwrap();
-        let waiting = tokio::spawn({
-            let lock = second.lock.clone();
-            async move { lock.hold().await.unwrap() }
-        });
+        let waiting = waits(&second);
         sleep(100 * SECOND).await;
         held.release().await.unwrap();
         let held = waiting.await.unwrap();
         assert_eq!(scene.count(TAKEOVERS, &[("group", group)]), 0);
         // Never given back: nothing of its process reaches the store any more.
-        let waiting = tokio::spawn({
-            let lock = first.lock.clone();
-            async move { lock.hold().await.unwrap() }
-        });
+        let waiting = waits(&first);
         sleep(100 * SECOND).await;
         second.provider.everything(Fault::LoseRequest);
         let guard = waiting.await.unwrap();
