@@ -1,7 +1,11 @@
 //! The one place where errors of object stores become the three kinds of the protocol.
 //!
 //! `object_store` names what was refused for a reason of its own, and has one error for all others. What it knows of
-//! them, the status and the words of the service, it tells in the text only.
+//! them, the status and the code of the service, it tells in the text only. That text also names the object, which is
+//! named as the lock is: so no word is searched for in the whole of it.
+
+#[cfg(test)]
+mod tests;
 
 use std::{error::Error as StdError, io};
 
@@ -53,29 +57,13 @@ pub(crate) fn failed(error: Error) -> ProviderError {
 
 /// Whether it is the bucket that is not there, and not the object.
 pub(crate) fn has_no_bucket(error: &Error) -> bool {
-    // Of S3 and Google; of Azure.
-    ["NoSuchBucket", "ContainerNotFound"]
-        .iter()
-        .any(|code| error.to_string().contains(code))
+    Answer::of(error).is_some_and(|answer| answer.names_no_bucket())
 }
 
 fn of_cause(cause: &(dyn StdError + 'static)) -> Known {
-    let text = cause.to_string();
-    let says = |word: &str| text.contains(word);
-    let known = match status(&text) {
-        Some(429) => TOO_BUSY,
-        // S3; Azure.
-        Some(503) if says("SlowDown") || says("ServerBusy") => TOO_BUSY,
-        // Lists have no errors of their own for these.
-        Some(401) => NOBODY,
-        Some(403) => NO_RIGHTS,
-        Some(501) => NO_CONDITIONS,
-        Some(404) if says("NoSuchBucket") || says("ContainerNotFound") => NO_BUCKET,
-        // It has waited for the request in vain.
-        Some(400) if says("RequestTimeout") => NO_ANSWER,
-        Some(408) => NO_ANSWER,
-        Some(300..=499) => REFUSED,
-        None if says("Received redirect") => REFUSED,
+    let known = match Answer::of(cause) {
+        Some(answer) => answer.meaning(),
+        None if told(cause).any(|text| text.starts_with("Received redirect")) => REFUSED,
         None if has_cause(cause, io::ErrorKind::ConnectionRefused) => (
             ErrorKind::NotApplied,
             "there is no connection to the object store",
@@ -86,25 +74,89 @@ fn of_cause(cause: &(dyn StdError + 'static)) -> Known {
             "there is no TLS with the object store: is its certificate signed by an authority that the client trusts, and \
              for this address?",
         ),
-        _ => NO_ANSWER,
+        None => NO_ANSWER,
     };
     // What was sent before may have been applied: only the last answer is known.
-    if known.0 == ErrorKind::NotApplied && says(" retries, max_retries: ") {
+    if known.0 == ErrorKind::NotApplied && was_repeated(cause) {
         return (ErrorKind::Unknown, known.1);
     }
     known
 }
 
-/// The status of the answer that an error tells of.
-fn status(text: &str) -> Option<u16> {
-    let (_, after) = text.split_once("non-2xx status code: ")?;
-    after.get(..3)?.parse().ok()
+/// What a service answered instead of doing it.
+struct Answer {
+    status: u16,
+    /// The service's word for its reason, if it gives one.
+    code: String,
+}
+
+impl Answer {
+    /// The one that an error was made of.
+    fn of(error: &(dyn StdError + 'static)) -> Option<Self> {
+        told(error).find_map(|text| Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let answer = text.strip_prefix("Server returned non-2xx status code: ")?;
+        // In XML, which escapes the tags that a name may contain.
+        let code = answer
+            .split_once("<Code>")
+            .and_then(|(_, rest)| rest.split_once("</Code>"));
+        Some(Self {
+            status: answer.get(..3)?.parse().ok()?,
+            code: code.map_or("", |(code, _)| code).to_owned(),
+        })
+    }
+
+    fn names_no_bucket(&self) -> bool {
+        // Of S3 and Google; of Azure.
+        self.status == 404 && matches!(&*self.code, "NoSuchBucket" | "ContainerNotFound")
+    }
+
+    fn meaning(&self) -> Known {
+        match (self.status, &*self.code) {
+            (429, _) => TOO_BUSY,
+            // S3; Azure.
+            (503, "SlowDown" | "ServerBusy") => TOO_BUSY,
+            // Lists have no errors of their own for these.
+            (401, _) => NOBODY,
+            (403, _) => NO_RIGHTS,
+            (501, _) => NO_CONDITIONS,
+            _ if self.names_no_bucket() => NO_BUCKET,
+            // The service gave up waiting for the rest of the request.
+            (400, "RequestTimeout") | (408, _) => NO_ANSWER,
+            (300..=499, _) => REFUSED,
+            _ => NO_ANSWER,
+        }
+    }
+}
+
+/// Whether the client sent the request more than once. It says so before what came of it, after a URL without spaces.
+fn was_repeated(error: &(dyn StdError + 'static)) -> bool {
+    told(error).any(|text| {
+        text.starts_with("Error performing ")
+            && text
+                .split_once(" - ")
+                .is_some_and(|(request, _)| request.contains(" retries, max_retries: "))
+    })
+}
+
+/// What an error says, its cause, and so on.
+fn told(error: &(dyn StdError + 'static)) -> impl Iterator<Item = String> {
+    causes(error).map(ToString::to_string)
 }
 
 fn has_cause(error: &(dyn StdError + 'static), kind: io::ErrorKind) -> bool {
-    std::iter::successors(Some(error), |&error| next(error))
+    causes(error)
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == kind)
+}
+
+/// The error, its cause, and so on.
+fn causes<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| next(error))
 }
 
 /// The error inside of an error. That of an I/O error is no source of it, but its source is.
@@ -115,87 +167,5 @@ fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + '
     {
         Some(inner) => Some(inner),
         None => error.source(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind(text: &str) -> ErrorKind {
-        let source = text.into();
-        failed(Error::Generic {
-            store: "S3",
-            source,
-        })
-        .kind()
-    }
-
-    #[test]
-    fn answers_of_a_service_have_a_kind_each() {
-        use ErrorKind::{Fatal, NotApplied, Unknown};
-        for (status, expected) in [
-            ("429 Too Many Requests: ", NotApplied),
-            (
-                "503 Service Unavailable: <Error><Code>SlowDown</Code>",
-                NotApplied,
-            ),
-            (
-                "503 Service Unavailable: <Error><Code>ServerBusy</Code>",
-                NotApplied,
-            ),
-            ("503 Service Unavailable: ", Unknown),
-            ("500 Internal Server Error: ", Unknown),
-            ("504 Gateway Timeout: ", Unknown),
-            ("408 Request Timeout: ", Unknown),
-            (
-                "400 Bad Request: <Error><Code>RequestTimeout</Code>",
-                Unknown,
-            ),
-            ("400 Bad Request: <Error><Code>ExpiredToken</Code>", Fatal),
-            ("404 Not Found: <Error><Code>NoSuchBucket</Code>", Fatal),
-            ("403 Forbidden: ", Fatal),
-            ("405 Method Not Allowed: ", Fatal),
-            (
-                "501 Not Implemented: <Error><Code>NotImplemented</Code>",
-                Fatal,
-            ),
-        ] {
-            let text = format!(
-                "Error performing PUT http://h/b/k in 1ms - Server returned non-2xx status code: {status}"
-            );
-            assert_eq!(kind(&text), expected, "{status}");
-        }
-        assert_eq!(
-            kind("Error performing PUT - Received redirect without LOCATION"),
-            Fatal
-        );
-        assert_eq!(
-            kind("Error performing PUT - HTTP error: error sending request"),
-            Unknown
-        );
-    }
-
-    #[test]
-    fn causes_are_found_wherever_they_are_wrapped() {
-        let of = |kind: io::ErrorKind| {
-            let source = Box::new(io::Error::other(io::Error::other(io::Error::from(kind))));
-            failed(Error::Generic {
-                store: "S3",
-                source,
-            })
-            .kind()
-        };
-        assert_eq!(of(io::ErrorKind::ConnectionRefused), ErrorKind::NotApplied);
-        assert_eq!(of(io::ErrorKind::InvalidData), ErrorKind::Fatal);
-        assert_eq!(of(io::ErrorKind::ConnectionReset), ErrorKind::Unknown);
-        assert_eq!(of(io::ErrorKind::TimedOut), ErrorKind::Unknown);
-    }
-
-    #[test]
-    fn what_was_repeated_is_not_denied() {
-        let text = "Error performing PUT http://h/b/k in 1ms, after 2 retries, max_retries: 2, retry_timeout: 180s  - \
-                    Server returned non-2xx status code: 503 Service Unavailable: <Error><Code>SlowDown</Code>";
-        assert_eq!(kind(text), ErrorKind::Unknown);
     }
 }

@@ -60,6 +60,8 @@ async fn hostile_names_are_locks_of_their_own() {
         "\u{ffff}",
         "\u{10ffff}",
         ".verify-1",
+        "NoSuchBucket",
+        "SlowDown",
         longest.as_str(),
     ];
     let mut tries = Vec::new();
