@@ -16,7 +16,10 @@ use dlock_core::{
         Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
     },
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
 use uuid::Uuid;
 
 /// Longer than anything takes here that does not hang.
@@ -54,6 +57,18 @@ pub async fn released(provider: &(impl Provider + ?Sized), held: &Acquire) {
     let request = Release::new(held.name.clone(), held.new, None);
     let released = provider.release(&request).await.unwrap();
     assert_eq!(released, ReleaseOutcome::Released);
+}
+
+/// Takes a lock and renews it all the time, until it is aborted.
+pub async fn keep_busy(provider: impl Provider) -> JoinHandle<()> {
+    let busy = term("busy");
+    granted(&provider, &busy).await;
+    tokio::spawn(async move {
+        for n in 1.. {
+            renewed(&provider, &busy, n).await;
+            sleep(Duration::from_millis(10)).await;
+        }
+    })
 }
 
 /// Waits until something is so.

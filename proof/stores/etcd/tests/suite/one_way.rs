@@ -3,29 +3,13 @@
 use std::time::Duration;
 
 use dlock_core::{Name, Provider, provider::Wakeup};
-use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::{Server, provider};
-use dlock_proof::stores::{LONG, granted, released, renewed, term};
+use dlock_proof::stores::{LONG, granted, keep_busy, released, term};
 use dlock_testkit::proxy::{Direction, Proxy};
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 /// How long a caller waits for an answer.
 const ATTEMPT: Duration = Duration::from_millis(200);
-
-/// Takes a lock and renews it all the time, until it is aborted.
-async fn keep_busy(provider: EtcdProvider) -> JoinHandle<()> {
-    let busy = term("busy");
-    granted(&provider, &busy).await;
-    tokio::spawn(async move {
-        for n in 1.. {
-            renewed(&provider, &busy, n).await;
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-}
 
 /// Something always arrives for the watch, so its client does not ask whether the connection lives.
 #[tokio::test]

@@ -11,7 +11,7 @@ use dlock_testkit::proxy::{Fault, Proxy};
 use mysql_async::prelude::Queryable;
 use tokio::task::JoinSet;
 
-use crate::support::{LONG, blocked, granted, term, until};
+use crate::support::{LONG, blocked, granted, renewed, term, until};
 
 /// Each dropped call waits in the server for a row. Its place in the pool is free at once, and nobody gets its answer.
 #[tokio::test]
@@ -39,9 +39,7 @@ async fn dropped_call_closes_its_connection_and_leaves_its_place() {
                 renewed = ours.renew(&renew) => panic!("the row is not locked: {renewed:?}"),
                 () = until("it waits", async || blocked(&mut watcher, &database).await > 0) => {}
             }
-            let renew = Renew::new(b.name.clone(), b.new, n);
-            let renewed = ours.renew(&renew).await.unwrap();
-            assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+            renewed(&ours, &b, n).await;
             let beside = blocked(&mut watcher, &database).await > 0;
             let record = ours.read(&b.name).await.unwrap().unwrap();
             assert_eq!((record.uuid, record.renewals), (b.new, n));
@@ -113,8 +111,7 @@ async fn waiters_leave_a_connection_to_the_holder() {
         blocked(&mut other, &database).await == 2
     })
     .await;
-    let renew = Renew::new(a.name.clone(), a.new, 1);
-    ours.renew(&renew).await.unwrap();
+    renewed(&ours, &a, 1).await;
     let others = blocked(&mut other, &database).await;
     assert!(others > 0, "no connection is left to the holder");
     other.query_drop("ROLLBACK").await.unwrap();

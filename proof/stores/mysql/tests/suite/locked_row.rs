@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Name, Provider,
-    provider::{AcquireOutcome, Admin, Release, Renew, RenewOutcome},
+    provider::{AcquireOutcome, Admin, Renew, RenewOutcome},
 };
 use dlock_mysql_proof::{Database, server};
 use mysql_async::{Conn, prelude::Queryable};
 use tokio::{task::JoinHandle, time::Instant};
 
-use crate::support::{blocked, granted, is_held, lasting, term, told, until};
+use crate::support::{blocked, granted, is_held, lasting, released, renewed, term, told, until};
 
 /// Locks the row of a name until it commits.
 async fn locked(database: &Database, name: &Name) -> Conn {
@@ -58,8 +58,7 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
     assert!(began.elapsed() > Duration::from_millis(1500));
     other.query_drop("COMMIT").await.unwrap();
     // The call that gave up keeps nothing locked itself.
-    let renewed = ours.renew(&renew).await.unwrap();
-    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    renewed(&ours, &a, 1).await;
     assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 1);
 }
 
@@ -97,9 +96,7 @@ async fn grant_that_waited_lasts_from_when_it_was_made() {
     let ours = database.provider(4).await;
     let a = term("door");
     granted(&ours, &a).await;
-    ours.release(&Release::new(a.name.clone(), a.new, None))
-        .await
-        .unwrap();
+    released(&ours, &a).await;
     let mut other = locked(&database, &a.name).await;
     let b = lasting("door", Duration::from_secs(30));
     let waiting = tokio::spawn({

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{Admin, Ask, List, Release, Renew, Revoke},
+    provider::{Admin, Ask, List, Release, Revoke},
 };
 use dlock_mysql::{
     SchemaError,
@@ -13,7 +13,7 @@ use dlock_mysql::{
 use dlock_mysql_proof::{Database, provider, server};
 use mysql_async::{Conn, OptsBuilder, TxOpts};
 
-use crate::support::{LONG, granted, is_held, term, told};
+use crate::support::{LONG, granted, is_held, renewed, term, told};
 
 const PASSWORD: &str = "hunter2";
 
@@ -53,9 +53,7 @@ async fn rights_that_the_page_names_are_enough() {
     let a = term("door");
     let token = granted(&ours, &a).await;
     assert!(is_held(&ours, "door").await);
-    ours.renew(&Renew::new(a.name.clone(), a.new, 1))
-        .await
-        .unwrap();
+    renewed(&ours, &a, 1).await;
     ours.ask(&Ask::new(a.name.clone(), a.new)).await.unwrap();
     assert_eq!(ours.list(&List::new("")).await.unwrap().records.len(), 1);
     let seen = ours.read(&a.name).await.unwrap().unwrap();

@@ -4,16 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use dlock_core::{
     Name, Provider,
-    provider::{
-        Admin, Ask, AskOutcome, List, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke,
-        RevokeOutcome,
-    },
+    provider::{Admin, Ask, AskOutcome, List, Release, ReleaseOutcome, Revoke, RevokeOutcome},
 };
 use dlock_mysql::MysqlProvider;
 use dlock_mysql_proof::{Server, provider, server};
 use tokio::task::JoinSet;
 
-use crate::support::{LONG, granted, is_held, lasting, term};
+use crate::support::{LONG, granted, is_held, lasting, released, renewed, term};
 
 const SETTINGS: [&str; 21] = [
     "autocommit = 0",
@@ -64,9 +61,7 @@ async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
     let gap = now.unwrap().as_micros().abs_diff(u128::from(token.get()));
     assert!(gap < 60_000_000, "{token}");
 
-    let renew = Renew::new(door.clone(), ours_term.new, 3);
-    let renewed = ours.renew(&renew).await.unwrap();
-    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    renewed(ours, &ours_term, 3).await;
     assert_eq!(seen().await.renewals, 3);
     let ask = Ask::new(door.clone(), ours_term.new);
     assert_eq!(ours.ask(&ask).await.unwrap(), AskOutcome::Asked);
@@ -92,8 +87,7 @@ async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
         );
         let page = ours.list(&List::new("")).await.unwrap();
         assert_eq!(page.records[0].1.uuid, theirs_term.new);
-        let release = Release::new(door.clone(), theirs_term.new, None);
-        theirs.release(&release).await.unwrap();
+        released(theirs, &theirs_term).await;
     }
 
     // By the server's own clock.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{Name, ProviderError, provider::Acquire};
 use dlock_mysql_proof::Database;
-pub(crate) use dlock_proof::stores::{granted, is_held, until};
+pub(crate) use dlock_proof::stores::{granted, is_held, released, renewed, until};
 use mysql_async::{Conn, prelude::Queryable};
 use uuid::Uuid;
 

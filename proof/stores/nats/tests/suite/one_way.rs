@@ -9,12 +9,9 @@ use dlock_core::{
 };
 use dlock_nats::NatsProvider;
 use dlock_nats_proof::{BUCKET, Server, client, options};
-use dlock_proof::stores::{LONG, granted, released, renewed, term};
+use dlock_proof::stores::{LONG, granted, keep_busy, released, term};
 use dlock_testkit::proxy::{Direction, Proxy};
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 use super::connects;
 
@@ -33,18 +30,6 @@ async fn without_pings(address: SocketAddr, options: ConnectOptions) -> (Client,
     let client = options.connect(format!("nats://{address}")).await.unwrap();
     let provider = dlock_nats::provider(client.clone(), BUCKET, "dlock").unwrap();
     (client, provider)
-}
-
-/// Takes a lock and renews it all the time, until it is aborted.
-async fn keep_busy(provider: NatsProvider) -> JoinHandle<()> {
-    let busy = term("busy");
-    granted(&provider, &busy).await;
-    tokio::spawn(async move {
-        for n in 1.. {
-            renewed(&provider, &busy, n).await;
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
 }
 
 /// A watch that has heard of something.
