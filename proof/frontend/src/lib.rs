@@ -16,6 +16,10 @@
 //! - [`tasks`] does the same to the queue: its simulation, its cancellation, and the passages that meddle with its
 //!   store's calls.
 
+use std::{future::Future, pin::Pin};
+
+use tokio::task::JoinHandle;
+
 pub mod cancelling;
 pub mod cases;
 pub mod election;
@@ -30,6 +34,13 @@ pub mod stores;
 pub mod tasks;
 #[cfg(feature = "metrics")]
 pub mod traces;
+
+/// [`tokio::spawn`] without the future's type: what runs a task is compiled once for each kind of result, and not for each
+/// of two hundred futures.
+fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    let future: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
+    tokio::spawn(future)
+}
 
 /// What the macros of this crate expand to.
 #[doc(hidden)]

@@ -65,12 +65,12 @@ async fn ridden_out(
 
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     proxy.lead_to(nobody.local_addr().unwrap());
-    let hangs_up = tokio::spawn(async move { while nobody.accept().await.is_ok() {} });
+    let hangs_up = crate::spawn(async move { while nobody.accept().await.is_ok() {} });
     proxy.reset();
     let waiters: Vec<_> = (0..WAITERS)
         .map(|number| {
             let lock = lock(&format!("free-{number}"));
-            tokio::spawn(async move { lock.acquire().await })
+            crate::spawn(async move { lock.acquire().await })
         })
         .collect();
     // Everybody fails once before there is an outage.

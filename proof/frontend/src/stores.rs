@@ -130,7 +130,7 @@ pub async fn guard_survives_a_server_that_is_killed<S, P: Provider>(
     };
     let guard = lock(connect(&server).await).hold().await.unwrap();
     let waiting = lock(connect(&server).await);
-    let waiter = tokio::spawn(async move { waiting.acquire().await });
+    let waiter = crate::spawn(async move { waiting.acquire().await });
     let door = term("door").name;
     for _ in 0..2 {
         restart(&mut server).await;

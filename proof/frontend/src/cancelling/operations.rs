@@ -207,7 +207,7 @@ async fn redeem_once(stage: &mut Stage) {
 /// A ticket for a term that nobody ever had. Somebody else has the lock, for a while.
 async fn worthless(stage: &Stage) -> (Ticket, JoinHandle<()>) {
     let lease = stage.lease().await;
-    let holder = tokio::spawn(async move {
+    let holder = crate::spawn(async move {
         for _ in 0..HELD_FOR {
             turn().await;
         }

@@ -211,13 +211,13 @@ impl Crowd {
     fn gather(stage: &mut Stage, lease: Lease) -> Self {
         let (goes, gone) = oneshot::channel();
         let (comes, come) = oneshot::channel();
-        let holder = tokio::spawn(async move {
+        let holder = crate::spawn(async move {
             ok(gone.await);
             // In bad weather it may be without an answer.
             drop(lease.release().await);
         });
         let lock = stage.lock.clone();
-        let follower = tokio::spawn(async move {
+        let follower = crate::spawn(async move {
             ok(come.await);
             ok(lock.acquire().await)
         });

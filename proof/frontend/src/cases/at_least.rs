@@ -90,7 +90,7 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
         let lease = acquired(lock.try_acquire().await);
         let uuid = lease.uuid();
         harness.store.next(Op::Release, Fault::HoldRequest);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
         // G4 would: the term is over.
         let holder = held(lock.try_acquire().await);
@@ -103,7 +103,7 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
         let lease = acquired(lock.try_acquire().await);
         let uuid = lease.uuid();
         harness.store.always(Op::Release, Fault::UNKNOWN_BEFORE);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         assert_eq!(
             ok(hand.passes_until_within(release, BY_HAND).await),
             ReleaseEnd::Unconfirmed
@@ -194,7 +194,7 @@ pub(in crate::cases) async fn repeated_release_closes_the_name_once(bench: Bench
         let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         harness.store.next(Op::Release, Fault::UNKNOWN_AFTER);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
         let releases = harness.releases();
@@ -218,7 +218,7 @@ pub(in crate::cases) async fn closing_that_somebody_overtook_is_told(bench: Benc
         let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         harness.store.next(Op::Release, Fault::UNKNOWN_BEFORE);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
         // Without the lease's end nobody could; a clock that jumps, or an operator.
         let subject = harness.subject().await;

@@ -160,7 +160,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         settle().await;
         ok(soon("the release", next.release()).await);
         // It may leave an instant to others (F2).
-        let back = ok(hand.passes_until(tokio::spawn(absent)).await);
+        let back = ok(hand.passes_until(crate::spawn(absent)).await);
         assert!(back.is_valid());
     })
     .await;

@@ -77,7 +77,7 @@ impl Order {
 /// been so many grants in all.
 fn takes_turns(lock: &DLock, process: usize, order: &Order, grants: usize) -> JoinHandle<()> {
     let (lock, order) = (lock.clone(), order.clone());
-    tokio::spawn(async move {
+    crate::spawn(async move {
         loop {
             let lease = ok(lock.acquire().await);
             let enough = order.push(process) >= grants;
@@ -336,7 +336,7 @@ pub(in crate::cases) async fn limit_holds_while_others_go_first(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand, lock) = releaser(&round, 1).await;
         let asked = harness.acquires().len();
-        let again = tokio::spawn(async move { lock.acquire_timeout(MILLISECOND).await });
+        let again = crate::spawn(async move { lock.acquire_timeout(MILLISECOND).await });
         settle().await;
         hand.advance(MILLISECOND).await;
         match joined(again).await {

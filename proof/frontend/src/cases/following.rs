@@ -105,7 +105,7 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_term_along(bench: Benc
             let follower = (followers > 0).then(|| queued(&lock));
             settle().await;
             let term = first.uuid();
-            let release = tokio::spawn(first.release());
+            let release = crate::spawn(first.release());
             drop(leaves);
             assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
             match follower {
@@ -133,7 +133,7 @@ pub(in crate::cases) async fn lease_that_nobody_picks_up_goes_back_with_its_term
         assert!(poll_once(away.as_mut()).is_pending());
         settle().await;
         let (term, token) = (first.uuid(), first.token());
-        let release = tokio::spawn(first.release());
+        let release = crate::spawn(first.release());
         settle().await;
         hand.advance(harness.lease / 6 + SECOND).await;
         eventually("the release", || {
@@ -142,7 +142,7 @@ pub(in crate::cases) async fn lease_that_nobody_picks_up_goes_back_with_its_term
         .await;
         drop(release);
         let lease = ok(hand
-            .passes_until_within(tokio::spawn(away), 2 * SECOND)
+            .passes_until_within(crate::spawn(away), 2 * SECOND)
             .await);
         assert!(lease.uuid() != term && lease.token() > token);
     })
@@ -227,7 +227,7 @@ pub(in crate::cases) async fn term_that_was_refused_while_on_offer_does_not_go_o
             }
         }
         assert_eq!(asks(), 1);
-        let release = tokio::spawn(first.release());
+        let release = crate::spawn(first.release());
         settle().await;
         ended_by_the_store(&harness, "", term).await;
         harness.store.deliver().await;
@@ -257,7 +257,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
             settle().await;
             harness.store.forget_calls();
             harness.store.next(Op::Release, Fault::HoldRequest);
-            let release = tokio::spawn(second.release());
+            let release = crate::spawn(second.release());
             eventually("the release", || harness.store.held() == 1).await;
             // Longer than others go first.
             hand.advance(SECOND / 10).await;
@@ -292,7 +292,7 @@ fn in_line_for(lock: &DLock, limit: Option<Duration>) -> JoinHandle<Result<Lease
     let lock = lock.clone();
     let mut acquire = Box::pin(async move { lock.acquire_timeout(limit).await });
     assert!(poll_once(acquire.as_mut()).is_pending());
-    tokio::spawn(acquire)
+    crate::spawn(acquire)
 }
 
 /// A renewal by hand of this lease has been sent, and waits for [`Faulty::deliver`](dlock_testkit::faults::Faulty::deliver).

@@ -106,7 +106,7 @@ pub(super) fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error
     let lock = lock.clone();
     let mut acquire = Box::pin(async move { lock.acquire().await });
     assert!(poll_once(acquire.as_mut()).is_pending());
-    tokio::spawn(acquire)
+    crate::spawn(acquire)
 }
 
 /// A waiter that is in line now, and that works for so long that the others act before it gives the lock back.
@@ -118,7 +118,7 @@ pub(super) fn in_line(
     let (lock, order) = (lock.clone(), Arc::clone(order));
     let mut acquire = Box::pin(async move { lock.acquire().await });
     assert!(poll_once(acquire.as_mut()).is_pending());
-    tokio::spawn(async move {
+    crate::spawn(async move {
         let lease = ok(acquire.await);
         order
             .lock()

@@ -294,13 +294,13 @@ pub(super) fn held(answer: Result<TryAcquire, Error>) -> Holder {
 /// A `try_acquire` in a task of its own.
 pub(super) fn trying(lock: &DLock) -> JoinHandle<Result<TryAcquire, Error>> {
     let lock = lock.clone();
-    tokio::spawn(async move { lock.try_acquire().await })
+    crate::spawn(async move { lock.try_acquire().await })
 }
 
 /// An `acquire` in a task of its own.
 pub(super) fn waiting(lock: &DLock) -> JoinHandle<Result<Lease, Error>> {
     let lock = lock.clone();
-    tokio::spawn(async move { lock.acquire().await })
+    crate::spawn(async move { lock.acquire().await })
 }
 
 /// What a task ended with, soon.

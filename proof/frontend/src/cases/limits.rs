@@ -53,7 +53,7 @@ pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_hel
             let (harness, hand) = round.by_hand().await;
             harness.taken_by_another(label).await;
             let lock = lock!(harness, label);
-            let waiter = tokio::spawn(async move { lock.acquire_timeout(limit * SECOND).await });
+            let waiter = crate::spawn(async move { lock.acquire_timeout(limit * SECOND).await });
             harness.sent(Op::Acquire, 1).await;
             settle().await;
             harness.store.everything(Fault::LoseRequest);
@@ -78,7 +78,7 @@ pub(in crate::cases) async fn wake_up_ends_no_pause_after_a_failure(bench: Bench
         }
         let lock = lock!(harness, "");
         // Less than the pause after a failure: what the try may have left is released, and that rings.
-        let waiter = tokio::spawn(async move { lock.acquire_timeout(SECOND / 10).await });
+        let waiter = crate::spawn(async move { lock.acquire_timeout(SECOND / 10).await });
         harness.sent(Op::Release, 1).await;
         settle().await;
         assert_eq!(harness.acquires().len(), 1, "asked again at once");
@@ -98,7 +98,7 @@ pub(in crate::cases) async fn waiter_that_slept_past_its_limit_asks_no_more(benc
         harness.deafen();
         harness.taken_by_another("").await;
         let lock = lock!(harness, "", poll_every = SECOND);
-        let waiter = tokio::spawn(async move { lock.acquire_timeout(5 * SECOND / 2).await });
+        let waiter = crate::spawn(async move { lock.acquire_timeout(5 * SECOND / 2).await });
         harness.asked(1).await;
         hand.advance(4 * SECOND).await;
         match joined(waiter).await {
@@ -170,11 +170,11 @@ pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(ben
         let lease = acquired(lock!(harness, "held").try_acquire().await);
         harness.store.everything(Fault::LoseRequest);
         let waiter = waiting(&lock!(harness, "free"));
-        let reader = tokio::spawn({
+        let reader = crate::spawn({
             let lock = lock!(harness, "held");
             async move { lock.read().await }
         });
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         harness.sent(Op::Acquire, 2).await;
         harness.sent(Op::Read, 1).await;
         harness.sent(Op::Release, 1).await;
@@ -201,7 +201,7 @@ pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(benc
         let guard = ok(lock!(harness, "guard").hold().await);
         hand.advance(20 * SECOND - Duration::from_millis(1)).await;
         harness.store.everything(Fault::UNKNOWN_BEFORE);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         let waiter = waiting(&lock!(harness, "free"));
         hand.advance(Duration::from_millis(1)).await;
         let sent = || [Op::Acquire, Op::Renew, Op::Release].map(|op| harness.store.count(op));

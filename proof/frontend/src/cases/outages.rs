@@ -30,7 +30,7 @@ pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
         let given = acquired(lock!(harness, "given").try_acquire().await);
         hand.advance(20 * SECOND - MILLISECOND).await;
         harness.store.everything(Fault::UNKNOWN_BEFORE);
-        let release = tokio::spawn(given.release());
+        let release = crate::spawn(given.release());
         let waiters: Vec<_> = (0..16)
             .map(|number| waiting(&lock!(harness, format!("free-{number}"))))
             .collect();

@@ -50,7 +50,7 @@ pub(in crate::cases) async fn waiters_are_served_in_the_order_they_came(bench: B
             let mut acquire = Box::pin(async move { lock.acquire().await });
             assert!(poll_once(acquire.as_mut()).is_pending());
             let served = Arc::clone(&served);
-            tasks.push(tokio::spawn(async move {
+            tasks.push(crate::spawn(async move {
                 let lease = ok(acquire.await);
                 served
                     .lock()

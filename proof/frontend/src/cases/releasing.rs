@@ -81,7 +81,7 @@ pub(in crate::cases) async fn unanswered_release_is_repeated(bench: Bench) {
         let lease = acquired(lock!(harness, "").try_acquire().await);
         harness.store.next(Op::Release, Fault::UNKNOWN_AFTER);
         harness.store.next(Op::Release, Fault::LoseReply);
-        let release = tokio::spawn(lease.release());
+        let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
         hand.advance(SECOND).await;
         harness.sent(Op::Release, 2).await;
@@ -189,7 +189,7 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
             hand.jump(BY_HAND.mul_f64(waited));
             assert_eq!(lease.is_valid(), waited == 0.0, "{label}");
             harness.store.next(Op::Release, fault);
-            let release = tokio::spawn(lease.release());
+            let release = crate::spawn(lease.release());
             harness.sent(Op::Release, 1).await;
             settle().await;
             // Somebody is quick.

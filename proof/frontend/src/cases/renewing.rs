@@ -137,7 +137,7 @@ pub(in crate::cases) async fn late_renewal_is_shown_before_the_loss(bench: Bench
         let (harness, hand) = round.by_hand().await;
         harness.store.always(Op::Renew, Fault::LoseRequest);
         let guard = ok(lock!(harness, "").hold().await);
-        let unsure = tokio::spawn(guard.unsure());
+        let unsure = crate::spawn(guard.unsure());
         // A third of the lease, and a sixth.
         hand.advance(20 * SECOND).await;
         hand.advance(10 * SECOND - MILLISECOND).await;
@@ -182,7 +182,7 @@ pub(in crate::cases) async fn fatal_renewal_is_shown_at_once(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         let guard = ok(lock!(harness, "").hold().await);
-        let unsure = tokio::spawn(guard.unsure());
+        let unsure = crate::spawn(guard.unsure());
         harness.store.next(Op::Renew, Fault::FATAL);
         hand.advance(20 * SECOND).await;
         harness.sent(Op::Renew, 1).await;

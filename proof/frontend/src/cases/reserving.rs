@@ -211,7 +211,7 @@ impl Crowd {
         let (began, stopped) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let task = |_| {
             let (lock, began, stopped) = (lock.clone(), Arc::clone(&began), Arc::clone(&stopped));
-            tokio::spawn(async move {
+            crate::spawn(async move {
                 while !stopped.load(Ordering::SeqCst) {
                     let lease = ok(lock.acquire().await);
                     locked(&began).push(Instant::now());

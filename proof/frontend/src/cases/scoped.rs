@@ -130,7 +130,7 @@ pub(in crate::cases) async fn panic_of_the_work_goes_on_after_the_release(bench:
         let (harness, hand) = round.by_hand().await;
         harness.store.always(Op::Release, Fault::HoldRequest);
         let (task, _) = working(&harness, "work", End::Panic);
-        let closure = tokio::spawn({
+        let closure = crate::spawn({
             let lock = lock!(harness, "closure");
             async move {
                 lock.with(|_token| -> Ready<()> { resume_unwind(Box::new("on purpose")) })
@@ -203,7 +203,7 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
         harness.store.always(Op::Renew, Fault::LoseRequest);
         harness.store.always(Op::Release, Fault::LoseRequest);
         let done = Arc::new(Notify::new());
-        let task = tokio::spawn({
+        let task = crate::spawn({
             let (lock, done) = (lock!(harness, "finished", margin = 0.01), Arc::clone(&done));
             async move { lock.with(async |_token| done.notified().await).await }
         });
@@ -259,7 +259,7 @@ pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: 
         let limit = Duration::from_secs(1);
         let lease = ok(lock!(harness, "in time").acquire_timeout(limit).await);
         let token = lease.token();
-        let task = tokio::spawn({
+        let task = crate::spawn({
             let hand = hand.clone();
             lease.with(async move |token| {
                 for _ in 0..20 {
@@ -332,7 +332,7 @@ fn working(harness: &Harness, label: &str, end: End) -> (Task, Arc<AtomicUsize>)
         dropped: Arc::clone(&dropped),
     };
     let lock = lock!(harness, label);
-    let task = tokio::spawn(async move { lock.with(move |_: FencingToken| work).await });
+    let task = crate::spawn(async move { lock.with(move |_: FencingToken| work).await });
     (task, dropped)
 }
 

@@ -110,7 +110,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         let redeemed = ok(soon("the lock", lock.redeem(&ticket).within(HOUR)).await);
         assert!(redeemed.is_valid());
         // The owner of a used ticket waits like every other waiter, and behind them.
-        let late = tokio::spawn({
+        let late = crate::spawn({
             let lock = lock.clone();
             async move { lock.redeem(&ticket).wait().await }
         });

@@ -300,7 +300,7 @@ pub(in crate::cases) async fn holder_stops_before_another_starts(bench: Bench) {
         let before = Instant::now();
         let lease = acquired(lock!(harness, "").try_acquire().await);
         let waiter = waiting(&lock!(rival, "", poll_every = harness.lease / 20));
-        let stopped = tokio::spawn({
+        let stopped = crate::spawn({
             let expired = lease.ended();
             async move {
                 expired.await;

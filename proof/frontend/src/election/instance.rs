@@ -72,7 +72,7 @@ impl Instance {
         let listening = listen(&election, &told);
         let (stop, stopped) = oneshot::channel::<()>();
         let runs = election.clone();
-        let running = tokio::spawn(async move {
+        let running = crate::spawn(async move {
             let shutdown = Box::pin(async move { drop(stopped.await) });
             if let Err(error) = runs.run(shutdown).await {
                 panic!("the election ended: {error}");
@@ -270,7 +270,7 @@ fn work(election: &Election, voters: &Voters) {
 fn listen(election: &Election, told: &Arc<Mutex<Vec<(Instant, Transition)>>>) -> JoinHandle<()> {
     let mut transitions = election.transitions();
     let told = Arc::clone(told);
-    tokio::spawn(async move {
+    crate::spawn(async move {
         while let Some(Next::Transition(transition)) = transitions.next().await {
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             told.push((Instant::now(), transition));

@@ -376,7 +376,7 @@ fn passed_on(
     dropped: impl FnOnce() + Send + 'static,
 ) -> Wakeups {
     let (to, passed) = Wakeups::channel(256);
-    tokio::spawn(async move {
+    crate::spawn(async move {
         loop {
             let hint: Option<Wakeup> = tokio::select! {
                 biased;

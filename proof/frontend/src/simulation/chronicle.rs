@@ -119,7 +119,7 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
         _ => Duration::ZERO,
     };
     let (log, lock) = (log.clone(), lock.to_owned());
-    tokio::spawn(async move {
+    crate::spawn(async move {
         sleep(lasting).await;
         fault.end();
         let aftermath = log.fault_of(FAULT_AFTERMATH, &process, &lock, &[]);
@@ -131,7 +131,7 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
 /// A client's clock jumps: deadlines that were told before lie earlier than they seemed.
 pub(super) fn blocked(log: &Log, client: usize) {
     let fault = log.excused_fault(PAUSE, &format!("c{client}"), &[Invariant::I7]);
-    tokio::spawn(async move {
+    crate::spawn(async move {
         // Longer than any lease.
         sleep(5 * AFTERMATH).await;
         fault.end();
@@ -183,7 +183,7 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
         StoreEvent::Purge(_) => ("purge", AFTERMATH, &[Invariant::I3]),
     };
     let fault = log.fault_of(kind, "", name, excuses);
-    tokio::spawn(async move {
+    crate::spawn(async move {
         sleep(lasting).await;
         fault.end();
     });

@@ -128,7 +128,7 @@ impl Wire {
         };
         let nth = self.count(op);
         let (reply, answered) = oneshot::channel();
-        tokio::spawn(self.clone().deliver(op, nth, request, ask, reply));
+        crate::spawn(self.clone().deliver(op, nth, request, ask, reply));
         match answered.await {
             Ok(answer) => {
                 open.answered(&answer);
@@ -185,7 +185,7 @@ impl Wire {
             }
             Some(Effect::Duplicate(after)) => {
                 let again = self.clone();
-                tokio::spawn(async move {
+                crate::spawn(async move {
                     sleep(after).await;
                     drop(again.apply(&request, &ask).await);
                 });

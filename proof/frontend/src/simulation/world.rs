@@ -127,7 +127,7 @@ impl<'a> World<'a> {
             world.client(index);
         }
         let sweeper = monitor.clone();
-        tokio::spawn(async move {
+        crate::spawn(async move {
             loop {
                 sleep(SWEEP).await;
                 sweeper.sweep();
@@ -211,10 +211,10 @@ impl<'a> World<'a> {
                     log: self.log.clone(),
                     plan: handle.clone(),
                 };
-                workers.push((index, tokio::spawn(worker.run())));
+                workers.push((index, crate::spawn(worker.run())));
             }
             if let Some(at) = client.closes {
-                tokio::spawn(self.close(index, at));
+                crate::spawn(self.close(index, at));
             }
         }
         for (index, worker) in workers {

@@ -142,7 +142,7 @@ async fn taken(permits: &Semaphore) -> JoinHandle<()> {
 
 fn given_back_in_turn(leases: impl Into<Vec<Lease>>) -> JoinHandle<()> {
     let leases = leases.into();
-    tokio::spawn(async move {
+    crate::spawn(async move {
         for lease in leases {
             for _ in 0..HELD_FOR {
                 turn().await;

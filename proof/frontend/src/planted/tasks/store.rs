@@ -99,7 +99,7 @@ impl PlantedTasks {
         let (sender, wakeups) = Wakeups::channel(1);
         self.listeners().push(sender.clone());
         let deaf = self.has(TaskFlaw::UnreadHintIsTheLast);
-        tokio::spawn(async move {
+        crate::spawn(async move {
             while let Some(hint) = heard.next().await {
                 if !sender.send(hint) && deaf {
                     return;

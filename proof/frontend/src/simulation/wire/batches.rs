@@ -33,7 +33,7 @@ impl Wire {
         let trip = self.count(Op::RenewMany);
         let numbers = requests.iter().map(|_| self.count(Op::Renew)).collect();
         let (reply, answered) = oneshot::channel();
-        tokio::spawn(self.clone().carry(trip, numbers, requests.to_vec(), reply));
+        crate::spawn(self.clone().carry(trip, numbers, requests.to_vec(), reply));
         match answered.await {
             Ok(answers) => {
                 for (open, answer) in open.iter_mut().zip(&answers) {
@@ -108,7 +108,7 @@ impl Wire {
             Some(Effect::Doubt(kind)) => Err(ProviderError::new(kind, "a fault lost the reply")),
             Some(Effect::Duplicate(after)) => {
                 let again = self.clone();
-                tokio::spawn(async move {
+                crate::spawn(async move {
                     sleep(after).await;
                     drop(again.apply(&sent, &ask).await);
                 });

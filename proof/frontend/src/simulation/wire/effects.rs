@@ -20,7 +20,7 @@ impl Wire {
     /// The machine is suspended in a moment, for so long.
     pub(super) fn sleeps(&self, lasting: Duration) {
         let this = self.clone();
-        tokio::spawn(async move {
+        crate::spawn(async move {
             let Self(inner) = &this;
             sleep(Duration::from_millis(1)).await;
             let (machine, client) = (&inner.machine, inner.client);

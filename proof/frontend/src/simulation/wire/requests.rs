@@ -100,7 +100,7 @@ impl Provider for Wire {
         let source = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(source.map(|source| {
             let (to, stream) = Wakeups::channel(256);
-            tokio::spawn(self.clone().relay(source, to));
+            crate::spawn(self.clone().relay(source, to));
             stream
         }))
     }

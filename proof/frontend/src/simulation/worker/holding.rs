@@ -76,7 +76,7 @@ impl Worker {
         };
         let (lost, monitor) = (guard.ended(), self.monitor.clone());
         let machine = self.machine.clone();
-        tokio::spawn(async move {
+        crate::spawn(async move {
             let loss = lost.await;
             machine.running().await;
             monitor.told(named, &loss);
@@ -155,7 +155,7 @@ impl Worker {
         let (resources, monitor, lock) =
             (self.resources.clone(), self.monitor.clone(), lock.clone());
         let (index, machine) = (self.index, self.machine.clone());
-        tokio::spawn(async move {
+        crate::spawn(async move {
             sleep(travel).await;
             if let Err(stale) = resources.write(&format!("c{index}"), &name, token, seen) {
                 machine.running().await;

@@ -38,7 +38,7 @@ impl World<'_> {
         let process = client
             .map(|client| format!("c{client}"))
             .unwrap_or_default();
-        tokio::spawn(async move {
+        crate::spawn(async move {
             sleep_until(from).await;
             let fault = log.fault(kind, &process);
             sleep(lasting).await;
@@ -74,7 +74,7 @@ impl World<'_> {
                 let (machine, how) = (self.machines[*client].clone(), *how);
                 let (client, from, lasting) = (*client, self.start + *from, *lasting);
                 let log = self.log.clone();
-                tokio::spawn(async move {
+                crate::spawn(async move {
                     sleep_until(from).await;
                     monitor.figures(|figures| {
                         figures.fault(if lasting.is_none() {
@@ -98,7 +98,7 @@ impl World<'_> {
                     .as_u128();
                 let new = Uuid::from_u128(new ^ at.duration_since(self.start).as_nanos());
                 let log = self.log.clone();
-                tokio::spawn(async move {
+                crate::spawn(async move {
                     sleep_until(at).await;
                     chronicle::store_fault(&log, &event);
                     happen(&store, &monitor, event, new).await;

@@ -112,13 +112,13 @@ impl Process {
         let plan = &around.plan;
         let lease = plan.workers[worker].lease;
         let (stop, mut stopped) = watch::channel(false);
-        let worker = tokio::spawn(built.run(async move {
+        let worker = crate::spawn(built.run(async move {
             // The sender lives as long as the process.
             drop(stopped.wait_for(|stopped| *stopped).await);
         }));
         let ticking = plan.period.map(|period| {
             let wall = around.store.clone();
-            tokio::spawn(async move { tick(&store, period, move || wall.now()).await })
+            crate::spawn(async move { tick(&store, period, move || wall.now()).await })
         });
         Self {
             id,

@@ -124,7 +124,7 @@ impl Wire {
             }
             Some(Effect::Duplicate(after)) => {
                 let again = self.clone();
-                tokio::spawn(async move {
+                crate::spawn(async move {
                     sleep(after).await;
                     drop(again.apply(&call, &ask).await);
                 });
@@ -175,7 +175,7 @@ impl Passage for Wire {
         let effect = self.effect(&call);
         monitor.called(*process, &call, effect.is_some());
         let (reply, answered) = oneshot::channel();
-        tokio::spawn(self.clone().deliver(call.clone(), effect, ask, reply));
+        crate::spawn(self.clone().deliver(call.clone(), effect, ask, reply));
         let answer = match timeout(*patience, answered).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) | Err(_) => Err(ProviderError::unknown("no answer in time")),

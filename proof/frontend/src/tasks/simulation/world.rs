@@ -149,7 +149,7 @@ async fn lives(around: Surroundings, worker: usize, mut finish: watch::Receiver<
         }
         process.until(sleep_until(around.start + life.to)).await;
         // Beside the next life.
-        tokio::spawn(process.end(life.end));
+        crate::spawn(process.end(life.end));
     }
 }
 
