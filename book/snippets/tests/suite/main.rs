@@ -10,6 +10,7 @@ mod moving;
 mod patterns;
 mod postgres;
 mod redis;
+mod report;
 mod start;
 mod stores;
 
