@@ -11,6 +11,7 @@ mod schema;
 mod settings;
 mod setup;
 
+#[doc(no_inline)]
 pub use mysql_async;
 
 pub use self::{

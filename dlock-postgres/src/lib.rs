@@ -17,6 +17,7 @@ mod setup;
 pub mod tasks;
 mod wakeups;
 
+#[doc(no_inline)]
 pub use deadpool_postgres;
 
 pub use self::{

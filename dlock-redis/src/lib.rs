@@ -17,6 +17,7 @@ mod settings;
 mod slots;
 mod wakeups;
 
+#[doc(no_inline)]
 pub use redis;
 
 pub use self::{

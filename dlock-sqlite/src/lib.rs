@@ -22,6 +22,7 @@ mod tests;
 mod wakeups;
 mod worker;
 
+#[doc(no_inline)]
 pub use rusqlite;
 
 pub use self::{
