@@ -15,5 +15,5 @@ pub use self::{
 pub(crate) use self::{
     entropy::Entropy,
     instant::{ContenderInstant, HolderInstant},
-    plan::{LEAST_PAUSE, Plan, default_poll},
+    plan::{LEAST_PAUSE, Plan, default_poll, step_of},
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::time::Plan;
+use crate::time::{Plan, step_of};
 
 /// Terms are looked at together when they are due within so long, and within D/60 of the shortest.
 const GATHER: Duration = Duration::from_millis(10);
@@ -45,9 +45,9 @@ impl Load {
         (self.shortest() / 60).min(GATHER)
     }
 
-    /// The longest sleep before the clock is asked again: D/10 of the shortest lease (V2).
+    /// The longest sleep before the clock is asked again: that of the shortest lease (V2).
     pub(super) fn longest_sleep(&self) -> Duration {
-        self.shortest() / 10
+        step_of(self.shortest())
     }
 
     /// The time for one renewal at twice the average rate.
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(load.longest_sleep(), Duration::from_millis(30));
         assert_eq!(load.gather(), Duration::from_millis(5));
         load.remove(&short);
-        assert_eq!(load.longest_sleep(), Duration::from_secs(6));
+        assert_eq!(load.longest_sleep(), Duration::from_secs(1));
         assert_eq!(load.gather(), GATHER);
         load.remove(&long);
         assert!(load.is_empty());

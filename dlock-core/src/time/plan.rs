@@ -10,6 +10,10 @@ use crate::Record;
 /// How long a reservation lasts at most, unless ten polls are longer (F8).
 const LONGEST_RESERVATION: Duration = Duration::from_secs(15);
 
+/// The longest sleep of a timer that ends a lease or renews it, however long the lease: a suspend, which timers do not count,
+/// makes it that late (V2).
+const LONGEST_STEP: Duration = Duration::from_secs(1);
+
 /// The closest two tries of one waiter come (W2).
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
@@ -64,9 +68,9 @@ impl Plan {
         self.duration / 3
     }
 
-    /// The longest sleep before the clock is asked again: D/10 (V2).
+    /// The longest sleep before the clock is asked again (V2).
     pub(crate) fn step(&self) -> Duration {
-        self.duration / 10
+        step_of(self.duration)
     }
 
     /// Without a success for so long after its `sent`, a lease is unsure (V8).
@@ -148,6 +152,11 @@ impl Plan {
     }
 }
 
+/// The longest sleep before the clock is asked again, for a lease of this duration: D/10 within a second (V2).
+pub(crate) fn step_of(duration: Duration) -> Duration {
+    (duration / 10).min(LONGEST_STEP)
+}
+
 /// How long a waiter for a lease of this duration sleeps between two tries, if nothing else is set (W2).
 pub(crate) fn default_poll(duration: Duration) -> Duration {
     (duration / 10).clamp(Duration::from_millis(100), Duration::from_secs(1))
@@ -185,7 +194,7 @@ pub(super) mod tests {
         assert_eq!(plan.validity(), 48 * SECOND);
         assert_eq!(plan.attempt(), 10 * SECOND);
         assert_eq!(plan.try_limit(), 20 * SECOND);
-        assert_eq!(plan.step(), 6 * SECOND);
+        assert_eq!(plan.step(), SECOND);
         assert_eq!(plan.unsure_after(), 30 * SECOND);
         assert_eq!(plan.pickup(), 10 * SECOND);
         // The poll is a second.

@@ -50,6 +50,7 @@ macro_rules! __for_each_frontend_case {
             required validity refused_renewal_is_a_loss_at_once ["V5", "R3"];
             required validity failed_renewal_is_no_loss ["V5", "V6"];
             required validity expired_lease_tells_its_holder ["V2", "V5", "I8"];
+            required validity loss_while_suspended_is_reported_within_a_second ["V2", "V5", "I8"];
             required validity loss_is_told_on_time_while_renewals_hang ["V5", "V6", "I8"];
             required validity holder_stops_before_another_starts ["V1", "I1", "I2", "I15"];
 

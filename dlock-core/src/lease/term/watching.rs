@@ -6,7 +6,7 @@ use crate::{End, State, testing::Event};
 
 impl Term {
     /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for
-    /// no renewal, and it asks the clock at least every D/10 (V2).
+    /// no renewal, and it asks the clock at least every D/10 and every second (V2).
     pub(crate) async fn ended(&self) -> End {
         let mut waited = false;
         loop {

@@ -78,17 +78,17 @@ async fn scheduler_is_woken_for_what_it_would_oversleep_and_for_nothing_else() {
 #[tokio::test]
 async fn scheduler_is_woken_for_a_lease_that_needs_shorter_steps() {
     let scene = Scene::new(true);
-    let schedule = schedule(&scene, &[scene.term("long")]);
+    let schedule = schedule(&scene, &[scene.term_with("long", plan_of(LEASE / 6))]);
     assert!(schedule.rings() && schedule.step().sleeps_until().is_some());
-    scene.hand.advance(DUE * 3 / 4);
-    // Due at 25 s, after the wake-up at 20 s.
+    scene.hand.advance(DUE / 6 * 3 / 4);
+    // Due at 4.2 s, after the wake-up at 3.3 s.
     let joins = |name| {
-        let term = scene.term_with(name, plan_of(LEASE / 2));
+        let term = scene.term_with(name, plan_of(LEASE / 12));
         assert!(schedule.join(entry(&term)).is_none());
         schedule.rings()
     };
     assert!(joins("short"));
-    assert!(matches!(schedule.step().next, Next::Sleep(_, step) if step == LEASE / 20));
+    assert!(matches!(schedule.step().next, Next::Sleep(_, step) if step == LEASE / 120));
     assert!(!joins("another"));
 }
 

@@ -6,6 +6,7 @@ use dlock_core::{EndCause, Error, ErrorKind, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
+    machine::Machine,
 };
 use tokio::time::Instant;
 
@@ -258,6 +259,23 @@ pub(in crate::cases) async fn expired_lease_tells_its_holder(bench: Bench) {
             "told {:?} after the grant",
             told - after
         );
+    })
+    .await;
+}
+
+/// Timers do not count a suspend, so they look at the clock each second, however long the lease (V2).
+pub(in crate::cases) async fn loss_while_suspended_is_reported_within_a_second(bench: Bench) {
+    rounds(bench, |round| async move {
+        let machine = Machine::new(1.0);
+        let mut harness = round.on(machine.clock()).await;
+        harness.lease = 3600 * SECOND;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
+        let ended = crate::spawn(lease.ended());
+        settle().await;
+        machine.skip(harness.lease);
+        let awake = Instant::now();
+        joined(ended).await;
+        assert!(awake.elapsed() <= SECOND, "{:?}", awake.elapsed());
     })
     .await;
 }
