@@ -247,6 +247,12 @@ pub(crate) fn code(error: &RedisError) -> &str {
     let text = error.detail().unwrap_or_default();
     if code != "ERR" {
         code
+    } else if let Some(command) = text.strip_prefix("unknown command ") {
+        // Before all others: the text goes on with what was sent, the name of a lock among it.
+        match command.get(1..) {
+            Some(quoted) if quoted.starts_with("SSUBSCRIBE") => "SHARDLESS",
+            _ => "UNKNOWN",
+        }
     } else if text.contains("max number of clients") {
         "MAXCLIENTS"
     } else if text.contains("Script killed by user") {
@@ -257,10 +263,6 @@ pub(crate) fn code(error: &RedisError) -> &str {
         || text.contains("The user executing the script can't")
     {
         "NOPERM" // From Redis 7.2 on, and before.
-    } else if text.starts_with("unknown command") && text.contains("SSUBSCRIBE") {
-        "SHARDLESS"
-    } else if text.starts_with("unknown command") {
-        "UNKNOWN"
     } else if text.contains("DB index is out of range") {
         "NODB"
     } else if text.contains("no permissions to run") {

@@ -75,6 +75,19 @@ fn codes_inside_of_a_wrapped_error_count() {
             "unknown command 'EVALSHA', with args beginning with: ",
             "UNKNOWN",
         ),
+        // What was sent follows, the name of a lock among it.
+        (
+            "unknown command 'EVALSHA', with args beginning with: '2f1a' '1' 'dlock:{max number of clients}' ",
+            "UNKNOWN",
+        ),
+        (
+            "unknown command 'EVALSHA', with args beginning with: '2f1a' '1' 'dlock:{SSUBSCRIBE}' ",
+            "UNKNOWN",
+        ),
+        (
+            "unknown command `SSUBSCRIBE`, with args beginning with: `dlock:{door}`, ",
+            "SHARDLESS",
+        ),
         (
             "this user has no permissions to run the 'select' command",
             "NOPERM",
