@@ -5,6 +5,7 @@ use dlock_core::{
     provider::{Admin, List},
 };
 use dlock_object_proof::{User, over};
+use dlock_object_store::ObjectProvider;
 use dlock_proof::stores::{granted, released, renewed, term};
 
 use crate::fresh;
@@ -40,7 +41,11 @@ async fn reading_writing_and_listing_are_enough_and_less_is_fatal() {
 
 #[tokio::test]
 async fn bucket_that_is_not_there_is_said_so() {
-    let provider = over(crate::server().await.bucket_named("none"));
+    is_not_there(&over(crate::server().await.bucket_named("none"))).await;
+}
+
+/// Each call says that there is no such bucket.
+pub(crate) async fn is_not_there(provider: &ObjectProvider) {
     let a = term("door");
     for error in [
         provider.read(&a.name).await.unwrap_err(),
