@@ -5,14 +5,10 @@
 
 mod support;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn chaos(arguments: &[&str]) -> Output {
-    support::run(
-        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-            .arg("tasks")
-            .args(arguments),
-    )
+    support::run(support::chaos().arg("tasks").args(arguments))
 }
 
 fn every_task_ends_once_on(store: &str) {

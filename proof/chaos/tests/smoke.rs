@@ -4,14 +4,10 @@
 
 mod support;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn chaos(arguments: &[&str]) -> Output {
-    support::run(
-        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-            .arg("run")
-            .args(arguments),
-    )
+    support::run(support::chaos().arg("run").args(arguments))
 }
 
 #[cfg(any(
@@ -65,7 +61,7 @@ fn sqlite_keeps_its_promises_under_chaos() {
 fn sabotaged(how: &str) -> String {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
     let output = support::run(
-        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        support::chaos()
             .args(["run", "--store", "sqlite", "--seconds", "5"])
             .args(["--sabotage", how])
             .env("DLOCK_HISTORIES", folder.path()),

@@ -2,6 +2,11 @@
 
 use std::process::{Command, Output, Stdio};
 
+/// The program.
+pub(crate) fn chaos() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+}
+
 /// Runs the program, which ends with this process; what it printed is the test's output.
 pub(crate) fn run(command: &mut Command) -> Output {
     let child = command
