@@ -39,29 +39,3 @@ pub fn shrink<F: Clone>(faults: Vec<F>, mut fails: impl FnMut(&[F]) -> bool) -> 
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::shrink;
-
-    #[test]
-    fn failure_without_any_fault_needs_none() {
-        let mut runs = 0;
-        let left = shrink((0..1000).collect(), |_: &[u32]| {
-            runs += 1;
-            true
-        });
-        assert!(left.is_empty());
-        assert!(runs <= 2, "{runs}");
-    }
-
-    #[test]
-    fn one_that_becomes_superfluous_is_dropped_too() {
-        // 1 is needed only as long as 2 is there.
-        let fails = |faults: &[u32]| {
-            let has = |fault| faults.contains(&fault);
-            has(3) && (!has(2) || has(1))
-        };
-        assert_eq!(shrink(vec![1, 2, 3], fails), [3]);
-    }
-}
