@@ -107,8 +107,7 @@ pub use dlock_sqlite as sqlite;
 #[doc(inline)]
 pub use dlock_tasks as tasks;
 
-// The quick start in the README compiles. `no_run` there: its path exists on nobody's machine; the
-// example on this page is the same program and runs.
-#[cfg(all(doctest, feature = "sqlite"))]
+// The quick start in the README compiles. `no_run` there: it needs a server; the example on this page runs.
+#[cfg(all(doctest, feature = "postgres"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

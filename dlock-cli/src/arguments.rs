@@ -18,7 +18,7 @@ pub(crate) use self::{
     tickets::{AcquireArguments, GiveBackArguments, RenewArguments},
     waiting::WaitArguments,
 };
-use crate::exit::{Failure, PROGRAM};
+use crate::exit::{Exit, Failure, PROGRAM, say};
 
 /// Arguments of `dlock run`.
 #[derive(Debug, Args)]
@@ -203,7 +203,7 @@ pub(crate) struct SetupArguments {
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
     postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
     on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
-    [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
+    [env: DLOCK_STORE] [default: locks of this host only, in dlock/locks.db of this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 
 /// Which store.
 #[derive(Debug, Args)]
@@ -211,14 +211,44 @@ pub(crate) struct StoreArguments {
     // Help, not a doc comment: those want variables in backticks.
     #[arg(help = STORE_HELP, long, value_name = "STORE")]
     store: Option<OsString>,
+    #[arg(
+        help = "Locks of this host only, in this user's file, whatever DLOCK_STORE says",
+        long,
+        conflicts_with = "store"
+    )]
+    this_host: bool,
 }
 
 impl StoreArguments {
+    /// The store that is named, or else the user's file.
     pub(crate) fn location(&self) -> Result<Location, Failure> {
-        // Empty, the variable says as little as if it were not set; an empty argument is a mistake.
-        let variable = || env::var_os("DLOCK_STORE").filter(|store| !store.is_empty());
-        let store = self.store.clone().or_else(variable);
-        Ok(dlock_stores::locate(&PROGRAM, store.as_deref())?)
+        Ok(dlock_stores::locate(&PROGRAM, self.named()?.as_deref())?)
+    }
+
+    /// The same for a command that takes locks: it says so if they are of this host and perhaps not meant to be. From the
+    /// crontabs of three hosts such a command runs three times.
+    pub(crate) fn location_of_locks(&self) -> Result<Location, Failure> {
+        let location = self.location()?;
+        if !self.this_host && self.named()?.is_none() {
+            say(format_args!(
+                "locks of this host only, since neither --store nor DLOCK_STORE names a store (--this-host: as it should be)"
+            ));
+        }
+        Ok(location)
+    }
+
+    fn named(&self) -> Result<Option<OsString>, Failure> {
+        if self.this_host {
+            return Ok(None);
+        }
+        let store = self.store.clone().or_else(|| env::var_os("DLOCK_STORE"));
+        // Where a script or a unit was to fill it in, and did not, the user's file would be another lock.
+        if self.store.is_none() && store.as_ref().is_some_and(|store| store.is_empty()) {
+            let advice =
+                "name a store in it, or unset it; --this-host takes locks of this host only";
+            return Err(Failure::new(Exit::StoreUnusable, "DLOCK_STORE is empty").advise(advice));
+        }
+        Ok(store)
     }
 }
 

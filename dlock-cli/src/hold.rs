@@ -32,7 +32,7 @@ async fn run(arguments: &HoldArguments) -> Result<Outcome, Failure> {
     } = arguments;
     // Before the store: a wrong name leaves no trace.
     let name = Name::new(name)?;
-    let location = store.location()?;
+    let location = store.location_of_locks()?;
     let (store, mut signals) = match ending::open(&location).await? {
         ControlFlow::Continue(opened) => opened,
         ControlFlow::Break(outcome) => return Ok(outcome),

@@ -25,7 +25,7 @@ pub(crate) fn main(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
 
 async fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
     let DoctorArguments { lease, json, store } = arguments;
-    let location = store.location()?;
+    let location = store.location_of_locks()?;
     let mut report = Report::new(location.to_string(), *lease);
     let end = examine(&location, arguments, &mut report).await;
     if let Err(failure) = &end

@@ -54,7 +54,7 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     };
     // Before the store: a wrong name leaves no trace.
     let name = Name::new(name)?;
-    let location = store.location()?;
+    let location = store.location_of_locks()?;
     let (store, mut signals) = match ending::open(&location).await? {
         ControlFlow::Continue(opened) => opened,
         ControlFlow::Break(outcome) => return Ok(outcome),

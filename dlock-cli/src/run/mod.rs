@@ -53,7 +53,7 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
         Some(_) => acquiring::in_order(std::slice::from_ref(permits::name(&names)?))?,
         None => acquiring::in_order(&names)?,
     };
-    let location = store.location()?;
+    let location = store.location_of_locks()?;
     let work = async {
         let (store, mut signals) = match ending::open(&location).await? {
             ControlFlow::Continue(opened) => opened,

@@ -190,11 +190,31 @@ fn stores_that_are_none_are_78() {
 }
 
 #[test]
-fn empty_variable_is_none_and_an_empty_argument_is_78() {
+fn empty_store_is_78() {
     let scene = Scene::with(vec![("DLOCK_STORE", String::new())]);
-    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
-    assert!(scene.path(".local/state/dlock/locks.db").is_file());
+    assert_refused(&run_with(&scene, &[]), 78, "DLOCK_STORE is empty");
     assert_refused(&run_with(&scene, &["--store="]), 78, "not a store");
+    assert!(!scene.path(".local").exists());
+}
+
+/// From the crontabs of three hosts such a command runs three times.
+#[test]
+fn locks_that_no_store_was_named_for_are_of_this_host_and_say_so() {
+    let scene = Scene::new();
+    let run = |options: &[&str]| {
+        let words = [&["run", "lock"], options, &["--", "true"]].concat();
+        let mut command = scene.dlock(words);
+        command.env_remove("DLOCK_STORE");
+        let finished = scene.start(command).finish(Duration::from_secs(30));
+        assert_eq!(finished.code(), 0, "{finished:?}");
+        finished.err
+    };
+    let note = "locks of this host only";
+    assert_eq!(run(&[]).matches(note).count(), 1);
+    assert_eq!(run(&["--this-host"]), "");
+    assert!(scene.path(".local/state/dlock/locks.db").is_file());
+    let file = format!("sqlite:{}", scene.path("named.db").display());
+    assert_eq!(run(&["--store", &file]), "");
 }
 
 #[test]
