@@ -43,11 +43,11 @@ mod shrink;
 
 pub use self::{
     axis::Axis,
-    commits::log_commits,
+    commits::{kind_of_write, log_commits},
     header::Header,
     invariant::Invariant,
     keep::{Kept, folder, keep, write},
-    line::{Line, Micros, What},
+    line::{CommitKind, Line, Micros, What},
     log::{Log, OpenFault},
     process::Process,
     read::{ReadError, read, read_all},

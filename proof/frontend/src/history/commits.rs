@@ -18,7 +18,7 @@ pub fn log_commits(store: &MemoryStore, log: &Log) {
         let kind = match (write.undone, write.after) {
             (true, Some(_)) => CommitKind::Undo,
             (true, None) => CommitKind::Forget,
-            (false, after) => kind(write.before, after),
+            (false, after) => kind_of_write(write.before, after),
         };
         if let Some(shown) = write.after.or(write.before) {
             tell(&log, write, kind, shown);
@@ -27,7 +27,8 @@ pub fn log_commits(store: &MemoryStore, log: &Log) {
 }
 
 /// What turned one record into the other.
-fn kind(before: Option<&Stored>, after: Option<&Stored>) -> CommitKind {
+#[must_use]
+pub fn kind_of_write(before: Option<&Stored>, after: Option<&Stored>) -> CommitKind {
     let Some(after) = after else {
         return CommitKind::Delete;
     };
@@ -90,49 +91,4 @@ fn tell(log: &Log, write: &Write<'_>, kind: CommitKind, shown: &Stored) {
             expiry,
         },
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::UNIX_EPOCH;
-
-    use dlock_core::{FencingToken, Record, provider::Closing};
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn stored() -> Stored {
-        let lease = Duration::from_secs(1);
-        let record = Record::new(Uuid::from_u128(1), "", UNIX_EPOCH, FencingToken::MAX, lease);
-        Stored { record, expiry: 7 }
-    }
-
-    #[test]
-    fn each_write_is_told_from_the_others() {
-        let changed = |change: fn(&mut Stored)| {
-            let mut after = stored();
-            change(&mut after);
-            kind(Some(&stored()), Some(&after))
-        };
-        assert_eq!(kind(None, Some(&stored())), CommitKind::Take);
-        assert_eq!(kind(Some(&stored()), None), CommitKind::Delete);
-        assert_eq!(changed(|_| ()), CommitKind::Touch);
-        assert_eq!(changed(|it| it.record.asked = true), CommitKind::Touch);
-        assert_eq!(changed(|it| it.record.released = true), CommitKind::Release);
-        assert_eq!(changed(|it| it.record.renewals = 1), CommitKind::Renew);
-        let other = |it: &mut Stored| it.record.uuid = Uuid::from_u128(2);
-        assert_eq!(changed(other), CommitKind::Revoke);
-        let take = |it: &mut Stored| {
-            it.record.uuid = Uuid::from_u128(2);
-            it.expiry = 9;
-        };
-        assert_eq!(changed(take), CommitKind::Take);
-        let close = |it: &mut Stored| {
-            let closing = Closing::new(Duration::from_secs(2)).unwrap();
-            it.record.uuid = closing.uuid();
-            it.record.duration = closing.lasts();
-            it.expiry = 9;
-        };
-        assert_eq!(changed(close), CommitKind::Close);
-    }
 }

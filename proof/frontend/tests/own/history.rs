@@ -6,6 +6,7 @@
 )]
 
 mod checker;
+mod commits;
 mod kept;
 mod recording;
 mod story;
