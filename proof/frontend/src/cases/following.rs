@@ -106,6 +106,8 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_term_along(bench: Benc
             settle().await;
             let term = first.uuid();
             let release = crate::spawn(first.release());
+            // Now the term is on offer.
+            settle().await;
             drop(leaves);
             assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
             match follower {
