@@ -15,8 +15,8 @@ const SOURCES: [&str; 9] = [
     "dlock-core/src/api/lease.rs",
     "dlock-core/src/api/lock.rs",
     "dlock-core/src/api/redeem.rs",
-    "dlock-core/src/api/watch.rs",
     "dlock-core/src/client.rs",
+    "dlock-core/src/lease/view.rs",
     "dlock-several/src/multi.rs",
     "dlock-several/src/multi/guard.rs",
     "dlock-several/src/semaphore.rs",
@@ -70,19 +70,19 @@ async fn everywhere(discipline: Discipline, cheap_reads: bool) {
     assert_eq!(cut, public_futures());
 }
 
-#[ignore = "half a minute of processor time; .ci/run plays it"]
+#[ignore = "half a minute of processor time; scripts/proof"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_the_stores_clock_decides() {
     everywhere(Discipline::StoreClock, false).await;
 }
 
-#[ignore = "half a minute of processor time; .ci/run plays it"]
+#[ignore = "half a minute of processor time; scripts/proof"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_contenders_observe() {
     everywhere(Discipline::Observer, false).await;
 }
 
-#[ignore = "half a minute of processor time; .ci/run plays it"]
+#[ignore = "half a minute of processor time; scripts/proof"]
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_where_waiters_look_first() {
     everywhere(Discipline::Observer, true).await;

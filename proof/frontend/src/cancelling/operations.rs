@@ -80,10 +80,7 @@ operations! {
     Acts "Lease::release_open" release_open;
     Acts "Lease::with" lease_with;
     Acts "Lease::with_result" lease_with_result;
-    Watches "Lease::ended" expired;
     Watches "Lease::keep_alive" keep_alive;
-    Watches "Guard::ended" lost;
-    Watches "Guard::unsure" unsure;
     Acts "Guard::release" guard_release;
     Acts "Guard::release_open" guard_release_open;
     Watches "LeaseView::ended" watch_ended;
@@ -296,13 +293,6 @@ async fn guard_release_open(stage: &mut Stage) {
     assert!(is_ready(lost), "valid after its release began");
 }
 
-async fn expired(stage: &mut Stage) {
-    let lease = stage.lease().await;
-    if stage.cut(lease.ended()).await.is_some() {
-        assert!(!lease.is_valid(), "said to be over, and valid");
-    }
-}
-
 async fn keep_alive(stage: &mut Stage) {
     let lease = stage.lease().await;
     let expired = lease.ended();
@@ -312,14 +302,6 @@ async fn keep_alive(stage: &mut Stage) {
     };
     assert_eq!(stage.cut(kept).await, None);
     assert!(is_ready(expired), "valid after its guard was dropped");
-}
-
-async fn lost(stage: &mut Stage) {
-    watched(stage, |guard| guard.ended()).await;
-}
-
-async fn unsure(stage: &mut Stage) {
-    watched(stage, |guard| guard.unsure()).await;
 }
 
 async fn watch_ended(stage: &mut Stage) {
