@@ -231,7 +231,7 @@ impl StoreArguments {
         let location = self.location()?;
         if !self.this_host && self.named()?.is_none() {
             say(format_args!(
-                "locks of this host only, since neither --store nor DLOCK_STORE names a store (--this-host: as it should be)"
+                "locks of this host only, since neither --store nor DLOCK_STORE names a store (--this-host says that this is meant)"
             ));
         }
         Ok(location)

@@ -67,9 +67,9 @@ impl Fence {
     }
 
     /// Changes an object that is there, if the token is not stale for it, and remembers the token: reads it, and
-    /// writes it if nobody has written it since. Otherwise again after a pause, with what it is then, up to 32 times. So
-    /// `change` may be called several times, and may also find what it has done itself, where the client repeats a
-    /// write whose answer it did not get.
+    /// writes it if it is unchanged since. Otherwise it reads it again after a pause, up to 32 times. So `change` may be
+    /// called several times, and may also find what it has done itself, where the client repeats a write whose answer it
+    /// did not get.
     ///
     /// `change` may put another object in the place of the one it gets: the write goes to the object of this name, in the
     /// version that was read, whatever name, namespace, uid and version `change` leaves in it.

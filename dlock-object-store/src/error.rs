@@ -28,7 +28,7 @@ const NO_RIGHTS: Known = (
     "the object store refuses: grant the credentials reading, writing and listing of the bucket (on S3 s3:GetObject, \
      s3:PutObject, s3:ListBucket), and look at their keys and at this machine's clock",
 );
-const NOBODY: Known = (
+const NO_LOGIN: Known = (
     ErrorKind::Fatal,
     "the object store does not know the credentials, or they have expired",
 );
@@ -42,7 +42,7 @@ const TOO_BUSY: Known = (ErrorKind::NotApplied, "the object store has too much t
 pub(crate) fn failed(error: Error) -> ProviderError {
     let (kind, message) = match &error {
         Error::PermissionDenied { .. } => NO_RIGHTS,
-        Error::Unauthenticated { .. } => NOBODY,
+        Error::Unauthenticated { .. } => NO_LOGIN,
         Error::NotFound { .. } => NO_BUCKET,
         Error::NotImplemented { .. } | Error::NotSupported { .. } => NO_CONDITIONS,
         Error::InvalidPath { .. } | Error::UnknownConfigurationKey { .. } => (
@@ -119,7 +119,7 @@ impl Answer {
             // S3; Azure.
             (503, "SlowDown" | "ServerBusy") => TOO_BUSY,
             // Lists have no errors of their own for these.
-            (401, _) => NOBODY,
+            (401, _) => NO_LOGIN,
             (403, _) => NO_RIGHTS,
             (501, _) => NO_CONDITIONS,
             _ if self.names_no_bucket() => NO_BUCKET,

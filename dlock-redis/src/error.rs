@@ -248,7 +248,7 @@ pub(crate) fn code(error: &RedisError) -> &str {
     if code != "ERR" {
         code
     } else if let Some(command) = text.strip_prefix("unknown command ") {
-        // Before all others: the text goes on with what was sent, the name of a lock among it.
+        // Before all others: the text repeats what was sent, which has the name of a lock.
         match command.get(1..) {
             Some(quoted) if quoted.starts_with("SSUBSCRIBE") => "SHARDLESS",
             _ => "UNKNOWN",

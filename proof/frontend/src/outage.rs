@@ -63,9 +63,9 @@ async fn ridden_out(
         guards.push(lock(&format!("held-{number}")).hold().await.unwrap());
     }
 
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    proxy.lead_to(nobody.local_addr().unwrap());
-    let hangs_up = crate::spawn(async move { while nobody.accept().await.is_ok() {} });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    proxy.lead_to(listener.local_addr().unwrap());
+    let hangs_up = crate::spawn(async move { while listener.accept().await.is_ok() {} });
     proxy.reset();
     let waiters: Vec<_> = (0..WAITERS)
         .map(|number| {

@@ -45,7 +45,7 @@ figures! {
         /// Tasks that a claim did not get because of others of their lane, or of the limit of the queue.
         pub waits_for_a_lane: u64,
         pub waits_for_a_place: u64,
-        /// How often somebody's belief was compared with the store's row.
+        /// How often a belief was compared with the store's row.
         pub looks: u64,
     }
 }
