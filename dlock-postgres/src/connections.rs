@@ -9,7 +9,10 @@ use tokio::{sync::Semaphore, time::timeout};
 use tokio_postgres::Row;
 
 pub(crate) use crate::prepared::Parameters;
-use crate::{error, prepared::Prepared};
+use crate::{
+    error,
+    prepared::{Prepared, limited},
+};
 
 const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::integer, \
      pg_catalog.current_setting('server_version')";
@@ -46,13 +49,14 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn new(pool: Pool, limit: Duration, prepared: Prepared) -> Self {
+    /// Statements are prepared as the user says, or where they can be.
+    pub(crate) fn new(pool: Pool, limit: Duration, prepared: Option<bool>) -> Self {
         let size = pool.status().max_size;
         Self {
             pool,
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
             limit,
-            prepared,
+            prepared: Prepared::new(prepared, limit),
         }
     }
 
@@ -111,6 +115,7 @@ impl Connections {
 
     /// Sends statements without parameters, in one transaction.
     pub(crate) async fn batch(&self, sql: &str) -> Result<(), ProviderError> {
+        let sql = &format!("{};\n{sql}", limited(self.limit));
         self.run(Caller::Other, async |connection| {
             connection.batch_execute(sql).await
         })

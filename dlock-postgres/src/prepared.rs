@@ -1,71 +1,133 @@
-//! Which statements are prepared: those that are sent again, over connections that have a session to themselves. There no
-//! call waits for it: what a call needs first is sent in the same flight. Over any other connection, and over all of them
-//! where the user has said that everything is to be prepared, one question is under way at a time: a pooler may hand the
-//! session on after the first answer if the call is dropped then. PgBouncer 1.18 does, and the second answer is another
-//! client's.
+//! How a statement is sent over a connection, by what is known of its session: whether it prepares statements, and
+//! whether the server ends one whose client has gone.
+//!
+//! Statements are prepared that are sent again, over connections that have a session to themselves. There no call waits
+//! for it: what a call needs first is sent in the same flight.
+//!
+//! A call that is given up closes its connection. A server that looks for its clients then ends the statement. It does not
+//! end the wait of a commit for its standby by that, as a request to cancel would, and as one the commit would be seen by
+//! all before the standby has it. Where the server does not look, the statement runs in a transaction that limits it, in the
+//! same flight; and so does the first one over a connection, with a question about the session before it.
+//!
+//! Without a transaction one question is under way at a time over a connection whose session may be lent to others: a
+//! pooler may hand it on after the first answer if the call is dropped then. PgBouncer 1.18 does, and the second answer is
+//! another client's. One within a transaction it hands to nobody.
 
 use std::{
     collections::HashMap,
-    future::poll_fn,
+    future::{poll_fn, ready},
     pin::pin,
     sync::{Arc, Mutex, PoisonError, Weak},
     task::Poll,
+    time::Duration,
 };
 
 use deadpool_postgres::{Object, StatementCache, tokio_postgres};
 use tokio_postgres::{
-    Row,
+    Error, Row,
     types::{ToSql, Type},
 };
 
-use crate::{error, session};
+use crate::{error, schema::without_comments, session};
+
+const COMMIT: &str = "COMMIT";
 
 /// The parameters of a statement, with their types: so nothing has to be asked of the server first.
 pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-/// Where statements are prepared.
-#[derive(Clone)]
-pub(crate) enum Prepared {
-    Everywhere,
-    Nowhere,
-    /// In sessions that a connection has to itself. The driver of every process numbers its statements alike, so in a
-    /// session that a pooler lends to several a call would run what another process has prepared under its number.
-    InOwnSessions(Arc<Mutex<HashMap<usize, Session>>>),
+/// Which statements are prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    All,
+    None,
+    /// Those of sessions that a connection has to itself. The driver of every process numbers its statements alike, so
+    /// in a session that a pooler lends to several a call would run what another process has prepared under its number.
+    OfOwnSessions,
 }
 
-/// What is known of a connection. It goes by the address of its cache, which is no other's while this points there.
-pub(crate) struct Session {
+/// What is known of sessions, and how statements are sent in them.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    which: Which,
+    /// By the address of the connection's cache, which is no other's while what is known points there.
+    sessions: Arc<Mutex<HashMap<usize, Known>>>,
+    question: Arc<str>,
+    /// Begins a transaction whose statements are limited.
+    begin: Arc<str>,
+}
+
+/// What is known of a connection.
+struct Known {
     connection: Weak<StatementCache>,
-    prepares: bool,
+    how: How,
+}
+
+/// How statements are sent over a connection.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    prepared: bool,
+    /// In a transaction that limits it.
+    limited: bool,
 }
 
 impl Prepared {
-    /// As the user says, or by itself.
-    pub(crate) fn new(said: Option<bool>) -> Self {
-        match said {
-            Some(true) => Self::Everywhere,
-            Some(false) => Self::Nowhere,
-            None => Self::InOwnSessions(Arc::default()),
+    /// Prepared as the user says, or where it can be; within this limit.
+    pub(crate) fn new(said: Option<bool>, limit: Duration) -> Self {
+        Self {
+            which: match said {
+                Some(true) => Which::All,
+                Some(false) => Which::None,
+                None => Which::OfOwnSessions,
+            },
+            sessions: Arc::default(),
+            question: without_comments(include_str!("sql/session.sql")).into(),
+            begin: format!("BEGIN; {}", limited(limit)).into(),
         }
     }
 
-    /// Sends one statement and waits for its rows: in one flight, but for the first one over a connection.
+    /// Sends one statement in one flight and waits for its rows.
     pub(crate) async fn query(
         &self,
         connection: &Object,
         statement: &str,
         parameters: &Parameters<'_>,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let unnamed = connection.query_typed(statement, parameters);
-        match self.prepares(connection) {
-            Some(false) => unnamed.await,
-            Some(true) => self.query_prepared(connection, statement, parameters).await,
-            None => {
-                if let Ok(own) = session::is_own(connection).await {
-                    self.learn(connection, own);
-                }
-                unnamed.await
+    ) -> Result<Vec<Row>, Error> {
+        match self.how(connection) {
+            None => self.query_first(connection, statement, parameters).await,
+            Some(how) if how.prepared => {
+                self.query_prepared(connection, statement, parameters, how.limited)
+                    .await
             }
+            Some(how) => {
+                let query = connection.query_typed(statement, parameters);
+                self.run(connection, how.limited, query).await
+            }
+        }
+    }
+
+    /// Sends the first statement over a connection, behind the question about its session.
+    async fn query_first(
+        &self,
+        connection: &Object,
+        statement: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, Error> {
+        let promised = session::promised(connection).await;
+        let question = session::ask(connection, &self.question, promised);
+        let query = connection.query_typed(statement, parameters);
+        let both = async { Ok(tokio::join!(biased; question, query)) };
+        match self.run(connection, true, both).await? {
+            (Ok(session), Ok(rows)) => {
+                self.learn(connection, session.own, !session.watches);
+                Ok(rows)
+            }
+            // It undid the transaction, and would undo the next one.
+            (Err(error), _) if error::leaves_usable(&error) => {
+                self.learn(connection, false, true);
+                let query = connection.query_typed(statement, parameters);
+                self.run(connection, true, query).await
+            }
+            (Err(error), _) | (_, Err(error)) => Err(error),
         }
     }
 
@@ -75,82 +137,132 @@ impl Prepared {
         connection: &Object,
         statement: &str,
         parameters: &Parameters<'_>,
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        limited: bool,
+    ) -> Result<Vec<Row>, Error> {
         let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
+        let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
         let mut preparing = pin!(connection.prepare_typed_cached(statement, &types));
-        let known = match self {
-            // A pooler may be on the way.
-            Self::Everywhere => Poll::Ready(preparing.as_mut().await),
-            Self::InOwnSessions(_) | Self::Nowhere => {
-                poll_fn(|context| Poll::Ready(preparing.as_mut().poll(context))).await
-            }
-        };
-        let (forgotten, rows) = match known {
-            Poll::Ready(Ok(prepared)) => {
-                let values: Vec<&(dyn ToSql + Sync)> =
-                    parameters.iter().map(|(value, _)| *value).collect();
-                match connection.query(&prepared, &values).await {
-                    // Nothing was applied, so the same may be asked at once.
-                    Err(error) if error::of_the_preparation(&error) => (
-                        Some(error),
-                        connection.query_typed(statement, parameters).await,
-                    ),
-                    rows => (None, rows),
+        // What is sent within: whether the preparation failed, and the rows.
+        let within = async {
+            let known = match self.which {
+                // A pooler may be on the way.
+                Which::All => Poll::Ready(preparing.as_mut().await),
+                Which::OfOwnSessions | Which::None => {
+                    poll_fn(|context| Poll::Ready(preparing.as_mut().poll(context))).await
+                }
+            };
+            match known {
+                Poll::Ready(Ok(prepared)) => {
+                    let query = connection.query(&prepared, &values);
+                    (None, self.end(connection, limited, query).await)
+                }
+                Poll::Ready(Err(error)) => {
+                    let ended = self.end(connection, limited, ready(Ok(()))).await;
+                    (ended.err(), Err(error))
+                }
+                Poll::Pending => {
+                    let query = connection.query_typed(statement, parameters);
+                    let query = self.end(connection, limited, query);
+                    let (prepared, rows) = tokio::join!(biased; preparing, query);
+                    (prepared.err(), rows)
                 }
             }
-            Poll::Ready(Err(error)) if error::of_the_preparation(&error) => (
-                Some(error),
-                connection.query_typed(statement, parameters).await,
-            ),
-            Poll::Ready(Err(error)) => (None, Err(error)),
-            Poll::Pending => {
-                let unnamed = connection.query_typed(statement, parameters);
-                let (prepared, rows) = tokio::join!(preparing, unnamed);
-                (prepared.err(), rows)
+        };
+        let (begun, (failed, rows)) = tokio::join!(biased; self.begin(connection, limited), within);
+        begun?;
+        let refused: Vec<&Error> = [failed.as_ref(), rows.as_ref().err()]
+            .into_iter()
+            .flatten()
+            .filter(|error| error::of_the_preparation(error))
+            .collect();
+        if refused.is_empty() {
+            return rows;
+        }
+        connection.statement_cache.clear();
+        if refused.into_iter().any(error::of_the_session) {
+            self.learn(connection, false, limited);
+        }
+        if rows.is_ok() {
+            return rows;
+        }
+        // Nothing was applied, so the same may be asked at once.
+        let query = connection.query_typed(statement, parameters);
+        self.run(connection, limited, query).await
+    }
+
+    /// Waits for an answer whose question is sent with the first poll: in a transaction, if it is to be limited.
+    async fn run<T>(
+        &self,
+        connection: &Object,
+        limited: bool,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let (begun, answer) = tokio::join!(
+            biased;
+            self.begin(connection, limited),
+            self.end(connection, limited, answer)
+        );
+        begun?;
+        answer
+    }
+
+    async fn begin(&self, connection: &Object, limited: bool) -> Result<(), Error> {
+        match limited {
+            true => connection.batch_execute(&self.begin).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for an answer, and for the end of its transaction if there is one: before that it is none.
+    async fn end<T>(
+        &self,
+        connection: &Object,
+        limited: bool,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let commit = async {
+            match limited {
+                true => connection.batch_execute(COMMIT).await,
+                false => Ok(()),
             }
         };
-        if let Some(error) = forgotten
-            && error::of_the_preparation(&error)
-        {
-            connection.statement_cache.clear();
-            if error::of_the_session(&error) {
-                self.learn(connection, false);
-            }
-        }
-        rows
+        let (answer, ended) = tokio::join!(biased; answer, commit);
+        let answer = answer?;
+        ended?;
+        Ok(answer)
     }
 
     /// `None`: nobody has asked yet.
-    fn prepares(&self, connection: &Object) -> Option<bool> {
-        match self {
-            Self::Everywhere => Some(true),
-            Self::Nowhere => Some(false),
-            Self::InOwnSessions(sessions) => {
-                let sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-                let session = sessions.get(&address(connection));
-                session.map(|session| session.prepares)
-            }
-        }
+    fn how(&self, connection: &Object) -> Option<How> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(&address(connection)).map(|known| known.how)
     }
 
-    fn learn(&self, connection: &Object, prepares: bool) {
-        let Self::InOwnSessions(sessions) = self else {
-            return;
-        };
-        if !prepares {
+    fn learn(&self, connection: &Object, own: bool, limited: bool) {
+        if !own {
             tracing::debug!(
                 "statements are not prepared over this connection: its session is not its own, or forgets them"
             );
         }
-        let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without those that ended.
-        sessions.retain(|_, session| session.connection.strong_count() > 0);
-        let session = Session {
-            connection: Arc::downgrade(&connection.statement_cache),
-            prepares,
+        let prepared = match self.which {
+            Which::All => true,
+            Which::None => false,
+            Which::OfOwnSessions => own,
         };
-        sessions.insert(address(connection), session);
+        let known = Known {
+            connection: Arc::downgrade(&connection.statement_cache),
+            how: How { prepared, limited },
+        };
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without those that ended.
+        sessions.retain(|_, known| known.connection.strong_count() > 0);
+        sessions.insert(address(connection), known);
     }
+}
+
+/// Limits the statements of a transaction that come after it. The wait of the commit for a standby is not among them.
+pub(crate) fn limited(limit: Duration) -> String {
+    format!("SET LOCAL statement_timeout = {}", limit.as_millis())
 }
 
 fn address(connection: &Object) -> usize {

@@ -16,29 +16,47 @@ use std::{
 use deadpool_postgres::tokio_postgres::{
     Client, Error,
     tls::{ChannelBinding, TlsConnect, TlsStream},
+    types::Type,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-const PROCESS: &str = "SELECT pg_catalog.pg_backend_pid()";
 
 /// A server's answer to a client that asks for TLS: go on.
 const TLS: u8 = b'S';
 /// A request to cancel: its length, its code, the process and its key, in four bytes each.
 const REQUEST: usize = 16;
 
-/// Asks the session which process it is, in one round trip.
+/// What is known of a connection's session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Session {
+    /// The connection has it to itself.
+    pub(crate) own: bool,
+    /// The server ends a statement whose client has gone.
+    pub(crate) watches: bool,
+}
+
+/// Asks the session which process it is, and has it look for its client (`sql/session.sql`): in one round trip, whose
+/// first poll sends the question.
 ///
 /// # Errors
 /// The driver's.
-pub(crate) async fn is_own(client: &Client) -> Result<bool, Error> {
-    let rows = client.query_typed(PROCESS, &[]).await?;
-    let process: Option<i32> = rows.first().map(|row| row.try_get(0)).transpose()?;
-    Ok(process.is_some() && process == promised(client).await)
+pub(crate) async fn ask(
+    client: &Client,
+    question: &str,
+    promised: Option<i32>,
+) -> Result<Session, Error> {
+    let row = client
+        .query_typed_one(question, &[(&promised, Type::INT4)])
+        .await?;
+    let own: Option<bool> = row.try_get(0)?;
+    Ok(Session {
+        own: own.unwrap_or(false),
+        watches: row.try_get::<_, Option<bool>>(1)?.unwrap_or(false),
+    })
 }
 
 /// The process that the connection was promised when it was let in. The driver shows it in a request to cancel, and
 /// nowhere else: this one is written down here and sent to nobody.
-async fn promised(client: &Client) -> Option<i32> {
+pub(crate) async fn promised(client: &Client) -> Option<i32> {
     let (token, mut request) = (client.cancel_token(), Request::default());
     token.cancel_query_raw(&mut request, Plain).await.ok()?;
     let [.., a, b, c, d, _, _, _, _] = *request.written.last_chunk::<REQUEST>()?;

@@ -15,7 +15,6 @@ use typed_builder::TypedBuilder;
 use crate::{
     connections::Connections,
     error::BuildError,
-    prepared::Prepared,
     provider::PostgresProvider,
     schema::Schema,
     wakeups::Hints,
@@ -75,10 +74,10 @@ pub(crate) struct Settings {
     #[builder(default)]
     notify: bool,
     /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
-    /// Without this setting it is where a connection has a session of the server to itself: the first call over each
-    /// connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has
-    /// forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one
-    /// round trip, and is sent no more of them.
+    /// Without this setting it is where a connection has a session of the server to itself, which the first call over
+    /// each connection asks in the same flight; what a pooler lends prepares nothing. A session that has forgotten its
+    /// statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip,
+    /// and is sent no more of them.
     ///
     /// `true` prepares everywhere, each statement before its first call over a connection, in one more round trip.
     /// **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared
@@ -132,7 +131,7 @@ impl From<Settings> for Result<PostgresProvider, BuildError> {
         let schema = Schema::new(&schema, &table)?;
         let prefix = Prefix::new(&prefix)?;
         Ok(PostgresProvider {
-            connections: Connections::new(pool, timeout, Prepared::new(prepared)),
+            connections: Connections::new(pool, timeout, prepared),
             statements: Arc::new(schema.statements()),
             hints: Arc::new(Hints::new(&schema, &prefix)),
             waited: Arc::default(),

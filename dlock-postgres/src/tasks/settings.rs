@@ -15,7 +15,6 @@ use super::{PostgresTasks, beats::Beats, schema::Schema};
 use crate::{
     connections::Connections,
     error::BuildError,
-    prepared::Prepared,
     wakeups::{Connect, connector},
 };
 
@@ -40,10 +39,10 @@ pub(crate) struct Settings {
     #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
     /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
-    /// Without this setting it is where a connection has a session of the server to itself: the first call over each
-    /// connection asks before, in one more round trip, and what a pooler lends prepares nothing. A session that has
-    /// forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one
-    /// round trip, and is sent no more of them.
+    /// Without this setting it is where a connection has a session of the server to itself, which the first call over
+    /// each connection asks in the same flight; what a pooler lends prepares nothing. A session that has forgotten its
+    /// statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip,
+    /// and is sent no more of them.
     ///
     /// `true` prepares everywhere. **Never through a pooler in transaction or statement mode**, unless it follows the
     /// protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of
@@ -104,7 +103,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
         }
         let schema = Schema::new(&schema)?;
         let statements = Arc::new(schema.statements());
-        let connections = Connections::new(pool, timeout, Prepared::new(prepared));
+        let connections = Connections::new(pool, timeout, prepared);
         let beats = Beats::new(connections.clone(), Arc::clone(&statements));
         Ok(PostgresTasks {
             connections,

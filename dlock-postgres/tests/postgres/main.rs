@@ -20,6 +20,7 @@ mod fence;
 mod hearing;
 mod hostile;
 mod listening;
+mod locked_table;
 mod outage;
 mod partition;
 mod pooler;

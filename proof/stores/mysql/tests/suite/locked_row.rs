@@ -1,11 +1,12 @@
-//! A row that somebody else keeps locked.
+//! A row, or the whole table, that somebody else keeps locked.
 
 use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Name, Provider,
-    provider::{AcquireOutcome, Admin, Renew, RenewOutcome},
+    provider::{Acquire, AcquireOutcome, Admin, List, Release, Renew, RenewOutcome},
 };
+use dlock_mysql::MysqlProvider;
 use dlock_mysql_proof::{Database, server};
 use mysql_async::{Conn, prelude::Queryable};
 use tokio::{task::JoinHandle, time::Instant};
@@ -118,4 +119,60 @@ async fn grant_that_waited_lasts_from_when_it_was_made() {
         token.get() >= clock.unwrap(),
         "it read the clock before the wait"
     );
+}
+
+/// The sessions of calls that were given up do not pile up in the server.
+#[tokio::test]
+async fn calls_that_were_given_up_wait_no_longer_for_a_locked_table() {
+    let database = server().await.database().await;
+    let ours = database.provider(8).await;
+    let a = term("door");
+    granted(&ours, &a).await;
+    let mut other = database.connection().await;
+    other
+        .query_drop("LOCK TABLES dlock_lock WRITE")
+        .await
+        .unwrap();
+    let mut watcher = database.connection().await;
+    let waiting = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+         WHERE DB = '{}' AND STATE = 'Waiting for table metadata lock'",
+        database.name
+    );
+    macro_rules! calls {
+        ($($call:expr,)*) => {
+            [$({
+                let (ours, a) = (ours.clone(), a.clone());
+                tokio::spawn(async move { $call(ours, a).await })
+            }),*]
+        };
+    }
+    let calls: [JoinHandle<bool>; 6] = calls![
+        async |ours: MysqlProvider, _| ours.acquire(&term("free")).await.is_ok(),
+        async |ours: MysqlProvider, a: Acquire| {
+            ours.renew(&Renew::new(a.name, a.new, 1)).await.is_ok()
+        },
+        async |ours: MysqlProvider, a: Acquire| {
+            let release = Release::new(a.name, a.new, None);
+            ours.release(&release).await.is_ok()
+        },
+        async |ours: MysqlProvider, a: Acquire| ours.read(&a.name).await.is_ok(),
+        async |ours: MysqlProvider, _| ours.list(&List::new("")).await.is_ok(),
+        async |ours: MysqlProvider, _| ours.purge(10).await.is_ok(),
+    ];
+    until("the calls wait for the table", async || {
+        let found: Option<usize> = watcher.query_first(&waiting).await.unwrap();
+        found == Some(calls.len())
+    })
+    .await;
+    for call in &calls {
+        call.abort();
+    }
+    until("no session waits, and the table is locked", async || {
+        let found: Option<usize> = watcher.query_first(&waiting).await.unwrap();
+        found == Some(0)
+    })
+    .await;
+    other.query_drop("UNLOCK TABLES").await.unwrap();
+    renewed(&ours, &a, 2).await;
 }
