@@ -97,7 +97,12 @@ mod show;
 mod transactions;
 mod wakeups;
 
-use std::{error::Error, fmt, sync::Arc, time::SystemTime};
+use std::{
+    error::Error,
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::{Row, types::Type};
@@ -156,6 +161,70 @@ impl fmt::Debug for PostgresTasks {
     }
 }
 
+impl PostgresTasks {
+    /// One claim; and the endings of those of its tasks that no worker can read.
+    async fn claim_once(&self, claim: &Claim) -> Result<(Claimed, Vec<Ending>), ProviderError> {
+        let mut queues: Vec<&str> = Vec::new();
+        for queue in &claim.queues {
+            if !queues.contains(&queue.as_str()) {
+                queues.push(queue);
+            }
+        }
+        let look = self.marks.look(&queues);
+        // At most 10,000, which was checked.
+        let max = i32::try_from(claim.max).unwrap_or(i32::MAX);
+        let rows = self
+            .connections
+            .query(
+                Caller::Other,
+                &self.statements.claim,
+                &[
+                    (&queues, Type::TEXT_ARRAY),
+                    (&claim.uuid, Type::UUID),
+                    (&max, Type::INT4),
+                    (&millis(claim.lease), Type::INT8),
+                    (&claim.owner, Type::TEXT),
+                    (&claim.again, Type::BOOL),
+                    (&look.instants, Type::INT8_ARRAY),
+                    (&look.numbers, Type::INT8_ARRAY),
+                    (&look.may_sweep(), Type::BOOL),
+                    (&claim.kinds, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?;
+        let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut next, mut swept) = (None, None);
+        for row in &rows {
+            match row::claimed(row, claim.uuid) {
+                Ok(Some(Ok(task))) => {
+                    if let Some((priority, key)) = row::key(row, &task) {
+                        look.claimed(&task.queue, priority, key);
+                    }
+                    if row::has_lane(row) {
+                        look.found_lane(&task.queue);
+                    }
+                    tasks.push(task);
+                }
+                Ok(Some(Err(ending))) => unreadable.push(ending),
+                Ok(None) => (next, swept) = row::end_of_claim(row)?,
+                // One row that somebody has damaged keeps nobody from the others. It comes again when its lease
+                // ends, until it has no attempt left.
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn Error, "a task is passed over");
+                }
+            }
+        }
+        if tasks.len() < claim.max && swept.is_none() {
+            // Earlier tasks are looked for later.
+            next = [next, look.again].into_iter().flatten().min();
+        }
+        if let Some((turn, starts)) = look.end(swept) {
+            self.look_before(turn, &queues, starts, claim.kinds.clone());
+        }
+        Ok((Claimed::new(tasks, next), unreadable))
+    }
+}
+
 #[async_trait]
 impl TaskStore for PostgresTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
@@ -187,62 +256,30 @@ impl TaskStore for PostgresTasks {
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         claim.check()?;
-        let mut queues: Vec<&str> = Vec::new();
-        for queue in &claim.queues {
-            if !queues.contains(&queue.as_str()) {
-                queues.push(queue);
+        let (mut rest, mut tasks) = (claim.clone(), Vec::new());
+        loop {
+            let (claimed, unreadable) = match self.claim_once(&rest).await {
+                Ok(claimed) => claimed,
+                Err(error) if tasks.is_empty() => return Err(error),
+                Err(_) => return Ok(Claimed::new(tasks, Some(Duration::ZERO))),
+            };
+            tasks.extend(claimed.tasks);
+            if unreadable.is_empty() {
+                return Ok(Claimed::new(tasks, claimed.next));
             }
-        }
-        let look = self.marks.look(&queues);
-        // At most 10,000, which was checked.
-        let max = i32::try_from(claim.max).unwrap_or(i32::MAX);
-        let rows = self
-            .connections
-            .query(
-                Caller::Other,
-                &self.statements.claim,
-                &[
-                    (&queues, Type::TEXT_ARRAY),
-                    (&claim.uuid, Type::UUID),
-                    (&max, Type::INT4),
-                    (&millis(claim.lease), Type::INT8),
-                    (&claim.owner, Type::TEXT),
-                    (&claim.again, Type::BOOL),
-                    (&look.instants, Type::INT8_ARRAY),
-                    (&look.numbers, Type::INT8_ARRAY),
-                    (&look.may_sweep(), Type::BOOL),
-                    (&claim.kinds, Type::TEXT_ARRAY),
-                ],
-            )
-            .await?;
-        let (mut tasks, mut next, mut swept) = (Vec::new(), None, None);
-        for row in &rows {
-            match row::claimed(row, claim.uuid) {
-                Ok(Some(task)) => {
-                    if let Some((priority, key)) = row::key(row, &task) {
-                        look.claimed(&task.queue, priority, key);
-                    }
-                    if row::has_lane(row) {
-                        look.found_lane(&task.queue);
-                    }
-                    tasks.push(task);
-                }
-                Ok(None) => (next, swept) = row::end_of_claim(row)?,
-                // One row that somebody has damaged keeps nobody from the others. It comes again when its lease
-                // ends, until it has no attempt left.
-                Err(error) => {
-                    tracing::warn!(error = &error as &dyn Error, "a task is passed over");
-                }
+            // Another attempt would read no more of them.
+            if let Err(error) = self.end(&unreadable).await {
+                tracing::warn!(
+                    error = &error as &dyn Error,
+                    "tasks that cannot be read are not ended yet"
+                );
+                return Ok(Claimed::new(tasks, claimed.next));
             }
+            if tasks.len() == claim.max {
+                return Ok(Claimed::new(tasks, None));
+            }
+            (rest.max, rest.again) = (claim.max - tasks.len(), false);
         }
-        if tasks.len() < claim.max && swept.is_none() {
-            // Earlier tasks are looked for later.
-            next = [next, look.again].into_iter().flatten().min();
-        }
-        if let Some((turn, starts)) = look.end(swept) {
-            self.look_before(turn, &queues, starts, claim.kinds.clone());
-        }
-        Ok(Claimed::new(tasks, next))
     }
 
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {

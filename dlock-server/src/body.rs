@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderMap, Method, Uri, header, request::Parts},
 };
 use dlock_http::{Code, Problem};
+use dlock_tasks::json::numbers;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
@@ -85,6 +86,9 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })?;
     json.end()
         .map_err(|error| Refusal::new(Code::BadRequest, error.to_string()))?;
+    let text = str::from_utf8(body).map_err(|error| error.to_string());
+    text.and_then(|text| numbers(text).map_err(|error| error.to_string()))
+        .map_err(|error| Refusal::new(Code::BadRequest, error))?;
     Ok(value)
 }
 
@@ -124,7 +128,10 @@ pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use dlock_http::leases::{Acquire, RenewMany};
+    use dlock_http::{
+        leases::{Acquire, RenewMany},
+        tasks::Enqueue,
+    };
 
     use super::*;
 
@@ -142,5 +149,13 @@ mod tests {
         assert!(typo.contains("unknown field `duration`"), "{typo}");
         assert!(said::<RenewMany>(r#"{"renewals": []} {}"#).contains("trailing"));
         assert!(said::<RenewMany>("").contains("EOF"));
+    }
+
+    #[test]
+    fn number_that_would_change_is_refused() {
+        let with = |number| format!(r#"{{"tasks": [{{"kind": "a", "payload": {number}}}]}}"#);
+        parsed::<Enqueue>(with("1.5").as_bytes()).unwrap();
+        let number = "123456789012345678901234567890";
+        assert!(said::<Enqueue>(&with(number)).contains(number));
     }
 }

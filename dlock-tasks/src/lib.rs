@@ -3,6 +3,7 @@
 mod backoff;
 mod claim;
 mod ending;
+pub mod json;
 pub mod limits;
 mod outcome;
 mod payload;

@@ -6,7 +6,7 @@ use dlock_core::{Name, ProviderError, provider::Acquire};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Claim, Ending, How, NewTask};
+use crate::{Claim, Ending, How, NewTask, json};
 
 /// The most tasks of one call.
 pub(crate) const MOST: usize = 10_000;
@@ -18,7 +18,7 @@ impl NewTask {
     ///
     /// # Errors
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: a name of wrong length or with NUL, a
-    /// priority above 9, no attempt or more than 1000, a payload that is too large.
+    /// priority above 9, no attempt or more than 1000, a payload that is too large, nests too deep or has a NUL.
     pub fn check(&self) -> Result<String, ProviderError> {
         text(KIND, &self.kind, 128)?;
         queue(&self.queue)?;
@@ -80,7 +80,7 @@ impl Ending {
     /// The output as JSON text, if there is one and it can be kept.
     ///
     /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is too large.
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is too large, nests too deep or has a NUL.
     pub fn check(&self) -> Result<Option<String>, ProviderError> {
         match &self.how {
             How::Complete(output) => payload("output", output).map(Some),
@@ -92,7 +92,7 @@ impl Ending {
 /// A checkpoint as JSON text.
 ///
 /// # Errors
-/// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is larger than [`NewTask::MAX_CHECKPOINT`].
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is larger than [`NewTask::MAX_CHECKPOINT`], nests too deep or has a NUL.
 pub fn checkpoint(checkpoint: &Value) -> Result<String, ProviderError> {
     sized("checkpoint", checkpoint, NewTask::MAX_CHECKPOINT)
 }
@@ -163,7 +163,11 @@ fn payload(what: &str, value: &Value) -> Result<String, ProviderError> {
 
 fn sized(what: &str, value: &Value, most: usize) -> Result<String, ProviderError> {
     let text = value.to_string();
-    if text.contains("\\u0000") {
+    let look = json::look(&text).map_err(|error| fatal(format!("the {what}: {error}")))?;
+    if look.depth > json::MAX_DEPTH {
+        return Err(fatal(format!("the {what}: {}", json::too_deep())));
+    }
+    if look.has_nul {
         return Err(fatal(format!(
             "the {what} contains a NUL character, which not every store can keep"
         )));

@@ -77,7 +77,7 @@ pub struct NewTask {
     /// Which handler it is for: 1 to 128 bytes.
     #[builder(setter(into))]
     pub kind: String,
-    /// What the handler gets, at most [`NewTask::MAX_PAYLOAD`] bytes as JSON text.
+    /// What the handler gets, at most [`NewTask::MAX_PAYLOAD`] bytes as JSON text, at most 100 levels deep.
     #[builder(default)]
     pub payload: Value,
     /// The queue: 1 to 128 bytes, `default` if not given.
@@ -295,7 +295,7 @@ pub struct Task {
     /// Its lane, if it has one.
     #[builder(default)]
     pub lane: Option<String>,
-    /// What its handler gets.
+    /// What its handler gets; null if it cannot be read, which `errors` says then, as of the checkpoint and the output.
     pub payload: Value,
     /// What an attempt has left for the next one.
     pub checkpoint: Option<Value>,

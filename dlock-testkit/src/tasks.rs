@@ -111,6 +111,7 @@ macro_rules! __for_each_task_case {
             task_of_later_is_not_given_out_before
             queues_are_claimed_in_their_order
             tasks_of_other_kinds_wait_for_other_workers
+            payload_comes_out_as_it_went_in
             key_is_used_once_at_a_time
             many_writers_of_one_key_add_one_task
             waiting_task_is_cancelled_at_once

@@ -97,8 +97,8 @@ fn read(payload: Option<&str>) -> Result<Value, Failure> {
         }
         Some(text) => text,
     };
-    serde_json::from_str(text).map_err(|error| {
-        Failure::new(Exit::Usage, "the payload is no JSON")
+    dlock_tasks::json::read(text).map_err(|error| {
+        Failure::new(Exit::Usage, "the payload is no JSON that a worker can read")
             .because(error)
             .advise("text is JSON in double quotes of its own: '\"text\"'")
     })

@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadpool_postgres::tokio_postgres::Row;
 use dlock_core::{FencingToken, ProviderError, Record};
-use dlock_tasks::{ClaimKey, ClaimedTask, FailedAttempt, Holder, State, Task, TaskId};
+use dlock_tasks::{
+    ClaimKey, ClaimedTask, Ending, FailedAttempt, Holder, How, State, Task, TaskId, json::read,
+};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -15,13 +17,24 @@ use crate::{
     record::{self, Flaw, instant, optional, value},
 };
 
-/// A task that was given out, as `call_claim.sql` shows it. `None`: its last row, which shows none.
-pub(super) fn claimed(row: &Row, uuid: Uuid) -> Result<Option<ClaimedTask>, ProviderError> {
+/// A task that was given out, as `call_claim.sql` shows it, or the ending of one whose JSON no worker can read. `None`: the
+/// last row, which shows none.
+pub(super) fn claimed(
+    row: &Row,
+    uuid: Uuid,
+) -> Result<Option<Result<ClaimedTask, Ending>>, ProviderError> {
     let Some(id) = optional::<i64>(row, "id", 0).map_err(|flaw| error::bad_answer(&flaw))? else {
         return Ok(None);
     };
+    let key = || {
+        Ok(ClaimKey::new(
+            task_id(id)?,
+            uuid,
+            token(value(row, "token", 1)?)?,
+        ))
+    };
+    let key = key().map_err(|flaw: Flaw| bad_task(id, &flaw))?;
     let task = || -> Result<ClaimedTask, Flaw> {
-        let key = ClaimKey::new(task_id(id)?, uuid, token(value(row, "token", 1)?)?);
         let task = ClaimedTask::new(
             key,
             value(row, "queue", 2)?,
@@ -32,7 +45,8 @@ pub(super) fn claimed(row: &Row, uuid: Uuid) -> Result<Option<ClaimedTask>, Prov
             .attempt(count(row, "attempt", 5)?, count(row, "max_attempts", 6)?)
             .checkpoint(optional_json(row, "checkpoint", 7)?))
     };
-    task().map(Some).map_err(|flaw| bad_task(id, &flaw))
+    let unreadable = |error| Ending::new(key, How::Discard { error });
+    Ok(Some(task().map_err(unreadable)))
 }
 
 /// The priority of a task that was given out, and where it lies in the index that claims walk along.
@@ -85,24 +99,38 @@ fn task(row: &Row, id: i64) -> Result<Task, Flaw> {
         None
     };
     let priority: i16 = value(row, "priority", 13)?;
+    let attempt = count(row, "attempt", 15)?;
+    let created = u64::try_from(instant(row, "created", 22)?).unwrap_or(0);
+    let mut errors = errors(value(row, "errors", 21)?);
+    // The task can be shown without it.
+    let mut readable = |column, at| {
+        optional_json(row, column, at).unwrap_or_else(|flaw| {
+            if errors.iter().all(|failed| failed.error != flaw) {
+                errors.push(FailedAttempt::new(attempt, created, &flaw));
+            }
+            None
+        })
+    };
+    let payload = readable("payload", 20).unwrap_or_default();
+    let (checkpoint, output) = (readable("checkpoint", 23), readable("output", 25));
     Ok(Task::builder()
         .id(task_id(id)?)
         .queue(value(row, "queue", 12)?)
         .priority(u8::try_from(priority).map_err(|_| "its priority is not from 0 to 9")?)
         .run_at(time(row, "run_at", 14)?)
-        .attempt(count(row, "attempt", 15)?)
+        .attempt(attempt)
         .max_attempts(count(row, "max_attempts", 16)?)
         .kind(value(row, "kind", 17)?)
         .key(optional(row, "key", 18)?)
         .lane(optional(row, "lane", 19)?)
-        .payload(json(row, "payload", 20)?)
-        .errors(errors(value(row, "errors", 21)?))
-        .enqueued_at(time(row, "created", 22)?)
-        .checkpoint(optional_json(row, "checkpoint", 23)?)
+        .payload(payload)
+        .enqueued_at(UNIX_EPOCH + Duration::from_micros(created))
+        .checkpoint(checkpoint)
         .state(state)
-        .output(optional_json(row, "output", 25)?)
+        .output(output)
         .ended_at(ended)
         .holder(holder)
+        .errors(errors)
         .build())
 }
 
@@ -139,8 +167,7 @@ fn json(row: &Row, column: &str, at: usize) -> Result<Value, Flaw> {
 
 fn optional_json(row: &Row, column: &str, at: usize) -> Result<Option<Value>, Flaw> {
     let text: Option<&str> = optional(row, column, at)?;
-    let parse = |text| serde_json::from_str(text);
-    text.map(parse)
+    text.map(read)
         .transpose()
         .map_err(|error| format!("its {column} cannot be read: {error}"))
 }

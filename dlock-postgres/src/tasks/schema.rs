@@ -26,7 +26,7 @@ const TABLES: [&str; 7] = [
 const VERSION: u32 = 1;
 
 /// The functions.
-const FUNCTIONS: [&str; 27] = [
+const FUNCTIONS: [&str; 28] = [
     "sound",
     "state",
     "lane",
@@ -49,6 +49,7 @@ const FUNCTIONS: [&str; 27] = [
     "checkpoint",
     "checkpoint_strictly",
     "stale",
+    "unreadable",
     "complete",
     "cancel",
     "retry",

@@ -36,8 +36,6 @@ async fn damaged_row_keeps_nobody_from_the_others() {
         "attempt = -1",
         "priority = 77",
         "run_at = 'infinity'",
-        "payload = '1e999'",
-        "payload = '\"\\u0000\\ud800\"'",
     ] {
         let added = tasks.enqueue(&[task(), task()]).await.unwrap();
         let bad = added[0].id();
@@ -84,6 +82,58 @@ async fn damaged_row_keeps_nobody_from_the_others() {
         let ended = "SELECT state FROM dlock_task_done WHERE id = $1";
         let ended: String = client.query_one(ended, &[&bad.get()]).await.unwrap().get(0);
         assert_eq!(ended, "cancelled", "{damage}");
+    }
+}
+
+/// What cannot be read once cannot be read by another attempt.
+#[tokio::test]
+async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    let deep = format!("payload = '{}{}'", "[".repeat(101), "]".repeat(101));
+    for (damage, reason) in [
+        ("payload = '1e999'", "the number 1e999"),
+        (
+            "payload = '12345678901234567890123'",
+            "would become 1.2345678901234568e+22",
+        ),
+        (
+            "payload = '\"\\u0000\\ud800\"'",
+            "its payload cannot be read",
+        ),
+        (deep.as_str(), "more than 100 levels"),
+        ("checkpoint = '-1e999'", "its checkpoint cannot be read"),
+    ] {
+        let added = tasks
+            .enqueue(&[task(), task(), task(), task()])
+            .await
+            .unwrap();
+        let [cancelled, dead, good] = [added[0].id(), added[1].id(), added[3].id()];
+        let update = format!("UPDATE dlock_task SET {damage} WHERE id < {good}");
+        assert_eq!(client.execute(&update, &[]).await.unwrap(), 3);
+        let seen = tasks.task(cancelled).await.unwrap().unwrap();
+        assert_eq!((seen.state, seen.payload), (State::Ready, Value::Null));
+        assert!(
+            seen.errors[0].error.contains(reason),
+            "{damage}: {:?}",
+            seen.errors
+        );
+        let page = Filter::default().after(TaskId::new(cancelled.get() - 1));
+        assert_eq!(tasks.list(&page).await.unwrap().len(), 4, "{damage}");
+        let was = tasks.cancel(cancelled, false).await.unwrap();
+        assert_eq!(was, Some(State::Ready), "{damage}");
+
+        let key = take(&tasks, LONG).await.key;
+        assert_eq!(key.id, good, "{damage}");
+        let seen = tasks.task(dead).await.unwrap().unwrap();
+        assert_eq!((seen.state, seen.attempt), (State::Dead, 1), "{damage}");
+        assert_eq!(seen.errors.len(), 1, "{damage}: {:?}", seen.errors);
+        assert!(
+            seen.errors[0].error.contains(reason),
+            "{damage}: {:?}",
+            seen.errors
+        );
+        finish(&tasks, key, How::Complete(Value::Null)).await;
     }
 }
 

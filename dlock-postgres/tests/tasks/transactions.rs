@@ -252,3 +252,46 @@ async fn key_of_an_open_transaction_is_nobody_elses() {
     let other = other.await.unwrap().unwrap();
     assert_eq!(other, [Enqueued::Duplicate(first.id())]);
 }
+
+/// What SQL takes, workers read as what it says.
+#[tokio::test]
+async fn json_that_no_worker_could_read_is_refused_in_sql() {
+    let (client, tasks) = shop().await;
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    for (json, why) in [
+        ("[1e999]", "which no worker can read"),
+        ("1e-999", "which no worker can read"),
+        (
+            "{\"a\": 123456789012345678901234567890}",
+            "1.2345678901234568e+29",
+        ),
+        ("9007199254740993.0", "9.007199254740992"),
+        (&deep(101), "more than 100 levels"),
+        (&format!("{{\"a\": {}}}", deep(100)), "more than 100 levels"),
+    ] {
+        for call in [
+            "SELECT dlock_enqueue('default', 'invoice', $1::text::jsonb)",
+            "SELECT dlock_complete(1, gen_random_uuid(), 1, $1::text::jsonb)",
+        ] {
+            let refused = client.execute(call, &[&json]).await.unwrap_err();
+            let refused = refused.as_db_error().unwrap();
+            assert_eq!(refused.code().code(), "22023", "{json}: {refused}");
+            assert!(refused.message().contains(why), "{json}: {refused}");
+        }
+    }
+    for json in [
+        "-9223372036854775808",
+        "18446744073709551615",
+        "0.1",
+        "1e20",
+        "5e-324",
+        "1.7976931348623157e308",
+        &deep(100),
+        "{\"a\": [\"1e999\", 1.50]}",
+    ] {
+        let call = "SELECT dlock_enqueue('default', 'invoice', $1::text::jsonb)";
+        client.execute(call, &[&json]).await.unwrap();
+        let read: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(take(&tasks, LONG).await.payload, read, "{json}");
+    }
+}

@@ -142,6 +142,7 @@ impl Work<'_> {
                 }
                 for id in due.free {
                     let Some(task) = self.take(id, claim)? else {
+                        buried |= self.outcome(id)?.is_some();
                         continue;
                     };
                     if limit.is_some() {
@@ -154,7 +155,7 @@ impl Work<'_> {
                 next = sooner(next, due.ends);
                 next = sooner(next, self.next(queue, priority, now)?);
             }
-            // Others of its lane may have waited for what was buried.
+            // Others of its lane may have waited for what was buried, and it took the place of others.
             if !buried {
                 return Ok(Claimed::new(tasks, next));
             }
@@ -166,7 +167,10 @@ impl Work<'_> {
         let mut tasks = Vec::new();
         let uuid = claim.uuid.to_string();
         self.each(include_str!("../sql/tasks/claimed.sql"), [uuid], |task| {
-            if let Some(record) = task.holder().filter(|_| !task.is_free()) {
+            let holder = task
+                .holder()
+                .filter(|_| !task.is_free() && task.flaw.is_none());
+            if let Some(record) = holder {
                 let key = ClaimKey::new(task.id, claim.uuid, record.token);
                 tasks.push(claimed(key, task));
             }
@@ -261,13 +265,19 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Begins a term (T1, T2) and an attempt.
+    /// Begins a term (T1, T2) and an attempt. A task that no worker can read ends instead: another attempt would read no
+    /// more of it.
     fn take(&self, id: TaskId, claim: &Claim) -> Result<Option<ClaimedTask>, Failure> {
         let (mut task, now) = match self.find(id) {
             Ok((Some(task), now)) => (task, now),
             Ok((None, _)) => return Ok(None),
             Err(failure) => return pass_over(failure).map(|()| None),
         };
+        if let Some(flaw) = &task.flaw {
+            let errors = with_error(&task, now, flaw);
+            self.end(&task, State::Dead, None, None, &errors, now)?;
+            return Ok(None);
+        }
         let next = (task.token + 1).max(now.unix_micros);
         let token = FencingToken::new(next).ok_or_else(|| {
             Failure::Answer(ProviderError::fatal(format!(

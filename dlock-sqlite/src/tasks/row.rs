@@ -7,11 +7,8 @@ use std::{
 };
 
 use dlock_core::{ProviderError, Record};
-use dlock_tasks::{ClaimKey, FailedAttempt, State, TaskId};
-use rusqlite::{
-    Params, Row,
-    types::{Type, ValueRef},
-};
+use dlock_tasks::{ClaimKey, FailedAttempt, State, TaskId, json::read};
+use rusqlite::{Params, Row, types::ValueRef};
 use serde_json::Value;
 
 use super::database::Work;
@@ -45,6 +42,8 @@ pub(super) struct Task {
     pub(super) created: i64,
     pub(super) checkpoint: Option<Value>,
     pub(super) checkpoints: u64,
+    /// Why its payload or its checkpoint cannot be read.
+    pub(super) flaw: Option<String>,
 }
 
 impl Deref for Task {
@@ -156,6 +155,7 @@ impl Work<'_> {
     pub(super) fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
         let seat = self.seat_of(row, now)?;
         let id = seat.id.get();
+        let mut flaw = None;
         let task = || {
             Ok::<_, rusqlite::Error>(Task {
                 seat,
@@ -165,15 +165,13 @@ impl Work<'_> {
                 run_at: row.get(16)?,
                 kind: row.get(17)?,
                 key: row.get(18)?,
-                payload: json(row, 19)?,
+                payload: json(row, (19, "payload"), &mut flaw)?.unwrap_or_default(),
                 errors: errors(&row.get::<_, String>(20)?),
                 created: row.get(21)?,
-                checkpoint: row
-                    .get::<_, Option<String>>(22)?
-                    .map(|_| json(row, 22))
-                    .transpose()?,
+                checkpoint: json(row, (22, "checkpoint"), &mut flaw)?,
                 checkpoints: row.get::<_, i64>(23)?.unsigned_abs(),
                 lane: row.get(24)?,
+                flaw,
             })
         };
         task().map_err(|error| self.bad_row(id, &error.to_string()))
@@ -191,12 +189,32 @@ impl Work<'_> {
     }
 }
 
-/// JSON text in a column.
-pub(super) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
-    })
+/// JSON text in a column. If it cannot be read, `flaw` says why.
+pub(super) fn json(
+    row: &Row<'_>,
+    (column, name): (usize, &str),
+    flaw: &mut Option<String>,
+) -> rusqlite::Result<Option<Value>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.and_then(|text| match read(&text) {
+        Ok(value) => Some(value),
+        Err(error) => {
+            flaw.get_or_insert_with(|| format!("its {name} cannot be read: {error}"));
+            None
+        }
+    }))
+}
+
+/// Failed attempts, and why a task is shown without something, unless they say so.
+pub(super) fn errors_with(
+    mut errors: Vec<FailedAttempt>,
+    attempt: u32,
+    created: i64,
+    flaw: Option<&str>,
+) -> Vec<FailedAttempt> {
+    let flaw = flaw.filter(|flaw| errors.iter().all(|failed| failed.error != *flaw));
+    errors.extend(flaw.map(|flaw| FailedAttempt::new(attempt, created.unsigned_abs(), flaw)));
+    errors
 }
 
 /// Failed attempts. They are for people: what cannot be read is left out.

@@ -8,7 +8,7 @@ use rusqlite::{Params, Row};
 use super::{
     claim::pass_over,
     database::Work,
-    row::{self, errors, instant, json, micros},
+    row::{self, errors, errors_with, instant, json, micros},
 };
 use crate::{boot::Boot, clock::Now, store::Failure};
 
@@ -171,22 +171,28 @@ fn shown(task: row::Task, now: Now) -> Task {
         .payload(task.payload)
         .checkpoint(task.checkpoint)
         .output(None)
-        .errors(task.errors)
+        .errors(errors_with(
+            task.errors,
+            task.seat.attempt,
+            task.created,
+            task.flaw.as_deref(),
+        ))
         .build()
 }
 
 /// `None` if its state is none.
 fn ended(row: &Row<'_>) -> rusqlite::Result<Option<Task>> {
-    let some = |column| -> rusqlite::Result<_> {
-        let text: Option<String> = row.get(column)?;
-        text.map(|_| json(row, column)).transpose()
-    };
     let (Some(id), Ok(state)) = (
         TaskId::new(row.get(0)?),
         row.get::<_, String>(12)?.parse::<State>(),
     ) else {
         return Ok(None);
     };
+    let (mut flaw, attempt, created) = (None, row.get(4)?, row.get(10)?);
+    let payload = json(row, (8, "payload"), &mut flaw)?.unwrap_or_default();
+    let checkpoint = json(row, (11, "checkpoint"), &mut flaw)?;
+    let output = json(row, (13, "output"), &mut flaw)?;
+    let errors = errors(&row.get::<_, String>(9)?);
     Ok(Some(
         Task::builder()
             .id(id)
@@ -195,15 +201,15 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Option<Task>> {
             .queue(row.get(1)?)
             .priority(row.get(2)?)
             .run_at(instant(row.get(3)?))
-            .attempt(row.get(4)?)
+            .attempt(attempt)
             .max_attempts(row.get(5)?)
             .kind(row.get(6)?)
             .key(row.get(7)?)
-            .payload(json(row, 8)?)
-            .errors(errors(&row.get::<_, String>(9)?))
-            .enqueued_at(instant(row.get(10)?))
-            .checkpoint(some(11)?)
-            .output(some(13)?)
+            .payload(payload)
+            .errors(errors_with(errors, attempt, created, flaw.as_deref()))
+            .enqueued_at(instant(created))
+            .checkpoint(checkpoint)
+            .output(output)
             .ended_at(Some(instant(row.get(14)?)))
             .lane(row.get(15)?)
             .build(),

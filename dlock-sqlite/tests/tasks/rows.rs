@@ -49,9 +49,6 @@ async fn damaged_task_hides_no_other() {
         "attempt = -1".to_owned(),
         "max_attempts = -1".to_owned(),
         "priority = 777".to_owned(),
-        "payload = '{'".to_owned(),
-        "payload = '1e999'".to_owned(),
-        "checkpoint = '{'".to_owned(),
     ] {
         let (_folder, beside, tasks) = queue();
         let added = tasks.enqueue(&[task(), task(), task()]).await.unwrap();
@@ -99,16 +96,71 @@ async fn damaged_task_hides_no_other() {
     }
 }
 
+/// What cannot be read once cannot be read by another attempt.
+#[tokio::test]
+async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
+    let deep = format!("payload = '{}{}'", "[".repeat(101), "]".repeat(101));
+    for (damage, reason) in [
+        ("payload = '{'", "EOF"),
+        ("payload = '1e999'", "the number 1e999"),
+        (
+            "payload = '12345678901234567890123'",
+            "would become 1.2345678901234568e+22",
+        ),
+        (deep.as_str(), "more than 100 levels"),
+        ("checkpoint = '{'", "its checkpoint cannot be read: EOF"),
+    ] {
+        let (_folder, beside, tasks) = queue();
+        let added = tasks.enqueue(&[task(), task(), task()]).await.unwrap();
+        let [cancelled, dead, good] = [added[0].id(), added[1].id(), added[2].id()];
+        let update = format!("UPDATE dlock_task SET {damage} WHERE id < {good}");
+        assert_eq!(beside.execute(&update, []).unwrap(), 2);
+        let seen = tasks.task(cancelled).await.unwrap().unwrap();
+        assert_eq!((seen.state, seen.payload), (State::Ready, Value::Null));
+        assert!(
+            seen.errors[0].error.contains(reason),
+            "{damage}: {:?}",
+            seen.errors
+        );
+        assert_eq!(
+            listed(&tasks, &Filter::default()).await.len(),
+            3,
+            "{damage}"
+        );
+        let was = tasks.cancel(cancelled, false).await.unwrap();
+        assert_eq!(was, Some(State::Ready), "{damage}");
+
+        let claim = Claim::new(NewTask::QUEUE, Uuid::new_v4(), LONG);
+        let claimed = tasks.claim(&claim).await.unwrap().tasks;
+        assert_eq!(claimed[0].key.id, good, "{damage}");
+        let seen = tasks.task(dead).await.unwrap().unwrap();
+        assert_eq!(seen.state, State::Dead, "{damage}");
+        assert_eq!(seen.errors.len(), 1, "{damage}: {:?}", seen.errors);
+        assert!(
+            seen.errors[0].error.contains(reason),
+            "{damage}: {:?}",
+            seen.errors
+        );
+    }
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_read_is_left_out() {
+    let (_folder, beside, tasks) = queue();
+    let id = tasks.enqueue(&[task()]).await.unwrap()[0].id();
+    tasks.cancel(id, false).await.unwrap();
+    beside
+        .execute("UPDATE dlock_task_done SET output = '{'", [])
+        .unwrap();
+    let seen = tasks.task(id).await.unwrap().unwrap();
+    assert_eq!((seen.state, seen.output), (State::Cancelled, None));
+    assert!(seen.errors[0].error.contains("its output cannot be read"));
+}
+
 /// Also among those that have ended.
 #[tokio::test]
 async fn damaged_task_that_has_ended_hides_no_other() {
-    for damage in [
-        "state = 'x'",
-        "payload = '{'",
-        "output = '{'",
-        "priority = 777",
-        "attempt = -1",
-    ] {
+    for damage in ["state = 'x'", "priority = 777", "attempt = -1"] {
         let (_folder, beside, tasks) = queue();
         let added = tasks.enqueue(&[task(), task(), task()]).await.unwrap();
         for added in &added {

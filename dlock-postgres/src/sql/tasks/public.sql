@@ -1,5 +1,26 @@
 -- What any driver can call, in any transaction.
 
+-- Why workers would read something else than what this JSON says, null if they would not: see `json.rs` of dlock-tasks.
+CREATE OR REPLACE FUNCTION {unreadable}(p_json pg_catalog.jsonb) RETURNS pg_catalog.text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $dlock$
+DECLARE
+    v_number numeric;
+BEGIN
+    IF jsonb_path_exists(p_json, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")') THEN
+        RETURN 'nests more than 100 levels deep';
+    END IF;
+    FOR v_number IN SELECT n::numeric FROM jsonb_path_query(p_json, 'strict $.** ? (@.type() == "number")') AS n LOOP
+        CONTINUE WHEN v_number BETWEEN -9223372036854775808 AND 18446744073709551615 AND scale(v_number) = 0;
+        IF v_number <> v_number::double precision::text::numeric THEN
+            RETURN format('has the number %s, which would become %s: write it as a text', v_number, v_number::double precision);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+EXCEPTION WHEN numeric_value_out_of_range THEN
+    RETURN format('has the number %s, which no worker can read: write it as a text', left(v_number::text, 40));
+END
+$dlock$;
+
 -- Enqueues a task.
 -- Parameters: the queue; which handler it is for; what the handler gets; 0 to 9, smaller numbers first; from when
 -- on it may run, null for at once; a key that at most one task of the queue has that has not ended; how often it is
@@ -21,6 +42,7 @@ DECLARE
         WHEN (max_attempts BETWEEN 1 AND 1000) IS NOT TRUE THEN '1 to 1000 attempts are possible'
         WHEN octet_length(v_payload) > 262144
             THEN 'the payload of a task is at most 262144 bytes of JSON: put it elsewhere, and its place here'
+        WHEN {unreadable}(payload) IS NOT NULL THEN 'the payload of a task ' || {unreadable}(payload)
         WHEN run_at > to_timestamp(9007199254) THEN 'a task runs before the year 2255'
     END;
 BEGIN
@@ -46,7 +68,12 @@ $dlock$;
 CREATE OR REPLACE FUNCTION {schema}.dlock_complete(
     task bigint, claim pg_catalog.uuid, token bigint, output pg_catalog.jsonb DEFAULT 'null'
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $dlock$
+DECLARE
+    v_trouble text := {unreadable}(output);
 BEGIN
+    IF v_trouble IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'the output of a task ' || v_trouble;
+    END IF;
     PERFORM {complete}(task, claim, token, coalesce(output, 'null')::text);
 END
 $dlock$;

@@ -67,6 +67,35 @@ pub(crate) async fn many_writers_of_one_key_add_one_task(stage: Stage) {
     assert_eq!((added.len(), new, ids.len()), (64, 1, 1));
 }
 
+fn nested(levels: usize) -> Value {
+    (1..levels).fold(json!([]), |inner, _| json!([inner]))
+}
+
+pub(crate) async fn payload_comes_out_as_it_went_in(stage: Stage) {
+    for payload in [
+        nested(100),
+        json!([
+            0.1,
+            5e-324,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            2.0_f64.powi(70),
+            -0.0
+        ]),
+        json!([i64::MIN, u64::MAX, 9_007_199_254_740_993_u64]),
+        json!({"": null, "é\u{1f600}\u{e000}": "\u{1}\\u0000\"\u{2028}"}),
+    ] {
+        let task = NewTask::builder().kind("a").payload(payload.clone());
+        let id = stage.add(task.build()).await;
+        assert_eq!(stage.task(id).await.payload, payload);
+        let claimed = stage.take(LONG).await;
+        assert_eq!(claimed.payload, payload);
+        let ended = stage.finish(claimed.key, How::Complete(payload.clone()));
+        assert_eq!(ended.await, Ended::Own(State::Succeeded));
+        assert_eq!(stage.task(id).await.output, Some(payload));
+    }
+}
+
 pub(crate) async fn what_cannot_be_kept_is_refused_as_a_whole(stage: Stage) {
     let bad = [
         task(""),
@@ -83,6 +112,7 @@ pub(crate) async fn what_cannot_be_kept_is_refused_as_a_whole(stage: Stage) {
             .payload(json!("x".repeat(NewTask::MAX_PAYLOAD)))
             .build(),
         NewTask::builder().kind("a").payload(json!("\0")).build(),
+        NewTask::builder().kind("a").payload(nested(101)).build(),
     ];
     for bad in bad {
         let refused = stage.store.enqueue(&[task("good"), bad.clone()]).await;
