@@ -1,19 +1,27 @@
 //! The way from a call to a connection and back: the reserve for holders, the time limit, and what becomes of a
-//! connection that did not answer.
+//! connection that did not answer, and of those that idle then.
 
 use std::{
+    collections::HashMap,
     future::Future,
+    iter,
     pin::pin,
-    sync::Arc,
-    task::{Context, Waker},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use dlock_core::ProviderError;
-use mysql_async::{Conn, Error, Opts, OptsBuilder, Pool, Row, prelude::Queryable};
-use tokio::{sync::Semaphore, time::timeout};
+use mysql_async::{Conn, Opts, OptsBuilder, Pool, Row, prelude::Queryable};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
 
 use crate::error;
+
+/// More than the connections of a pool.
+const MOST_ANSWERS: usize = 1000;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +40,8 @@ pub(crate) struct Connections {
     /// renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
     limit: Duration,
+    /// When each connection answered last, by its number at the server.
+    answers: Arc<Mutex<HashMap<u32, Instant>>>,
 }
 
 impl Connections {
@@ -53,6 +63,7 @@ impl Connections {
             pool: Pool::new(options),
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
             limit,
+            answers: Arc::default(),
         }
     }
 
@@ -62,30 +73,69 @@ impl Connections {
         caller: Caller,
         statements: &str,
     ) -> Result<Vec<Row>, ProviderError> {
+        let mut call = Call::begin(self);
         let mut sent = false;
-        let call = async {
+        let answer = async {
             let _place = match (caller, &self.others) {
                 // Nobody closes the semaphore.
                 (Caller::Other, Some(others)) => others.acquire().await.ok(),
                 (Caller::Holder, _) | (_, None) => None,
             };
-            let connection = self.pool.get_conn().await.map_err(error::no_connection)?;
+            let connection = match self.pool.get_conn().await {
+                Ok(connection) => call.connection.insert(connection),
+                Err(error) => {
+                    call.silent = false;
+                    return Err(error::no_connection(error));
+                }
+            };
             sent = true;
-            let mut borrowed = Borrowed(Some(connection));
-            let rows = borrowed.query(statements).await;
-            if rows
-                .as_ref()
-                .map_or_else(|error| !error.is_fatal(), |_| true)
-            {
-                borrowed.give_back();
+            let rows = connection.query(statements).await;
+            match &rows {
+                Err(error) if error::is_read_only(error) => call.leave(),
+                Err(error) if error.is_fatal() => {}
+                Ok(_) | Err(_) => call.give_back(),
             }
             rows.map_err(error::no_result)
         };
         // A silent partition: the driver would wait for ever.
-        match timeout(self.limit, call).await {
+        match timeout(self.limit, answer).await {
             Ok(result) => result,
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
+    }
+
+    /// Closes the connections that idle and have not answered since then.
+    fn close_idle_since(&self, instant: Instant) {
+        let pool = self.pool.metrics();
+        let next = || {
+            // One that idles the pool lends at once; without any it would begin to open one.
+            if pool.connections_in_pool.load(Ordering::Relaxed) == 0 {
+                return None;
+            }
+            let lent = pin!(self.pool.get_conn());
+            match lent.poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(lent) => lent.ok(),
+                Poll::Pending => None,
+            }
+        };
+        let idle: Vec<Conn> = iter::from_fn(next).collect();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        for connection in idle {
+            let last = answers.get(&connection.id());
+            if last.is_none_or(|last| *last < instant) {
+                answers.remove(&connection.id());
+                close(connection);
+            }
+        }
+    }
+
+    fn answered(&self, connection: &Conn) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.len() >= MOST_ANSWERS {
+            // Of connections that were closed, too; the others answer again.
+            answers.clear();
+        }
+        answers.insert(connection.id(), Instant::now());
     }
 
     /// Like [`Connections::query`], for statements whose result has exactly one row.
@@ -103,31 +153,58 @@ impl Connections {
     }
 }
 
-/// A connection in use. Unless it was given back, dropping it closes it: the next request on it would wait behind the
-/// statement that still runs, or be given its answer (G1).
-struct Borrowed(Option<Conn>);
+/// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
+/// request on it would wait behind the statement that still runs, or be given its answer (G1).
+///
+/// A call that ends without an answer closes the idle connections as well, but those that have answered since it began:
+/// they may lead to where it went, a server that is gone.
+struct Call<'c> {
+    connections: &'c Connections,
+    began: Instant,
+    connection: Option<Conn>,
+    /// No answer has come.
+    silent: bool,
+}
 
-impl Borrowed {
-    async fn query(&mut self, statements: &str) -> Result<Vec<Row>, Error> {
-        match &mut self.0 {
-            Some(connection) => connection.query(statements).await,
-            None => Ok(Vec::new()),
+impl<'c> Call<'c> {
+    fn begin(connections: &'c Connections) -> Self {
+        Self {
+            connections,
+            began: Instant::now(),
+            connection: None,
+            silent: true,
         }
     }
 
     /// The server has answered: the pool may lend the connection again.
-    fn give_back(mut self) {
-        drop(self.0.take());
+    fn give_back(&mut self) {
+        self.silent = false;
+        if let Some(connection) = self.connection.take() {
+            self.connections.answered(&connection);
+        }
+    }
+
+    /// The server only reads: a replica, perhaps, that was the primary when the connections were opened. None of them is
+    /// lent again, since new ones may lead to the new primary.
+    fn leave(&mut self) {
+        self.began = Instant::now();
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            // The driver would read on for the rest of the answer, however long that takes, and lend the connection
-            // again. One that has begun to disconnect it takes for broken, and closes; nobody waits for the goodbye.
-            let goodbye = pin!(connection.disconnect());
-            let _begun = goodbye.poll(&mut Context::from_waker(Waker::noop()));
+        if let Some(connection) = self.connection.take() {
+            close(connection);
+        }
+        if self.silent {
+            self.connections.close_idle_since(self.began);
         }
     }
+}
+
+fn close(connection: Conn) {
+    // The driver would read on for the rest of the answer, however long that takes, and lend the connection again. One
+    // that has begun to disconnect it takes for broken, and closes; nobody waits for the goodbye.
+    let goodbye = pin!(connection.disconnect());
+    let _begun = goodbye.poll(&mut Context::from_waker(Waker::noop()));
 }

@@ -9,6 +9,9 @@ use std::{error::Error as StdError, time::Duration};
 use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, provider::InvalidPrefix};
 use mysql_async::{DriverError, Error, ServerError};
 
+/// What a server that only reads says to a write.
+const READ_ONLY: [u16; 3] = [1290, 1792, 1836];
+
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -182,6 +185,11 @@ pub(crate) fn no_result(error: Error) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
+/// Whether the server takes no writes.
+pub(crate) fn is_read_only(error: &Error) -> bool {
+    matches!(error, Error::Server(ServerError { code, .. }) if READ_ONLY.contains(code))
+}
+
 /// The server said no to the statement. The procedures undo what they began; what could interrupt one after its commit
 /// leaves it unknown.
 fn refused(code: u16) -> (ErrorKind, &'static str) {
@@ -211,7 +219,7 @@ fn refused(code: u16) -> (ErrorKind, &'static str) {
             ErrorKind::NotApplied,
             "the database rolled the statement back because of another one",
         ),
-        1290 | 1792 | 1836 => (
+        code if READ_ONLY.contains(&code) => (
             ErrorKind::NotApplied,
             "the server is read-only: a replica, or set so",
         ),

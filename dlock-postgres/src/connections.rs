@@ -1,11 +1,14 @@
 //! The way from a call to a connection of the user's pool and back: the reserve for holders, the
-//! time limit, and what becomes of a connection that did not answer.
+//! time limit, and what becomes of a connection that did not answer, and of those that idle then.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::{Object, Pool, tokio_postgres};
+use deadpool_postgres::{Metrics, Object, Pool, tokio_postgres};
 use dlock_core::ProviderError;
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
 use tokio_postgres::Row;
 
 pub(crate) use crate::prepared::Parameters;
@@ -122,67 +125,95 @@ impl Connections {
         .await
     }
 
-    /// Borrows a connection within the time limit and settles what becomes of it.
+    /// Borrows a connection within the time limit and settles what becomes of it, and of those that idle.
     async fn run<T>(
         &self,
         caller: Caller,
         work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, ProviderError> {
+        let mut call = Call::begin(&self.pool);
         let mut sent = false;
-        let call = async {
+        let answer = async {
             let _place = match (caller, &self.others) {
                 // Nobody closes the semaphore.
                 (Caller::Other, Some(others)) => others.acquire().await.ok(),
                 (Caller::Holder, _) | (_, None) => None,
             };
-            let connection = self.pool.get().await.map_err(error::no_connection)?;
+            let connection = match self.pool.get().await {
+                Ok(connection) => call.lend(connection),
+                Err(error) => {
+                    call.silent = false;
+                    return Err(error::no_connection(error));
+                }
+            };
             sent = true;
-            let borrowed = Borrowed::new(connection);
-            let result = work(&borrowed).await;
-            if result.as_ref().map_or_else(error::leaves_usable, |_| true) {
-                borrowed.give_back();
+            let result = work(connection).await;
+            match &result {
+                Err(error) if error::is_read_only(error) => call.leave(),
+                Err(error) if !error::leaves_usable(error) => {}
+                Ok(_) | Err(_) => call.give_back(),
             }
             result.map_err(error::no_result)
         };
         // A silent partition: the driver would wait for ever.
-        match timeout(self.limit, call).await {
+        match timeout(self.limit, answer).await {
             Ok(result) => result,
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
     }
 }
 
-/// A connection in use. Unless it was given back, dropping it closes it: the next request on it
-/// would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing
-/// waits for an answer that never comes.
-struct Borrowed(Option<Object>);
+/// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
+/// request on it would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing waits
+/// for an answer that never comes.
+///
+/// A call that ends without an answer closes the idle connections as well, but those that were lent since it began: they
+/// may lead to where it went, a server that is gone.
+struct Call<'p> {
+    pool: &'p Pool,
+    began: Instant,
+    connection: Option<Object>,
+    /// No answer has come.
+    silent: bool,
+}
 
-impl Borrowed {
-    const fn new(connection: Object) -> Self {
-        Self(Some(connection))
+impl<'p> Call<'p> {
+    fn begin(pool: &'p Pool) -> Self {
+        Self {
+            pool,
+            began: Instant::now(),
+            connection: None,
+            silent: true,
+        }
+    }
+
+    fn lend(&mut self, connection: Object) -> &Object {
+        self.connection.insert(connection)
     }
 
     /// The server has answered: the pool may lend the connection again.
-    fn give_back(mut self) {
-        drop(self.0.take());
+    fn give_back(&mut self) {
+        self.silent = false;
+        drop(self.connection.take());
+    }
+
+    /// The server only reads: a standby, perhaps, that was the primary when the connections were opened. None of them is
+    /// lent again, since new ones may lead to the new primary.
+    fn leave(&mut self) {
+        self.began = Instant::now();
     }
 }
 
-impl Deref for Borrowed {
-    type Target = Object;
-
-    #[expect(clippy::expect_used, reason = "only the end of the value takes it")]
-    fn deref(&self) -> &Object {
-        self.0
-            .as_ref()
-            .expect("in use until it is given back or dropped")
-    }
-}
-
-impl Drop for Borrowed {
+impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
+        if let Some(connection) = self.connection.take() {
             drop(Object::take(connection));
+        }
+        if self.silent {
+            let began = self.began.into_std();
+            // When it was last lent, or opened.
+            let last = |metrics: Metrics| metrics.recycled.unwrap_or(metrics.created);
+            drop(self.pool.retain(|_, metrics| last(metrics) > began));
         }
     }
 }

@@ -321,6 +321,11 @@ pub(crate) fn leaves_usable(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|db| !fatal_severity(db))
 }
 
+/// Whether the session is on a server that takes no writes.
+pub(crate) fn is_read_only(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+}
+
 /// Whether a prepared statement could not even be begun: the session has forgotten it, knows another
 /// of its name, or its result has changed with the table. Then nothing was applied.
 pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {

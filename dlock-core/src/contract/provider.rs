@@ -33,6 +33,13 @@ use crate::{
 /// connection that serves one request at a time and has not answered is closed, not given back to
 /// its pool (G1).
 ///
+/// # Connections
+/// A store that keeps connections loses no lease to those that lead to the wrong server after a failover:
+/// - If the server answers that it takes no writes, the connection is closed, and so are those that idle: new ones may
+///   lead to the new primary.
+/// - If a call gets no answer, the connections are closed that have been idle since before it began: a failover that says
+///   nothing leaves them all silent, and each would cost an attempt.
+///
 /// # Errors
 /// Contention, loss and "not held" are outcomes. A [`ProviderError`] says that there is no answer,
 /// and what is known: *certainly not applied*, *unknown*, or *a retry cannot help*. When in doubt,

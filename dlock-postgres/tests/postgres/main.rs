@@ -16,6 +16,7 @@ mod conformance_strict;
 mod connections;
 mod durability;
 mod election;
+mod failover;
 mod fence;
 mod hearing;
 mod hostile;

@@ -17,6 +17,7 @@ mod conformance_wakeups;
 mod credentials;
 mod election;
 mod evicting;
+mod failover;
 mod fence;
 mod foreign;
 mod forgotten;

@@ -1,4 +1,4 @@
-//! What the suites of etcd, Kubernetes, NATS, object stores and MariaDB share: servers that are killed, gone or silent, and
+//! What the suites of stores share: servers that are killed, gone or silent, connections that lead to the wrong one, and
 //! records that others delete or that are old.
 
 #![expect(
@@ -8,7 +8,7 @@
     reason = "what fails here is a test, and the message is what people read"
 )]
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use dlock_core::{
     DLock, ErrorKind, FencingToken, Name, Provider,
@@ -16,6 +16,7 @@ use dlock_core::{
         Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
     },
 };
+use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -223,4 +224,89 @@ pub async fn names(provider: &impl Admin, limit: usize) -> (Vec<String>, Vec<Str
             return (listed, unreadable);
         }
     }
+}
+
+/// As many calls at one time as the pool has connections: with the right of a holder, so none is left out.
+async fn all_at_once<P: Provider + Clone>(provider: &P, connections: usize) {
+    let renew = Renew::new(term("nothing").name, Uuid::new_v4(), 1);
+    let calls: Vec<_> = (0..connections)
+        .map(|_| {
+            let (provider, renew) = (provider.clone(), renew.clone());
+            crate::spawn(async move { provider.renew(&renew).await })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap(), RenewOutcome::Lost(None));
+    }
+}
+
+/// Opens all connections that the pool may have: none is lent twice while no opening is answered.
+async fn fill<P: Provider + Clone>(provider: &P, proxy: &Proxy, connections: usize) {
+    proxy.hold(Direction::ToClient);
+    let filling = all_at_once(provider, connections);
+    let opened = async {
+        until("all connections are open", async || {
+            proxy.connections() == connections
+        })
+        .await;
+        proxy.heal();
+    };
+    tokio::join!(filling, opened);
+}
+
+/// After a failover in good order the address leads to the new server, and the old connections to the old one, which
+/// only reads. One call learns it, and the next one is answered by the new server; so are as many as the pool has
+/// connections.
+///
+/// The pool is empty, and leads through the proxy. `fail_over` makes the old server read-only.
+pub async fn one_call_leaves_a_server_that_only_reads<P: Provider + Clone>(
+    provider: P,
+    proxy: &Proxy,
+    connections: usize,
+    fail_over: impl AsyncFnOnce() -> SocketAddr,
+) {
+    fill(&provider, proxy, connections).await;
+    proxy.lead_to(fail_over().await);
+    let error = provider.acquire(&term("door")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    let calls = (0..connections).map(|n| {
+        let provider = provider.clone();
+        crate::spawn(async move { granted(&provider, &term(&format!("door {n}"))).await })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+}
+
+/// After a failover that says nothing the address leads to the new server, and the old connections to nowhere. One call
+/// gets no answer and is given up; the next ones, as many as the pool has connections, are answered over new ones.
+///
+/// `connect` has an empty pool with so many connections, which leads to the address, and limits for calls that no
+/// busy machine exceeds.
+pub async fn one_call_leaves_silent_connections<P: Provider + Clone>(
+    server: SocketAddr,
+    connections: usize,
+    connect: impl AsyncFnOnce(SocketAddr) -> P,
+) {
+    let old = Proxy::start(server).await.unwrap();
+    let proxy = Proxy::start(old.address()).await.unwrap();
+    let provider = connect(proxy.address()).await;
+    fill(&provider, &proxy, connections).await;
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        old.hold(direction);
+    }
+    proxy.lead_to(server);
+    let before = proxy.round_trips();
+    let silent = {
+        let provider = provider.clone();
+        crate::spawn(async move { provider.read(&term("door").name).await })
+    };
+    until("the call was sent", async || {
+        assert!(!silent.is_finished(), "it is answered");
+        proxy.round_trips() > before
+    })
+    .await;
+    silent.abort();
+    silent.await.unwrap_err();
+    all_at_once(&provider, connections).await;
 }

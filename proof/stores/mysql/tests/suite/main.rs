@@ -10,6 +10,7 @@ mod cancelling;
 mod conformance;
 mod connections;
 mod election;
+mod failover;
 mod fence;
 mod locked_row;
 #[path = "../../../open.rs"]

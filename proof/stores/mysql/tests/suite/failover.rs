@@ -1,0 +1,49 @@
+//! Connections that lead to a server that takes no writes any more, or to none.
+
+use std::time::Duration;
+
+use dlock_mysql_proof::{Server, provider, server};
+use dlock_proof::stores::{
+    one_call_leaves_a_server_that_only_reads, one_call_leaves_silent_connections,
+};
+use dlock_testkit::proxy::Proxy;
+
+const CONNECTIONS: usize = 4;
+/// The limit of a call, which opening a connection on a busy machine does not exceed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn one_call_leaves_a_primary_that_became_read_only() {
+    let (old, new) = (Server::start(&[]).await, Server::start(&[]).await);
+    for server in [&old, &new] {
+        let database = server.database_named("app").await;
+        database.provider(1).await;
+        database
+            .run("CREATE USER app; GRANT ALL ON *.* TO app; REVOKE READ_ONLY ADMIN ON *.* FROM app; REVOKE SUPER ON *.* FROM app")
+            .await;
+    }
+    let database = old.database().await;
+    let proxy = Proxy::start(old.address()).await.unwrap();
+    let options = database.through(proxy.address(), CONNECTIONS);
+    let options = options.db_name(Some("app")).user(Some("app"));
+    one_call_leaves_a_server_that_only_reads(
+        provider(options, PATIENCE),
+        &proxy,
+        CONNECTIONS,
+        async || {
+            database.run("SET GLOBAL read_only = 1").await;
+            new.address()
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn one_call_leaves_all_connections_that_were_silent() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    one_call_leaves_silent_connections(database.address, CONNECTIONS, async |through| {
+        provider(database.through(through, CONNECTIONS), PATIENCE)
+    })
+    .await;
+}
