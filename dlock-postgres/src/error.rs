@@ -284,8 +284,8 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
         // Untranslatable character, character not in repertoire.
         "22P05" | "22021" => (
             ErrorKind::Fatal,
-            "this database's encoding has no place for a character of what was sent, of the lock's name or the \
-             owner's label: use others, or a database whose encoding is UTF8",
+            "this database's encoding has no place for a character of what was sent, such as a name, a label or a \
+             payload: use others, or a database whose encoding is UTF8",
         ),
         "55P03" => (ErrorKind::NotApplied, LOCKED),
         "25006" => (
@@ -352,6 +352,12 @@ pub(crate) fn of_one_row(error: &ProviderError) -> bool {
     code(error)
         .and_then(|code| code.code().get(..2))
         .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
+}
+
+/// Whether the database's encoding has no place for a character of what was sent.
+#[cfg(feature = "tasks")]
+pub(crate) fn of_the_encoding(error: &ProviderError) -> bool {
+    code(error).is_some_and(|code| matches!(code.code(), "22P05" | "22021"))
 }
 
 /// Whether the transaction was rolled back because of what others did at the same time, so that the same may

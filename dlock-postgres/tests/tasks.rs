@@ -58,6 +58,16 @@ async fn connect(config: &Config) -> Client {
     client
 }
 
+/// A database of a test's own, made so.
+async fn database(how: &str) -> Config {
+    let name = format!("test-{}", Uuid::new_v4().simple());
+    let mut config = server().await;
+    let make = format!("CREATE DATABASE \"{name}\" {how}");
+    connect(&config).await.batch_execute(&make).await.unwrap();
+    config.dbname(&name);
+    config
+}
+
 fn task() -> NewTask {
     NewTask::builder().kind("invoice").build()
 }

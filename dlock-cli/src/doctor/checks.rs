@@ -1,12 +1,15 @@
 //! What `dlock doctor` does with a lock of its own: all that holders and operators do, with a watch in its hand.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    error::Error as _,
+    time::{Duration, SystemTime},
+};
 
 use dlock_core::{
-    Client, Clock, DLock, Error, Lease, Name, ProviderError, Record, TryAcquire,
+    Client, Clock, DLock, Error, ErrorKind, Lease, Name, ProviderError, Record, TryAcquire,
     provider::{Ask, List},
 };
-use dlock_stores::Store;
+use dlock_stores::{Store, text::with_causes};
 
 use super::report::{Finding, Report};
 use crate::{
@@ -64,6 +67,7 @@ impl<'a> Patient<'a> {
             });
         }
         report.add(Finding::good("rights", "to lock, renew, read and release"));
+        report.add(self.characters().await);
         if let Some(seen) = seen {
             if self.store.needs_observers() {
                 report.add(self.memory());
@@ -73,6 +77,21 @@ impl<'a> Patient<'a> {
         }
         report.add(latency(self.slowest, self.lock.duration()));
         Ok(())
+    }
+
+    /// Names and texts may have characters that a database of another encoding than UTF8 has no place for.
+    async fn characters(&self) -> Finding {
+        let check = "characters";
+        let refused = match Name::new("dlock-doctor \u{1f512}") {
+            Ok(name) => self.store.provider().read(&name).await.err(),
+            Err(_) => None,
+        };
+        match refused.filter(|error| error.kind() == ErrorKind::Fatal) {
+            None => Finding::good(check, "all are possible in names and texts"),
+            Some(error) => Finding::good(check, with_causes(&error.to_string(), error.source())).advise(
+                "names with such characters are refused, and errors of tasks are kept with escapes in their place",
+            ),
+        }
     }
 
     /// Gives back what is still held.

@@ -171,6 +171,21 @@ fn missing_tables_are_78_until_they_are_set_up() {
 }
 
 #[test]
+fn encoding_that_lacks_characters_is_reported() {
+    let name = "app_in_latin";
+    let made = "OWNER guarded ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    execute(shared(), &format!("CREATE DATABASE {name} {made}"));
+    let port = shared().place().port();
+    let scene = at(format!(
+        "postgres://guarded:{SECRET}@127.0.0.1:{port}/{name}"
+    ));
+    set_up(&scene);
+    let doctor = scene.finish(["doctor"]);
+    assert_ended(&doctor, 0, "");
+    assert!(doctor.out.contains("encoding \"LATIN1\""), "{doctor:?}");
+}
+
+#[test]
 fn two_setups_at_once_leave_holders_their_leases() {
     let scene = at(url(shared(), &format!("guarded:{SECRET}"), ""));
     two_setups_at_once_disturb_nobody(&scene, || {

@@ -16,12 +16,12 @@ pub(crate) fn healthy_store_is_told_so(scene: &Scene) {
         .filter_map(|found| found["check"].as_str())
         .collect();
     assert_eq!(
-        names[..4],
-        ["store", "encryption", "tables", "rights"],
+        names[..5],
+        ["store", "encryption", "tables", "rights", "characters"],
         "{report}"
     );
-    assert!(["clock", "memory"].contains(&names[4]), "{report}");
-    assert_eq!(names[5..], ["latency"], "{report}");
+    assert!(["clock", "memory"].contains(&names[5]), "{report}");
+    assert_eq!(names[6..], ["latency"], "{report}");
     for found in checks {
         assert!(
             !found["found"]

@@ -4,23 +4,34 @@ use dlock_core::ProviderError;
 use dlock_tasks::{Ended, Ending};
 use tokio::task::JoinSet;
 
-use super::{PostgresTasks, answers::ended_in_order, requests::Endings};
+use super::{
+    PostgresTasks,
+    answers::ended_in_order,
+    requests::{Endings, Texts},
+};
 use crate::{connections::Caller, error};
 
 impl PostgresTasks {
     pub(super) async fn end(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        match self.finish_together(endings).await {
+        match self.finish_together(endings, Texts::Plain).await {
             // One that somebody keeps locked keeps the others from nothing.
             Err(error) if endings.len() > 1 && error::of_one_row(&error) => {
                 self.finish_apart(endings).await
+            }
+            Err(error) if error::of_the_encoding(&error) => {
+                self.finish_together(endings, Texts::Escaped).await
             }
             answer => answer,
         }
     }
 
     /// Ends claims in one statement.
-    async fn finish_together(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        let all = Endings::new(endings)?;
+    async fn finish_together(
+        &self,
+        endings: &[Ending],
+        texts: Texts,
+    ) -> Result<Vec<Ended>, ProviderError> {
+        let all = Endings::new(endings, texts)?;
         let rows = self
             .connections
             .query(Caller::Holder, &self.statements.finish, &all.parameters())
@@ -36,7 +47,14 @@ impl PostgresTasks {
         let mut finishing = JoinSet::new();
         for (place, ending) in endings.iter().cloned().enumerate() {
             let own = self.clone();
-            finishing.spawn(async move { (place, own.finish_together(&[ending]).await) });
+            finishing.spawn(async move {
+                let ending = [ending];
+                let mut answer = own.finish_together(&ending, Texts::Plain).await;
+                if answer.as_ref().is_err_and(error::of_the_encoding) {
+                    answer = own.finish_together(&ending, Texts::Escaped).await;
+                }
+                (place, answer)
+            });
         }
         let mut answers: Vec<Result<Ended, ProviderError>> = endings
             .iter()

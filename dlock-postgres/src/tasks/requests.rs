@@ -96,11 +96,15 @@ pub(super) struct Endings {
 impl Endings {
     /// # Errors
     /// `Fatal` if an output cannot be kept.
-    pub(super) fn new(endings: &[Ending]) -> Result<Self, ProviderError> {
+    pub(super) fn new(endings: &[Ending], texts: Texts) -> Result<Self, ProviderError> {
         limits::many(endings.len())?;
         let mut all = Self::default();
         for ending in endings {
-            all.outputs.push(ending.check()?);
+            let output = ending.check()?;
+            all.outputs.push(match texts {
+                Texts::Plain => output,
+                Texts::Escaped => output.map(|json| in_ascii(&json, json_escape)),
+            });
             all.ids.push(ending.key.id.get());
             all.uuids.push(ending.key.uuid);
             all.tokens.push(token(ending.key.token));
@@ -112,7 +116,13 @@ impl Endings {
                 _ => ("give back", None, None),
             };
             all.hows.push(how);
-            all.errors.push(error.map(|error| kept(error)));
+            let error = error.map(|error| kept(error));
+            all.errors.push(match texts {
+                Texts::Plain => error,
+                Texts::Escaped => {
+                    error.map(|error| in_ascii(&error, |char| char.escape_unicode().to_string()))
+                }
+            });
             all.delays.push(delay.map(micros));
         }
         Ok(all)
@@ -130,6 +140,34 @@ impl Endings {
             (&self.delays, Type::INT8_ARRAY),
         ]
     }
+}
+
+/// How the texts of endings are sent.
+#[derive(Clone, Copy)]
+pub(super) enum Texts {
+    /// As they are.
+    Plain,
+    /// In ASCII, which every encoding of a database has: no ending is lost for a character that this one has no place for.
+    Escaped,
+}
+
+fn in_ascii(text: &str, escape: impl Fn(char) -> String) -> String {
+    let mut ascii = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_ascii() {
+            ascii.push(char);
+        } else {
+            ascii.push_str(&escape(char));
+        }
+    }
+    ascii
+}
+
+/// A character of a text in JSON, as RFC 8259 escapes it.
+fn json_escape(char: char) -> String {
+    let mut units = [0; 2];
+    let units = char.encode_utf16(&mut units).iter();
+    units.map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 /// So much of an error as is kept. The server's texts have no place for a NUL.

@@ -1,11 +1,12 @@
 //! What a person or another program may have done to rows.
 
 use dlock_core::{ErrorKind, FencingToken, Name, provider::Renew};
-use dlock_tasks::{Filter, How, State, TaskId, TaskStore};
+use dlock_postgres::tasks::PostgresTasks;
+use dlock_tasks::{Ended, Ending, Filter, How, State, TaskId, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{LONG, Postgres, claim, finish, take, task};
+use crate::{LONG, Postgres, claim, database, finish, pool, take, task};
 
 /// T1 with tokens far ahead of the clock, and across a retry.
 #[tokio::test]
@@ -175,6 +176,55 @@ async fn locked_row_holds_up_nobody() {
     client.batch_execute("COMMIT").await.unwrap();
     let ended = tasks.finish(&endings).await.unwrap();
     assert_eq!(ended, [dlock_tasks::Ended::Own(State::Succeeded); 2]);
+}
+
+/// No ending is lost for a character that the database has no place for.
+#[tokio::test]
+async fn endings_hold_in_a_database_of_another_encoding() {
+    let latin = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    let config = database(latin).await;
+    let tasks = PostgresTasks::builder()
+        .pool(pool(config, 4))
+        .build()
+        .unwrap();
+    tasks.create_schema().await.unwrap();
+    tasks.enqueue(&vec![task(); 4]).await.unwrap();
+    let claimed = tasks.claim(&claim(LONG).max(4)).await.unwrap().tasks;
+    let fail = |error: &str| How::Discard {
+        error: error.into(),
+    };
+    let endings = [
+        fail("schlo\u{df} \u{1f512}"),
+        How::Complete(json!({"\u{1f512}": "\u{df}"})),
+        fail("schlo\u{df}"),
+        fail("a\0b"),
+    ];
+    let endings = claimed.iter().zip(endings);
+    let endings = endings.map(|(task, how)| Ending::new(task.key, how));
+    let endings: Vec<_> = endings.collect();
+    let ended = tasks.finish(&endings[..1]).await.unwrap();
+    assert_eq!(ended, [Ended::Own(State::Dead)]);
+    for ended in tasks.finish(&endings).await.unwrap() {
+        assert!(matches!(ended, Ended::Own(_)), "{ended:?}");
+    }
+    let mut kept = Vec::new();
+    for task in &claimed {
+        let task = tasks.task(task.key.id).await.unwrap().unwrap();
+        kept.push((
+            task.output,
+            task.errors.first().map(|failed| failed.error.clone()),
+        ));
+    }
+    let error = |text: &str| (None, Some(text.to_owned()));
+    assert_eq!(
+        kept,
+        [
+            error(r"schlo\u{df} \u{1f512}"),
+            (Some(json!({"\u{1f512}": "\u{df}"})), None),
+            error("schlo\u{df}"),
+            error(r"a\u{fffd}b"),
+        ]
+    );
 }
 
 /// The server's texts hold no NUL, and an ending must not fail because of what a handler said.

@@ -1,6 +1,6 @@
 //! Which code runs which kind of task.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, error::Error, future::Future, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -96,9 +96,13 @@ fn read<P: Payload>(payload: Value) -> Result<P, BadJson> {
 }
 
 fn written(output: &impl Serialize) -> Answer {
-    serde_json::to_value(output)
-        .map_err(BadJson::output)
-        .map_err(Stop::discard)
+    let written = serde_json::to_value(output).map_err(BadJson::output);
+    Ok(written.unwrap_or_else(|error| not_kept(&error)))
+}
+
+/// What a task keeps in place of an output that it cannot keep: its work is done.
+pub(super) fn not_kept(error: &dyn Error) -> Value {
+    format!("the output was not kept: {}", chain(error)).into()
 }
 
 /// How a task ends whose handler has answered.

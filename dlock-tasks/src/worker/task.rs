@@ -3,12 +3,13 @@
 use std::{future::pending, mem, sync::Arc};
 
 use dlock_core::{EndCause, Grant, Sent};
+use serde_json::Value;
 use tokio::{sync::watch, task::unconstrained, time::sleep};
 
 use super::{
     Worker,
     context::Context,
-    handlers::{ending, failed},
+    handlers::{ending, failed, not_kept},
     held::Held,
     running::{Ended, Running},
 };
@@ -105,15 +106,32 @@ pub(super) async fn run(
         },
         Over::Lost(_) => return None,
     };
-    let ending = Ending::new(key, how);
-    // What cannot be kept now cannot be kept after a further attempt.
-    Some(match ending.check() {
-        Ok(_) => ending,
-        Err(error) => Ending::new(
-            key,
-            How::Discard {
-                error: error.to_string(),
-            },
-        ),
-    })
+    Some(storable(Ending::new(key, how)))
+}
+
+/// The work is done, whatever its output holds: of one that cannot be kept as it is, what can be kept.
+fn storable(ending: Ending) -> Ending {
+    let (Err(error), How::Complete(output)) = (ending.check(), &ending.how) else {
+        return ending;
+    };
+    tracing::warn!(task = %ending.key.id, %error, "the output of a task is not kept as it is");
+    let complete = |output| Ending::new(ending.key, How::Complete(output));
+    let replaced = complete(without_nul(output));
+    match replaced.check() {
+        Ok(_) => replaced,
+        Err(error) => complete(not_kept(&error)),
+    }
+}
+
+fn without_nul(value: &Value) -> Value {
+    let replaced = |text: &String| text.replace('\0', "\u{fffd}");
+    match value {
+        Value::String(text) => replaced(text).into(),
+        Value::Array(values) => values.iter().map(without_nul).collect(),
+        Value::Object(map) => {
+            let each = |(key, value)| (replaced(key), without_nul(value));
+            map.iter().map(each).collect()
+        }
+        other => other.clone(),
+    }
 }

@@ -10,11 +10,20 @@ use std::{
     time::Duration,
 };
 
-use dlock_tasks::{CheckpointError, Context, NewTask, State, Stop, Worker};
+use dlock_tasks::{CheckpointError, Context, NewTask, Payload, State, Stop, Worker};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
+
+/// A payload whose handler answers what JSON has no place for.
+#[derive(Serialize, Deserialize)]
+struct NoJson;
+
+impl Payload for NoJson {
+    const KIND: &'static str = "no JSON";
+}
 
 #[tokio::test(start_paused = true)]
 async fn worker_without_handlers_says_so_and_claims_nothing() {
@@ -64,19 +73,41 @@ async fn kind_without_a_handler_waits_for_a_worker_that_has_one() {
     );
 }
 
+/// The work is done: the task says what became of its output.
 #[tokio::test(start_paused = true)]
-async fn output_that_is_no_json_leaves_a_dead_task() {
+async fn output_that_cannot_be_kept_ends_its_task_well() {
     let shop = Shop::new();
-    let id = shop.add(say("a")).await;
-    let worker =
-        worker(&shop.store).handle(|_, _: Say| async { Ok(BTreeMap::from([((1, 2), 3)])) });
+    let mut ids = Vec::new();
+    for word in ["no JSON", "NUL", "too deep"] {
+        ids.push(shop.add(say(word)).await);
+    }
+    let worker = worker(&shop.store).handle(|_, Say { word }: Say| async move {
+        Ok(match word.as_str() {
+            "NUL" => json!({"a\0": ["b\0", 1]}),
+            "too deep" => (0..200).fold(json!(1), |inner, _| json!([inner])),
+            _ => json!("unused"),
+        })
+    });
+    let worker = worker.handle(|_, _: NoJson| async { Ok(BTreeMap::from([((1, 2), 3)])) });
+    ids[0] = shop.add(NewTask::of(&NoJson).unwrap().build()).await;
     let drained = worker.drain(PATIENCE).await.unwrap();
-    assert_eq!(drained.attempts[0].state, Some(State::Dead));
-    let error = &shop.task(id).await.errors[0].error;
-    assert!(
-        error.contains("output of the handler") && error.contains("key must be a string"),
-        "{error}"
-    );
+    let states = drained.attempts.iter().map(|attempt| attempt.state);
+    assert!(states.eq([Some(State::Succeeded); 4]), "{drained:?}");
+    let mut outputs = Vec::new();
+    for id in ids {
+        outputs.push(shop.task(id).await.output.unwrap());
+    }
+    assert_eq!(outputs[1], json!({"a\u{fffd}": ["b\u{fffd}", 1]}));
+    for (output, why) in [
+        (&outputs[0], "key must be a string"),
+        (&outputs[2], "100 levels"),
+    ] {
+        let output = output.as_str().unwrap();
+        assert!(
+            output.contains("the output was not kept") && output.contains(why),
+            "{output}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
