@@ -76,7 +76,7 @@
 //! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task, dlock.dlock_task_done TO worker;
 //! GRANT SELECT, INSERT, UPDATE ON dlock.dlock_task_schedule TO worker;
 //! GRANT SELECT ON dlock.dlock_task_layout, dlock.dlock_task_paused, dlock.dlock_task_limit TO worker;
-//! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task_slot TO worker;
+//! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task_slot, dlock.dlock_task_changed TO worker;
 //! GRANT INSERT, UPDATE, DELETE ON dlock.dlock_task_paused, dlock.dlock_task_limit TO worker;
 //! GRANT USAGE ON SEQUENCE dlock.dlock_task_id_seq TO worker;
 //! ```

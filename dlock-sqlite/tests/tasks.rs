@@ -42,7 +42,7 @@ mod own {
     use dlock_core::{ErrorKind, FencingToken};
     use dlock_sqlite::{
         OpenError,
-        rusqlite::{Connection, Transaction, TransactionBehavior},
+        rusqlite::{Connection, StatementStatus, Transaction, TransactionBehavior},
         tasks::{SqliteTasks, TransactionError},
     };
     use dlock_tasks::{
@@ -278,6 +278,58 @@ mod own {
             .query_row("PRAGMA application_id", [], |row| row.get(0))
             .unwrap();
         assert_eq!(id, 0);
+    }
+
+    /// However many wait in a lane, whether it is busy or free, and whatever became of its earlier tasks.
+    #[tokio::test]
+    async fn claim_costs_the_same_however_many_wait_in_a_lane() {
+        let (few, many) = (
+            steps_of_a_full_lane(10).await,
+            steps_of_a_full_lane(3000).await,
+        );
+        let same = many.iter().zip(&few).all(|(many, few)| *many <= few * 2);
+        assert!(same, "steps with few and with many: {few:?}, {many:?}");
+    }
+
+    /// How many steps of SQLite's machine it takes to find the tasks of a claim and what they wait for: beside a busy lane,
+    /// in a free one, and in one of whose tasks some have failed.
+    #[expect(clippy::future_not_send, reason = "its test awaits it where it is")]
+    async fn steps_of_a_full_lane(waiting: usize) -> [i32; 3] {
+        let (_folder, connection, tasks) = shop();
+        let task = NewTask::builder().kind("a").lane("l").build();
+        tasks.enqueue(&vec![task; waiting + 1]).await.unwrap();
+        let claim = || Claim::new(NewTask::QUEUE, Uuid::new_v4(), Duration::from_secs(600));
+        let take = async || tasks.claim(&claim()).await.unwrap().tasks.remove(0).key;
+        let steps = || {
+            let far = i64::MAX;
+            let mut due = connection
+                .prepare(include_str!("../src/sql/tasks/due.sql"))
+                .unwrap();
+            let mut rows = due.query((NewTask::QUEUE, 5, far, None::<String>)).unwrap();
+            while rows.next().unwrap().is_some() {}
+            drop(rows);
+            let mut waits = connection
+                .prepare(include_str!("../src/sql/tasks/waits.sql"))
+                .unwrap();
+            let mut rows = waits
+                .query((NewTask::QUEUE, "l", far, true, 9, far, far))
+                .unwrap();
+            while rows.next().unwrap().is_some() {}
+            drop(rows);
+            due.get_status(StatementStatus::VmStep) + waits.get_status(StatementStatus::VmStep)
+        };
+        let running = take().await;
+        let busy = steps();
+        let end = async |key, how| tasks.finish(&[Ending::new(key, how)]).await.unwrap();
+        end(running, How::Complete(serde_json::Value::Null)).await;
+        let free = steps();
+        for _ in 0..waiting.min(50) {
+            let error = "x".to_owned();
+            let retry_in = Duration::ZERO;
+            end(take().await, How::Fail { error, retry_in }).await;
+        }
+        take().await;
+        [busy, free, steps()]
     }
 
     /// 20: what runs all the time uses the indexes.

@@ -16,8 +16,8 @@ use crate::{
 /// The layout that this release makes and understands.
 const LAYOUT: i32 = 1;
 
-const TABLES: [&str; 7] = [
-    "task", "done", "schedule", "paused", "limit", "slot", "layout",
+const TABLES: [&str; 8] = [
+    "task", "done", "schedule", "paused", "limit", "slot", "changed", "layout",
 ];
 
 /// The version of the functions, which is part of their names. A release in which one of them takes, answers or does
@@ -26,7 +26,7 @@ const TABLES: [&str; 7] = [
 const VERSION: u32 = 1;
 
 /// The functions.
-const FUNCTIONS: [&str; 28] = [
+const FUNCTIONS: [&str; 30] = [
     "sound",
     "state",
     "lane",
@@ -39,6 +39,8 @@ const FUNCTIONS: [&str; 28] = [
     "tell",
     "enqueue",
     "periodic",
+    "line_up",
+    "settle",
     "room",
     "claim",
     "before",
@@ -64,8 +66,9 @@ pub(super) const CHANNEL: &str = "dlock_task";
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 19] = [
+const FILES: [&str; 20] = [
     include_str!("../sql/tasks/tables.sql"),
+    include_str!("../sql/tasks/lanes.sql"),
     include_str!("../sql/tasks/move.sql"),
     include_str!("../sql/tasks/tell.sql"),
     include_str!("../sql/tasks/enqueue.sql"),
@@ -96,7 +99,7 @@ const PARTS: [(&str, &str); 5] = [
 ];
 
 /// The columns of a task that has not ended, and their types.
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 24] = [
     "id int8",
     "queue text",
     "priority int2",
@@ -107,6 +110,7 @@ const COLUMNS: [&str; 23] = [
     "lane text",
     "payload json",
     "created timestamptz",
+    "behind bool",
     "errors jsonb",
     "checkpoint json",
     "attempt int4",
@@ -155,6 +159,9 @@ const LIMIT_COLUMNS: [&str; 2] = ["queue text", "most int8"];
 
 /// Those of a claim in a queue with a limit.
 const SLOT_COLUMNS: [&str; 3] = ["queue text", "id int8", "token int8"];
+
+/// Those of a lane that has changed.
+const CHANGED_COLUMNS: [&str; 2] = ["queue text", "lane text"];
 
 /// A database schema with the tables of a queue.
 #[derive(Clone, Debug)]
@@ -289,6 +296,7 @@ impl Schema {
             of("paused", &PAUSED_COLUMNS),
             of("limit", &LIMIT_COLUMNS),
             of("slot", &SLOT_COLUMNS),
+            of("changed", &CHANGED_COLUMNS),
         ]
         .concat()
     }

@@ -7,7 +7,7 @@ use std::{
 
 use dlock_core::{Name, provider::Renew};
 use dlock_postgres::{
-    deadpool_postgres::tokio_postgres::{AsyncMessage, Client, Config, NoTls},
+    deadpool_postgres::tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage},
     tasks::PostgresTasks,
 };
 use dlock_tasks::{ClaimedTask, Ending, How, NewTask, TaskStore};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use tokio::time::Instant;
 
-use crate::{LONG, Postgres, claim, connect, pool, server, task};
+use crate::{LONG, Postgres, claim, connect, database, finish, pool, server, take, task};
 
 /// A queue of some thousand tasks, with statistics.
 pub(super) async fn filled() -> (Postgres, Client) {
@@ -122,6 +122,71 @@ async fn claim_locks_no_more_than_it_gives_out() {
     assert_eq!((walks, updated), (0, 5));
     assert!(read <= 20, "{read} rows were looked at");
     assert_eq!(in_place, 5, "a claim has changed an index");
+}
+
+/// However many wait in a lane, whether it is busy or free, and whatever became of its earlier tasks.
+#[tokio::test]
+async fn claim_costs_the_same_however_many_wait_in_a_lane() {
+    let few = blocks_of_a_full_lane(10).await;
+    let many = blocks_of_a_full_lane(5000).await;
+    let bearable = few.iter().map(|blocks| blocks * 3 / 2 + 50);
+    let same = many.iter().zip(bearable).all(|(many, most)| *many <= most);
+    assert!(same, "blocks with few and with many: {few:?}, {many:?}");
+}
+
+fn text(message: &SimpleQueryMessage) -> Option<&str> {
+    match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    }
+}
+
+/// How many blocks claims read: of nothing beside a busy lane, of the next task of a free one, and of one whose tasks
+/// have all failed once.
+async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 3] {
+    // In a database of its own, where no other test keeps old rows from being cleared away.
+    let config = database("").await;
+    let tasks = PostgresTasks::builder().pool(pool(config.clone(), 1));
+    let tasks = tasks.build().unwrap();
+    tasks.create_schema().await.unwrap();
+    let client = connect(&config).await;
+    client
+        .batch_execute("SET search_path = dlock")
+        .await
+        .unwrap();
+    let task = NewTask::builder().kind("a").lane("l").build();
+    tasks.enqueue(&vec![task; waiting + 1]).await.unwrap();
+    let running = take(&tasks, LONG).await.key;
+    let blocks = async || -> u64 {
+        client
+            .batch_execute("VACUUM ANALYZE dlock_task")
+            .await
+            .unwrap();
+        client.batch_execute("BEGIN").await.unwrap();
+        client.query(CLAIM, &[]).await.unwrap(); // Plans are made once.
+        client.batch_execute("ROLLBACK; BEGIN").await.unwrap();
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {CLAIM}");
+        let answer = client.simple_query(&explain).await.unwrap();
+        let plan: String = answer.iter().filter_map(text).collect();
+        let plan: Value = serde_json::from_str(&plan).unwrap();
+        client.batch_execute("ROLLBACK").await.unwrap();
+        let of = |kind: &str| plan[0]["Plan"][kind].as_u64().unwrap();
+        of("Shared Hit Blocks") + of("Shared Read Blocks")
+    };
+    let busy = blocks().await;
+    finish(&tasks, running, How::Complete(Value::Null)).await;
+    let free = blocks().await;
+    let fail = || How::Fail {
+        error: "x".to_owned(),
+        retry_in: Duration::ZERO,
+    };
+    for _ in 0..waiting.min(200) {
+        let key = take(&tasks, LONG).await.key;
+        finish(&tasks, key, fail()).await;
+    }
+    take(&tasks, LONG).await;
+    let failed = blocks().await;
+    [busy, free, failed]
 }
 
 /// The server keeps the plans of a session. One made while the queue was empty is followed when it is full.

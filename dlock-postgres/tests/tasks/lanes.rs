@@ -85,6 +85,59 @@ async fn next_task_of_a_lane_comes_before_later_ones() {
     assert_eq!(take(&tasks, LONG).await.kind, "a");
 }
 
+/// The claim between the two commits sees neither the end of the first task nor the one that joined behind it.
+#[tokio::test]
+async fn task_that_joins_while_the_first_one_ends_is_found() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    tasks.enqueue(&[in_lane(5)]).await.unwrap();
+    let first = take(&tasks, LONG).await;
+    let join = "BEGIN; SELECT dlock_enqueue('default', 'second', lane => 'l')";
+    client.batch_execute(join).await.unwrap();
+    finish(&tasks, first.key, How::Complete(().into())).await;
+    assert!(tasks.claim(&claim(LONG)).await.unwrap().tasks.is_empty());
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(take(&tasks, LONG).await.kind, "second");
+}
+
+#[tokio::test]
+async fn task_that_joins_before_the_end_of_the_first_is_kept_is_found() {
+    for isolation in ["READ COMMITTED", "SERIALIZABLE"] {
+        let queue = Postgres::start().await;
+        let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+        tasks.enqueue(&[in_lane(5)]).await.unwrap();
+        let key = take(&tasks, LONG).await.key;
+        let complete = format!(
+            "BEGIN ISOLATION LEVEL {isolation}; SELECT dlock_complete({}, '{}', {})",
+            key.id, key.uuid, key.token
+        );
+        client.batch_execute(&complete).await.unwrap();
+        tasks.enqueue(&[in_lane(5)]).await.unwrap();
+        assert!(tasks.claim(&claim(LONG)).await.unwrap().tasks.is_empty());
+        client.batch_execute("COMMIT").await.unwrap();
+        take(&tasks, LONG).await;
+    }
+}
+
+/// By a person, and while another session keeps the next one locked.
+#[tokio::test]
+async fn first_task_that_is_deleted_keeps_nobody_waiting() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    let plain = NewTask::builder().kind("plain").build();
+    let all = [in_lane(5), in_lane(5), in_lane(5), plain];
+    let added = tasks.enqueue(&all).await.unwrap();
+    let delete = format!("DELETE FROM dlock_task WHERE id = {}", added[0].id());
+    client.batch_execute(&delete).await.unwrap();
+    let lock = "BEGIN; SELECT FROM dlock_task WHERE behind FOR UPDATE";
+    client.batch_execute(lock).await.unwrap();
+    let beside = tasks.claim(&claim(LONG).max(9)).await.unwrap();
+    let got: Vec<_> = beside.tasks.iter().map(|task| task.key.id).collect();
+    assert_eq!(got, [added[3].id()]);
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(take(&tasks, LONG).await.key.id, added[1].id());
+}
+
 /// What came to nothing is given to others.
 #[tokio::test]
 async fn claim_that_is_rolled_back_holds_no_lane_and_no_place() {

@@ -30,7 +30,7 @@ BEGIN
     ) AS w CROSS JOIN LATERAL (
         SELECT t.run_at, t.id
         FROM {task} AS t
-        WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at <= w.start
+        WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at <= w.start AND NOT t.behind
             AND (t.run_at, t.id + 0) <= (w.start, w.number)
             AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
             AND (p_kinds IS NULL OR t.kind = ANY (p_kinds)

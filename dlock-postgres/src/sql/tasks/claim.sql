@@ -63,6 +63,7 @@ DECLARE
     v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
+    v_unsettled boolean := false; -- Whether lanes have changed, and another session is about to look at them.
     v_held integer;
     v_again boolean;
     v_queue text;
@@ -170,6 +171,7 @@ BEGIN
             v_room := v_room - coalesce(cardinality(v_ids), 0);
             v_picked := coalesce(cardinality(v_ids), 0) + coalesce(cardinality(v_over), 0);
         ELSE
+            v_unsettled := {settle}(p_queues);
             v_granted := clock_timestamp();
             v_expiry := v_granted + p_duration::double precision * interval '1 millisecond';
             v_token := (extract(epoch FROM v_granted) * 1000000)::bigint;
@@ -184,7 +186,8 @@ BEGIN
                             CASE WHEN t.lane IS NOT NULL THEN {lane}(t.queue, t.lane) END AS lane
                         FROM {task} AS t
                         WHERE {due}
-                            AND (t.lane IS NULL OR {lane}(t.queue, t.lane) <> ALL (v_busy) AND NOT {waits})
+                            AND (t.lane IS NULL OR {lane}(t.queue, t.lane) <> ALL (v_busy) AND NOT {waits}
+                                AND NOT EXISTS (SELECT FROM {changed} AS c WHERE c.queue = t.queue AND c.lane = t.lane))
                         ORDER BY t.run_at, t.id + 0
                         LIMIT v_asked
                         FOR UPDATE SKIP LOCKED
@@ -259,18 +262,18 @@ BEGIN
             OFFSET 0
         ) AS w CROSS JOIN LATERAL (
             (SELECT t.run_at FROM {task} AS t
-            WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at > v_now
+            WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at > v_now AND NOT t.behind
             ORDER BY t.run_at
             LIMIT 1)
             UNION ALL
             SELECT min(t.expiry) FROM {task} AS t
             WHERE v_is_sweep AND t.queue = w.queue AND t.priority = w.priority AND t.run_at <= v_now
-                AND NOT t.released AND t.expiry > v_now
+                AND NOT t.behind AND NOT t.released AND t.expiry > v_now
         ) AS n (instant)
         WHERE n.instant < to_timestamp(99999999999);
         -- A lease that has run out may hold a place as long as somebody has its row locked.
         v_next := least(v_next, CASE WHEN v_full IS NOT NULL THEN greatest(v_full, v_now + interval '100 milliseconds') END);
-        IF cardinality(v_busy) > 0 THEN
+        IF cardinality(v_busy) > 0 OR v_unsettled THEN
             -- The other claim may leave something of the lane, and of what it takes nothing is known here.
             v_next := least(v_next, v_now + interval '100 milliseconds');
         END IF;

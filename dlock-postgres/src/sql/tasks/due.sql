@@ -1,7 +1,7 @@
 -- Put into both walks of claim.sql, as a condition.
 --
 -- Whether the task t lies after the start w of a walk and may be claimed, but for what is said of its lane.
-t.queue = w.queue AND t.priority = w.priority AND t.run_at <= v_now
+t.queue = w.queue AND t.priority = w.priority AND t.run_at <= v_now AND NOT t.behind
 AND (t.run_at, t.id + 0) > (w.start, w.number)
 AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
 -- A3: a uuid that is used up begins no second term.

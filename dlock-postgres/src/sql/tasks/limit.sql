@@ -20,7 +20,7 @@ BEGIN
             -- Those that run already.
             INSERT INTO {slot} (queue, id, token)
             SELECT t.queue, t.id, t.token FROM {task} AS t
-            WHERE t.queue = p_queue AND t.run_at <= clock_timestamp() AND NOT t.released;
+            WHERE t.queue = p_queue AND t.run_at <= clock_timestamp() AND NOT t.behind AND NOT t.released;
         ELSE
             UPDATE {limit} AS l SET most = p_most WHERE l.queue = p_queue;
         END IF;

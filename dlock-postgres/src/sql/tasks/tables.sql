@@ -10,6 +10,7 @@
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+-- behind      another task of its lane and priority comes first: no claim looks at it
 --
 -- What a claim and a heartbeat change comes last: of a new version the log has only what follows the first byte that
 -- differs, so it repeats no payload.
@@ -25,6 +26,8 @@
 -- dlock_task_limit: the queues of whose tasks only so many run at a time (K8). dlock_task_slot: the claims of those queues.
 -- One whose task has ended, was given back or has another claim holds no place, nor does one whose lease has run out; the
 -- next claim takes it out.
+--
+-- dlock_task_changed: the lanes whose first tasks may be others than before, see lanes.sql.
 --
 -- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
 -- none's.
@@ -48,6 +51,7 @@ CREATE TABLE IF NOT EXISTS {task} (
     lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
     created      pg_catalog.timestamptz NOT NULL,
+    behind       boolean                NOT NULL DEFAULT false,
     errors       pg_catalog.jsonb       NOT NULL,
     checkpoint   pg_catalog.json,
     attempt      integer                NOT NULL,
@@ -106,6 +110,11 @@ CREATE TABLE IF NOT EXISTS {slot} (
     PRIMARY KEY (queue, id)
 );
 
+CREATE TABLE IF NOT EXISTS {changed} (
+    queue pg_catalog.text COLLATE pg_catalog."C" NOT NULL,
+    lane  pg_catalog.text COLLATE pg_catalog."C" NOT NULL
+);
+
 DO $dlock$
 BEGIN
     -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
@@ -114,13 +123,17 @@ BEGIN
         -- What a claim walks along. The number is an expression, so that no search for a task by its number can use this
         -- index: where the statistics see hardly any tasks among many that have ended, the planner takes it for as good as
         -- the primary key, and each search would read the whole of it.
-        CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0));
+        CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0))
+            WHERE NOT behind;
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_key') IS NULL THEN
         CREATE UNIQUE INDEX dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_lane') IS NULL THEN
-        CREATE INDEX dlock_task_lane ON {task} (queue, lane, priority, run_at, id) WHERE lane IS NOT NULL;
+        CREATE INDEX dlock_task_lane ON {task} (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_changed_lane') IS NULL THEN
+        CREATE INDEX dlock_task_changed_lane ON {changed} (queue, lane);
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_done_ended') IS NULL THEN
         CREATE INDEX dlock_task_done_ended ON {done} (state, ended);

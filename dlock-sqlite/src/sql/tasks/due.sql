@@ -4,7 +4,7 @@
 SELECT uuid, renewals, owner, since, token, duration, released, asked, NULL, boot, expiry,
        id, attempt, max_attempts, lane, run_at
 FROM dlock_task
-WHERE queue = ?1 AND priority = ?2 AND run_at <= ?3
+WHERE queue = ?1 AND priority = ?2 AND run_at <= ?3 AND behind = 0
     AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4))
         OR attempt >= max_attempts OR uuid IS NOT NULL AND asked AND NOT released)
 ORDER BY run_at, id;

@@ -9,6 +9,7 @@
 -- lane       of the tasks of a queue and a lane one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
 -- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+-- behind     another task of its lane and priority comes first: no claim looks at it
 CREATE TABLE dlock_task (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     queue        TEXT    NOT NULL CHECK (length(queue) > 0),
@@ -22,6 +23,7 @@ CREATE TABLE dlock_task (
     payload      TEXT    NOT NULL CHECK (json_valid(payload)),
     errors       TEXT    NOT NULL CHECK (json_valid(errors)),
     created      INTEGER NOT NULL,
+    behind       INTEGER NOT NULL DEFAULT 0 CHECK (behind IN (0, 1)),
     checkpoint   TEXT             CHECK (json_valid(checkpoint)),
     checkpoints  INTEGER NOT NULL CHECK (checkpoints >= 0),
     token        INTEGER NOT NULL CHECK (token BETWEEN 0 AND 9007199254740991),
@@ -36,9 +38,50 @@ CREATE TABLE dlock_task (
     expiry       INTEGER
 ) STRICT;
 -- What a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes.
-CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id);
+CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id) WHERE behind = 0;
 CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
-CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, priority, run_at, id) WHERE lane IS NOT NULL;
+CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
+-- Which tasks of a lane claims look at (K8): of each priority the first, and what somebody has. Whoever waits for another
+-- task of its lane waits for one of these, so a claim costs the same however many wait behind them.
+CREATE TRIGGER dlock_task_joins AFTER INSERT ON dlock_task WHEN NEW.lane IS NOT NULL
+BEGIN
+    UPDATE dlock_task SET behind = 1
+    WHERE id = NEW.id AND EXISTS (
+        SELECT 1 FROM dlock_task AS o
+        WHERE o.queue = NEW.queue AND o.lane = NEW.lane AND o.behind = 0 AND o.priority = NEW.priority
+            AND (o.run_at, o.id) < (NEW.run_at, NEW.id));
+END;
+CREATE TRIGGER dlock_task_moves AFTER UPDATE OF queue, lane, priority, run_at ON dlock_task
+WHEN OLD.lane IS NOT NULL OR NEW.lane IS NOT NULL
+BEGIN
+    UPDATE dlock_task SET behind = 0
+    WHERE id = (
+        SELECT t.id FROM dlock_task AS t
+        WHERE t.queue = OLD.queue AND t.lane = OLD.lane AND t.behind = 1 AND t.priority = OLD.priority
+        ORDER BY t.run_at, t.id LIMIT 1)
+        AND NOT EXISTS (
+            SELECT 1 FROM dlock_task AS o
+            WHERE o.queue = OLD.queue AND o.lane = OLD.lane AND o.behind = 0 AND o.priority = OLD.priority
+                AND (o.run_at, o.id) < (dlock_task.run_at, dlock_task.id));
+    -- It stands elsewhere now, maybe behind others.
+    UPDATE dlock_task SET behind = released IS NOT 0 AND EXISTS (
+        SELECT 1 FROM dlock_task AS o
+        WHERE o.queue = NEW.queue AND o.lane = NEW.lane AND o.behind = 0 AND o.priority = NEW.priority
+            AND (o.run_at, o.id) < (NEW.run_at, NEW.id))
+    WHERE id = NEW.id;
+END;
+CREATE TRIGGER dlock_task_leaves AFTER DELETE ON dlock_task WHEN OLD.lane IS NOT NULL
+BEGIN
+    UPDATE dlock_task SET behind = 0
+    WHERE id = (
+        SELECT t.id FROM dlock_task AS t
+        WHERE t.queue = OLD.queue AND t.lane = OLD.lane AND t.behind = 1 AND t.priority = OLD.priority
+        ORDER BY t.run_at, t.id LIMIT 1)
+        AND NOT EXISTS (
+            SELECT 1 FROM dlock_task AS o
+            WHERE o.queue = OLD.queue AND o.lane = OLD.lane AND o.behind = 0 AND o.priority = OLD.priority
+                AND (o.run_at, o.id) < (dlock_task.run_at, dlock_task.id));
+END;
 -- A task that has ended. ending: the token of the claim whose own ending it was, null if it was none's.
 -- Payload and checkpoint are not checked again: a task that cannot be read has to end too.
 CREATE TABLE dlock_task_done (

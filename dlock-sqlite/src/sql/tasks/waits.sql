@@ -1,10 +1,10 @@
 -- The tasks of a lane that another one of it may wait for (K8): those that somebody has, and those that go before it.
 -- ?1 queue, ?2 lane, ?3 the id of the task, ?4 whether nobody has it, ?5 its priority, ?6 its run_at, ?7 now as unix time.
 -- Result: in the order that tasks/row.rs reads a seat, then whether it goes before. What somebody has, its lease run out
--- or not, goes before what nobody has.
+-- or not, goes before what nobody has. What waits behind another one goes after that one.
 SELECT uuid, renewals, owner, since, token, duration, released, asked, NULL, boot, expiry,
        id, attempt, max_attempts, (released IS NOT 0, priority, run_at, id) < (?4, ?5, ?6, ?3)
 FROM dlock_task
-WHERE queue = ?1 AND lane = ?2 AND id <> ?3
+WHERE queue = ?1 AND lane = ?2 AND behind = 0 AND id <> ?3
     AND (released IS 0 OR run_at <= ?7 AND ?4 AND (priority, run_at, id) < (?5, ?6, ?3))
 ORDER BY priority, run_at, id;
