@@ -3,22 +3,26 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
+    future::{Future, poll_fn},
     iter,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use dlock_core::ProviderError;
-use mysql_async::{Conn, Opts, OptsBuilder, Pool, Row, prelude::Queryable};
+use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Pool, Row, prelude::Queryable};
 use tokio::{
-    sync::Semaphore,
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     time::{Instant, timeout},
 };
 
 use crate::error;
+
+/// How long an opening may go on without its call.
+const OPENING: Duration = Duration::from_secs(10);
 
 /// More than the connections of a pool.
 const MOST_ANSWERS: usize = 1000;
@@ -39,6 +43,8 @@ pub(crate) struct Connections {
     /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve the holder's
     /// renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
+    /// The place for an opening that goes on without its call.
+    spare: Arc<Semaphore>,
     limit: Duration,
     /// When each connection answered last, by its number at the server.
     answers: Arc<Mutex<HashMap<u32, Instant>>>,
@@ -62,6 +68,7 @@ impl Connections {
         Self {
             pool: Pool::new(options),
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
+            spare: Arc::new(Semaphore::new(1)),
             limit,
             answers: Arc::default(),
         }
@@ -76,20 +83,15 @@ impl Connections {
         let mut call = Call::begin(self);
         let mut sent = false;
         let answer = async {
-            let _place = match (caller, &self.others) {
-                // Nobody closes the semaphore.
-                (Caller::Other, Some(others)) => others.acquire().await.ok(),
-                (Caller::Holder, _) | (_, None) => None,
-            };
-            let connection = match self.pool.get_conn().await {
-                Ok(connection) => call.connection.insert(connection),
+            let lent = match self.lend(caller).await {
+                Ok(lent) => call.lent.insert(lent),
                 Err(error) => {
                     call.silent = false;
                     return Err(error::no_connection(error));
                 }
             };
             sent = true;
-            let rows = connection.query(statements).await;
+            let rows = lent.connection.query(statements).await;
             match &rows {
                 Err(error) if error::is_read_only(error) => call.leave(),
                 Err(error) if error.is_fatal() => {}
@@ -102,6 +104,37 @@ impl Connections {
             Ok(result) => result,
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
+    }
+
+    /// Takes a connection of the pool. One that has to be opened is opened in a task.
+    async fn lend(&self, caller: Caller) -> Result<Lent, Error> {
+        let place = match (caller, &self.others) {
+            // Nobody closes the semaphore.
+            (Caller::Other, Some(others)) => Arc::clone(others).acquire_owned().await.ok(),
+            (Caller::Holder, _) | (_, None) => None,
+        };
+        let mut lending = self.lending(place);
+        if let Poll::Ready(lent) =
+            poll_fn(|context| Poll::Ready(lending.as_mut().poll(context))).await
+        {
+            return lent;
+        }
+        let (sender, lent) = oneshot::channel();
+        tokio::spawn(open(lending, sender, Arc::clone(&self.spare)));
+        // The task ends with an answer, or with its runtime.
+        let ended = || Err(Error::Driver(DriverError::PoolDisconnected));
+        lent.await.unwrap_or_else(|_| ended())
+    }
+
+    fn lending(&self, place: Option<OwnedSemaphorePermit>) -> Lending {
+        let pool = self.pool.clone();
+        Box::pin(async move {
+            let connection = pool.get_conn().await?;
+            Ok(Lent {
+                connection,
+                _place: place,
+            })
+        })
     }
 
     /// Closes the connections that idle and have not answered since then.
@@ -129,6 +162,12 @@ impl Connections {
         }
     }
 
+    /// Whether it has answered nothing yet.
+    fn is_new(&self, connection: &Conn) -> bool {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        !answers.contains_key(&connection.id())
+    }
+
     fn answered(&self, connection: &Conn) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if answers.len() >= MOST_ANSWERS {
@@ -153,6 +192,36 @@ impl Connections {
     }
 }
 
+/// A connection in use.
+struct Lent {
+    connection: Conn,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+type Lending = Pin<Box<dyn Future<Output = Result<Lent, Error>> + Send>>;
+
+/// Opens a connection for a call. If the call is given up meanwhile, the connection is for a later one: an attempt has a
+/// sixth of a lease at most, and opening may take longer every time. One such opening goes on at a time, so that openings
+/// that hang leave the pool's other places to new ones, which find out that the server is back.
+async fn open(
+    mut lending: Lending,
+    mut call: oneshot::Sender<Result<Lent, Error>>,
+    spare: Arc<Semaphore>,
+) {
+    tokio::select! {
+        biased;
+        lent = &mut lending => {
+            // If the call has gone, this gives the connection to the pool.
+            drop(call.send(lent));
+            return;
+        }
+        () = call.closed() => {}
+    }
+    if let Ok(_one) = spare.try_acquire() {
+        drop(timeout(OPENING, lending).await);
+    }
+}
+
 /// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
 /// request on it would wait behind the statement that still runs, or be given its answer (G1).
 ///
@@ -161,7 +230,7 @@ impl Connections {
 struct Call<'c> {
     connections: &'c Connections,
     began: Instant,
-    connection: Option<Conn>,
+    lent: Option<Lent>,
     /// No answer has come.
     silent: bool,
 }
@@ -171,7 +240,7 @@ impl<'c> Call<'c> {
         Self {
             connections,
             began: Instant::now(),
-            connection: None,
+            lent: None,
             silent: true,
         }
     }
@@ -179,8 +248,8 @@ impl<'c> Call<'c> {
     /// The server has answered: the pool may lend the connection again.
     fn give_back(&mut self) {
         self.silent = false;
-        if let Some(connection) = self.connection.take() {
-            self.connections.answered(&connection);
+        if let Some(lent) = self.lent.take() {
+            self.connections.answered(&lent.connection);
         }
     }
 
@@ -188,16 +257,29 @@ impl<'c> Call<'c> {
     /// lent again, since new ones may lead to the new primary.
     fn leave(&mut self) {
         self.began = Instant::now();
+        if let Some(lent) = self.lent.take() {
+            close(lent.connection);
+        }
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            close(connection);
+        if !self.silent {
+            return;
         }
-        if self.silent {
-            self.connections.close_idle_since(self.began);
+        let connections = self.connections;
+        connections.close_idle_since(self.began);
+        let Some(lent) = self.lent.take() else {
+            return;
+        };
+        let new = connections.is_new(&lent.connection);
+        close(lent.connection);
+        // Opening it took so long that no time was left for the answer. The next attempt would fare as this one.
+        if new && let Ok(runtime) = Handle::try_current() {
+            let (nobody, _) = oneshot::channel();
+            let spare = Arc::clone(&connections.spare);
+            runtime.spawn(open(connections.lending(None), nobody, spare));
         }
     }
 }

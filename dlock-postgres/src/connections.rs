@@ -1,12 +1,13 @@
 //! The way from a call to a connection of the user's pool and back: the reserve for holders, the
 //! time limit, and what becomes of a connection that did not answer, and of those that idle then.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
-use deadpool_postgres::{Metrics, Object, Pool, tokio_postgres};
+use deadpool_postgres::{Metrics, Object, Pool, PoolError, tokio_postgres};
 use dlock_core::ProviderError;
 use tokio::{
-    sync::Semaphore,
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     time::{Instant, timeout},
 };
 use tokio_postgres::Row;
@@ -19,6 +20,9 @@ use crate::{
 
 const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::integer, \
      pg_catalog.current_setting('server_version')";
+
+/// How long an opening may go on without its call.
+const OPENING: Duration = Duration::from_secs(10);
 
 /// A number as a parameter. Those that count are below 2^53 (T2); what is beyond fits no record, and
 /// need not be exact.
@@ -47,6 +51,8 @@ pub(crate) struct Connections {
     /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve
     /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
+    /// The place for an opening that goes on without its call.
+    spare: Arc<Semaphore>,
     limit: Duration,
     prepared: Prepared,
 }
@@ -58,6 +64,7 @@ impl Connections {
         Self {
             pool,
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
+            spare: Arc::new(Semaphore::new(1)),
             limit,
             prepared: Prepared::new(prepared, limit),
         }
@@ -131,23 +138,18 @@ impl Connections {
         caller: Caller,
         work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, ProviderError> {
-        let mut call = Call::begin(&self.pool);
+        let mut call = Call::begin(self);
         let mut sent = false;
         let answer = async {
-            let _place = match (caller, &self.others) {
-                // Nobody closes the semaphore.
-                (Caller::Other, Some(others)) => others.acquire().await.ok(),
-                (Caller::Holder, _) | (_, None) => None,
-            };
-            let connection = match self.pool.get().await {
-                Ok(connection) => call.lend(connection),
+            let lent = match self.lend(caller).await {
+                Ok(lent) => call.lent.insert(lent),
                 Err(error) => {
                     call.silent = false;
                     return Err(error::no_connection(error));
                 }
             };
             sent = true;
-            let result = work(connection).await;
+            let result = work(&lent.connection).await;
             match &result {
                 Err(error) if error::is_read_only(error) => call.leave(),
                 Err(error) if !error::leaves_usable(error) => {}
@@ -161,6 +163,66 @@ impl Connections {
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
     }
+
+    /// Takes a connection of the pool. One that has to be opened is opened in a task.
+    async fn lend(&self, caller: Caller) -> Result<Lent, PoolError> {
+        let place = match (caller, &self.others) {
+            // Nobody closes the semaphore.
+            (Caller::Other, Some(others)) => Arc::clone(others).acquire_owned().await.ok(),
+            (Caller::Holder, _) | (_, None) => None,
+        };
+        let mut lending = self.lending(place);
+        if let Poll::Ready(lent) =
+            poll_fn(|context| Poll::Ready(lending.as_mut().poll(context))).await
+        {
+            return lent;
+        }
+        let (sender, lent) = oneshot::channel();
+        tokio::spawn(open(lending, sender, Arc::clone(&self.spare)));
+        // The task ends with an answer, or with its runtime.
+        lent.await.unwrap_or(Err(PoolError::Closed))
+    }
+
+    fn lending(&self, place: Option<OwnedSemaphorePermit>) -> Lending {
+        let pool = self.pool.clone();
+        Box::pin(async move {
+            let connection = pool.get().await?;
+            Ok(Lent {
+                connection,
+                _place: place,
+            })
+        })
+    }
+}
+
+/// A connection in use.
+struct Lent {
+    connection: Object,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+type Lending = Pin<Box<dyn Future<Output = Result<Lent, PoolError>> + Send>>;
+
+/// Opens a connection for a call. If the call is given up meanwhile, the connection is for a later one: an attempt has a
+/// sixth of a lease at most, and opening may take longer every time. One such opening goes on at a time, so that openings
+/// that hang leave the pool's other places to new ones, which find out that the server is back.
+async fn open(
+    mut lending: Lending,
+    mut call: oneshot::Sender<Result<Lent, PoolError>>,
+    spare: Arc<Semaphore>,
+) {
+    tokio::select! {
+        biased;
+        lent = &mut lending => {
+            // If the call has gone, this gives the connection to the pool.
+            drop(call.send(lent));
+            return;
+        }
+        () = call.closed() => {}
+    }
+    if let Ok(_one) = spare.try_acquire() {
+        drop(timeout(OPENING, lending).await);
+    }
 }
 
 /// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
@@ -169,51 +231,60 @@ impl Connections {
 ///
 /// A call that ends without an answer closes the idle connections as well, but those that were lent since it began: they
 /// may lead to where it went, a server that is gone.
-struct Call<'p> {
-    pool: &'p Pool,
+struct Call<'c> {
+    connections: &'c Connections,
     began: Instant,
-    connection: Option<Object>,
+    lent: Option<Lent>,
     /// No answer has come.
     silent: bool,
 }
 
-impl<'p> Call<'p> {
-    fn begin(pool: &'p Pool) -> Self {
+impl<'c> Call<'c> {
+    fn begin(connections: &'c Connections) -> Self {
         Self {
-            pool,
+            connections,
             began: Instant::now(),
-            connection: None,
+            lent: None,
             silent: true,
         }
-    }
-
-    fn lend(&mut self, connection: Object) -> &Object {
-        self.connection.insert(connection)
     }
 
     /// The server has answered: the pool may lend the connection again.
     fn give_back(&mut self) {
         self.silent = false;
-        drop(self.connection.take());
+        drop(self.lent.take());
     }
 
     /// The server only reads: a standby, perhaps, that was the primary when the connections were opened. None of them is
     /// lent again, since new ones may lead to the new primary.
     fn leave(&mut self) {
         self.began = Instant::now();
+        if let Some(lent) = self.lent.take() {
+            drop(Object::take(lent.connection));
+        }
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            drop(Object::take(connection));
+        if !self.silent {
+            return;
         }
-        if self.silent {
-            let began = self.began.into_std();
-            // When it was last lent, or opened.
-            let last = |metrics: Metrics| metrics.recycled.unwrap_or(metrics.created);
-            drop(self.pool.retain(|_, metrics| last(metrics) > began));
+        let connections = self.connections;
+        let began = self.began.into_std();
+        // When it was last lent, or opened.
+        let last = |metrics: Metrics| metrics.recycled.unwrap_or(metrics.created);
+        drop(connections.pool.retain(|_, metrics| last(metrics) > began));
+        let Some(lent) = self.lent.take() else {
+            return;
+        };
+        let new = Object::metrics(&lent.connection).recycled.is_none();
+        drop(Object::take(lent.connection));
+        // Opening it took so long that no time was left for the answer. The next attempt would fare as this one.
+        if new && let Ok(runtime) = Handle::try_current() {
+            let (nobody, _) = oneshot::channel();
+            let spare = Arc::clone(&connections.spare);
+            runtime.spawn(open(connections.lending(None), nobody, spare));
         }
     }
 }

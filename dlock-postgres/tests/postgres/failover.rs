@@ -1,7 +1,8 @@
-//! Connections that lead to a server that takes no writes any more, or to none.
+//! Connections that lead to a server that takes no writes any more, or to none; and those that take long to open.
 
 use dlock_proof::stores::{
-    one_call_leaves_a_server_that_only_reads, one_call_leaves_silent_connections,
+    connection_that_came_too_late_is_replaced, one_call_leaves_a_server_that_only_reads,
+    one_call_leaves_silent_connections, opening_outlives_its_call,
 };
 
 use crate::support::{Server, Table, create, on, pool, server, until};
@@ -42,4 +43,18 @@ async fn one_call_leaves_all_connections_that_were_silent() {
         table.provider(pool(server().await.at(through), CONNECTIONS))
     })
     .await;
+}
+
+#[tokio::test]
+async fn opening_goes_on_without_its_call() {
+    let (table, proxy) = (Table::create().await, server().await.proxy().await);
+    let provider = table.provider(pool(server().await.through(&proxy), 2));
+    opening_outlives_its_call(provider, &proxy).await;
+}
+
+#[tokio::test]
+async fn connection_that_leaves_no_time_for_an_answer_is_replaced() {
+    let (table, proxy) = (Table::create().await, server().await.proxy().await);
+    let provider = table.provider(pool(server().await.through(&proxy), 2));
+    connection_that_came_too_late_is_replaced(provider, &proxy, 1).await;
 }

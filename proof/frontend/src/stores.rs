@@ -16,7 +16,7 @@ use dlock_core::{
         Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
     },
 };
-use dlock_testkit::proxy::{Direction, Proxy};
+use dlock_testkit::proxy::{Direction, Fault, Proxy};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -297,16 +297,59 @@ pub async fn one_call_leaves_silent_connections<P: Provider + Clone>(
     }
     proxy.lead_to(server);
     let before = proxy.round_trips();
-    let silent = {
-        let provider = provider.clone();
-        crate::spawn(async move { provider.read(&term("door").name).await })
-    };
-    until("the call was sent", async || {
-        assert!(!silent.is_finished(), "it is answered");
+    given_up(&provider, "the call was sent", async || {
         proxy.round_trips() > before
     })
     .await;
-    silent.abort();
-    silent.await.unwrap_err();
     all_at_once(&provider, connections).await;
+}
+
+/// Opening a connection may take longer than an attempt. The opening goes on without the call that began it, and the
+/// connection is there for a later one.
+///
+/// The pool is empty, and leads through the proxy.
+pub async fn opening_outlives_its_call<P: Provider + Clone>(provider: P, proxy: &Proxy) {
+    proxy.hold(Direction::ToClient);
+    given_up(&provider, "the connection is being opened", async || {
+        proxy.connections() == 1
+    })
+    .await;
+    // There is no other way to an answer from here on.
+    proxy.refuse().await;
+    proxy.heal();
+    until_answered(&provider).await;
+    assert_eq!(proxy.connections(), 1);
+}
+
+/// Opening a connection may leave an attempt no time for an answer. Such a connection is closed, and another one is
+/// opened for a later call.
+///
+/// The pool is empty, and leads through the proxy; opening a connection takes so many exchanges.
+pub async fn connection_that_came_too_late_is_replaced<P: Provider + Clone>(
+    provider: P,
+    proxy: &Proxy,
+    exchanges: usize,
+) {
+    proxy.spare(exchanges);
+    proxy.next(Fault::LoseReply);
+    given_up(&provider, "its answer is lost", async || {
+        proxy.struck() == 1
+    })
+    .await;
+    until("another connection is being opened", async || {
+        proxy.connections() == 2
+    })
+    .await;
+    proxy.refuse().await;
+    until_answered(&provider).await;
+    assert_eq!(proxy.connections(), 2);
+}
+
+/// A call that is given up when something is so.
+async fn given_up<P: Provider + Clone>(provider: &P, what: &str, so: impl AsyncFnMut() -> bool) {
+    let provider = provider.clone();
+    let call = crate::spawn(async move { provider.read(&term("door").name).await });
+    until(what, so).await;
+    call.abort();
+    call.await.unwrap_err();
 }

@@ -1,10 +1,11 @@
-//! Connections that lead to a server that takes no writes any more, or to none.
+//! Connections that lead to a server that takes no writes any more, or to none; and those that take long to open.
 
 use std::time::Duration;
 
 use dlock_mysql_proof::{Server, provider, server};
 use dlock_proof::stores::{
-    one_call_leaves_a_server_that_only_reads, one_call_leaves_silent_connections,
+    connection_that_came_too_late_is_replaced, one_call_leaves_a_server_that_only_reads,
+    one_call_leaves_silent_connections, opening_outlives_its_call,
 };
 use dlock_testkit::proxy::Proxy;
 
@@ -46,4 +47,22 @@ async fn one_call_leaves_all_connections_that_were_silent() {
         provider(database.through(through, CONNECTIONS), PATIENCE)
     })
     .await;
+}
+
+#[tokio::test]
+async fn opening_goes_on_without_its_call() {
+    let database = server().await.database().await;
+    let proxy = Proxy::start(database.address).await.unwrap();
+    database.provider(1).await;
+    let provider = provider(database.through(proxy.address(), 2), PATIENCE);
+    opening_outlives_its_call(provider, &proxy).await;
+}
+
+#[tokio::test]
+async fn connection_that_leaves_no_time_for_an_answer_is_replaced() {
+    let database = server().await.database().await;
+    let proxy = Proxy::start(database.address).await.unwrap();
+    database.provider(1).await;
+    let provider = provider(database.through(proxy.address(), 2), PATIENCE);
+    connection_that_came_too_late_is_replaced(provider, &proxy, 1).await;
 }
