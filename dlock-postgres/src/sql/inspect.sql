@@ -2,7 +2,9 @@
 -- Result: one row: whether the table is there; whether it is an ordinary one that survives a crash;
 -- its columns as "name type" or "name type collation"; whether (prefix, name) is unique; those of
 -- the functions that are missing.
--- Names are shown as the catalog has them: what format_type() answers depends on the session.
+-- Names are shown as the catalog has them: what format_type() answers depends on the session. They are resolved as they
+-- are now, and rows are read as they were when the statement began: what another session has made in between is missing
+-- altogether.
 SELECT
     t.oid IS NOT NULL,
     t.relkind OPERATOR(pg_catalog.=) 'r' AND t.relpersistence OPERATOR(pg_catalog.=) 'p',
@@ -28,7 +30,10 @@ SELECT
             ) OPERATOR(pg_catalog.=) ARRAY['name', 'prefix']
     ),
     ARRAY(
-        SELECT f FROM pg_catalog.unnest((SELECT $2)) AS f WHERE pg_catalog.to_regproc(f) IS NULL
+        SELECT f FROM pg_catalog.unnest((SELECT $2)) AS f
+        WHERE NOT EXISTS (
+            SELECT FROM pg_catalog.pg_proc AS p
+            WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regproc(f)::pg_catalog.oid)
     )
 FROM (SELECT pg_catalog.to_regclass($1) AS oid) AS wanted
     LEFT JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) wanted.oid

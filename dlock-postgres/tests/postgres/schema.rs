@@ -35,6 +35,31 @@ async fn many_who_start_at_once_make_one_schema() {
     }
 }
 
+/// Names are resolved as they are now, and rows are read as they were when the statement began. Between the two another
+/// process may have made the schema: here a transaction keeps them apart.
+#[tokio::test]
+async fn schema_that_is_made_while_it_is_looked_for_is_not_found_in_part() {
+    let (sessions, schema) = (server().await.pool(1), fresh());
+    let looking = on(sessions.clone(), &schema);
+    // The first statement over a connection has a transaction of its own.
+    looking.verify_schema().await.unwrap_err();
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1";
+    let session = sessions.get().await.unwrap();
+    session.batch_execute(begin).await.unwrap();
+    drop(session);
+    create(&on(server().await.pool(1), &schema)).await;
+
+    let lacks = lacks(looking.verify_schema().await);
+    for part in ["does not exist", "the function"] {
+        assert!(lacks.contains(part), "{lacks}");
+    }
+    assert!(!lacks.contains("the column"), "{lacks}");
+    let session = sessions.get().await.unwrap();
+    session.batch_execute("ROLLBACK").await.unwrap();
+    drop(session);
+    create(&looking).await;
+}
+
 #[tokio::test]
 async fn making_it_again_keeps_what_is_there() {
     let provider = server().await.provider(2).await;

@@ -1,12 +1,12 @@
 //! Making the tables: many at once, again, beside those of another release and beside what is not ours.
 
-use dlock_postgres::SchemaError;
+use dlock_postgres::{SchemaError, tasks::PostgresTasks};
 use dlock_tasks::TaskStore;
 use dlock_testkit::tasks::TaskFixture;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::{LONG, Postgres, take, task};
+use crate::{LONG, Postgres, pool, server, take, task};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_who_start_at_once_make_one_queue() {
@@ -28,6 +28,40 @@ async fn many_who_start_at_once_make_one_queue() {
     }
     let tasks = Postgres { schema }.tasks(1).await;
     assert_eq!(tasks.counts().await.unwrap()[0].tasks, 16);
+}
+
+/// Names are resolved as they are now, and rows are read as they were when the statement began. Between the two another
+/// process may have made the schema: here a transaction keeps them apart.
+#[tokio::test]
+async fn schema_that_is_made_while_it_is_looked_for_is_not_found_in_part() {
+    let queue = Postgres {
+        schema: format!("test-{}", Uuid::new_v4().simple()),
+    };
+    let sessions = pool(server().await, 1);
+    let looking = PostgresTasks::builder()
+        .pool(sessions.clone())
+        .schema(&queue.schema)
+        .build()
+        .unwrap();
+    // The first statement over a connection has a transaction of its own.
+    looking.verify_schema().await.unwrap_err();
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1";
+    let session = sessions.get().await.unwrap();
+    session.batch_execute(begin).await.unwrap();
+    drop(session);
+    queue.tasks(1).await.create_schema().await.unwrap();
+
+    let Err(SchemaError::Differs { lacks, .. }) = looking.verify_schema().await else {
+        panic!("it sees what was made after its transaction began");
+    };
+    for of in ["table", "function", "column"] {
+        let is_missing = |lack: &String| lack.starts_with(&format!("the {of} "));
+        assert!(lacks.iter().any(is_missing), "{of}: {lacks:?}");
+    }
+    let session = sessions.get().await.unwrap();
+    session.batch_execute("ROLLBACK").await.unwrap();
+    drop(session);
+    looking.create_schema().await.unwrap();
 }
 
 #[tokio::test]
