@@ -193,9 +193,14 @@ impl SqliteTasks {
     ) -> Result<(), TransactionError> {
         let ending = Ending::new(*key, How::Complete(output));
         let text = ending.check().map_err(TransactionError::Refused)?;
-        match self.work(transaction).finish(&ending, text.as_deref())? {
+        let work = self.work(transaction);
+        match work.finish(&ending, text.as_deref())? {
             Ended::Own(State::Succeeded) => Ok(()),
-            Ended::Own(state) => Err(lost(key, Some(state))),
+            Ended::Own(became) => {
+                let (task, now) = work.find(key.id)?;
+                let state = task.map_or(became, |task| task.state(now));
+                Err(lost(key, Some(state)))
+            }
             Ended::Lost(state) => Err(lost(key, state)),
             _ => Err(lost(key, None)),
         }

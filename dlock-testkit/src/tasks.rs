@@ -102,6 +102,7 @@ macro_rules! __for_each_task_case {
             late_copy_of_a_claim_is_told_apart_by_its_token
             failed_task_comes_again_and_dies_after_its_last_attempt
             repeated_ending_answers_as_the_first
+            late_repeat_of_an_ending_answers_as_the_first
             discarded_task_is_dead_at_once
             errors_of_the_newest_attempts_are_kept
             endings_of_one_call_are_answered_in_their_order

@@ -99,7 +99,7 @@ const PARTS: [(&str, &str); 5] = [
 ];
 
 /// The columns of a task that has not ended, and their types.
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 26] = [
     "id int8",
     "queue text",
     "priority int2",
@@ -124,6 +124,8 @@ const COLUMNS: [&str; 24] = [
     "expiry timestamptz",
     "released bool",
     "asked bool",
+    "ending int8",
+    "became text",
 ];
 
 /// Those of one that has ended.

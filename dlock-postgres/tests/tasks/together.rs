@@ -19,6 +19,40 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{LONG, Postgres, claim, finish, take, task};
 
+/// Two batches of the same claims lock their rows in one order, whatever becomes of each.
+#[tokio::test]
+async fn endings_of_several_kinds_lock_rows_in_one_order() {
+    let queue = Postgres::start().await;
+    queue.wait_for_rows().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    tasks.enqueue(&[task(), task()]).await.unwrap();
+    let claimed = tasks.claim(&claim(LONG).max(2)).await.unwrap().tasks;
+    let [first, second] = [claimed[0].key, claimed[1].key];
+    let lock = |of: ClaimKey| {
+        format!(
+            "SELECT FROM dlock_task WHERE id = {} FOR UPDATE NOWAIT",
+            of.id
+        )
+    };
+    client
+        .batch_execute(&format!("BEGIN; {}", lock(first)))
+        .await
+        .unwrap();
+    let endings = [
+        Ending::new(second, How::Complete(Value::Null)),
+        Ending::new(first, How::GiveBack),
+    ];
+    let ending = tokio::spawn(async move { tasks.finish(&endings).await });
+    queue.until_blocked_by(&client, &ending).await;
+    client.batch_execute(&lock(second)).await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    let ended = ending.await.unwrap().unwrap();
+    assert_eq!(
+        ended,
+        [Ended::Own(State::Succeeded), Ended::Own(State::Ready)]
+    );
+}
+
 /// Every task once, and nobody is the victim of a deadlock: keys come in opposite orders.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_sessions_claim_while_others_enqueue() {

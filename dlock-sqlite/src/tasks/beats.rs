@@ -180,8 +180,8 @@ impl Work<'_> {
                 let own = Some(key.token.get());
                 self.end(&task, State::Cancelled, None, own, &task.errors, now)?;
             }
-            Some(_) => self.give_back(&task)?, // L1
-            None => {}                         // L2
+            Some(_) => drop(self.give_back(&task, now)?), // L1
+            None => {}                                    // L2
         }
         Ok(ReleaseOutcome::Released)
     }

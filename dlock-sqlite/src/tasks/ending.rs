@@ -18,11 +18,14 @@ impl Work<'_> {
         let Some(task) = task else {
             return self.ended_before(key); // E2
         };
-        if !task.is_of(key) {
-            return Ok(Ended::Lost(Some(task.state(now)))); // E3
+        let token = integer(key.token.get());
+        if let Some((_, state)) = task.left.filter(|(left, _)| {
+            *left == token && (task.is_of(key) || task.token != key.token.get())
+        }) {
+            return Ok(Ended::Own(state)); // E1: a repeat
         }
-        let Some(holder) = task.holder() else {
-            return Ok(Ended::Own(task.state(now))); // E1: a repeat
+        let Some(holder) = task.holder().filter(|_| task.is_of(key)) else {
+            return Ok(Ended::Lost(Some(task.state(now)))); // E3
         };
         let own = Some(key.token.get());
         let state = match &ending.how {
@@ -38,8 +41,7 @@ impl Work<'_> {
             How::Fail { error, retry_in } if task.attempt < task.max_attempts => {
                 let errors = with_error(&task, now, error);
                 let run_at = later(micros(now), *retry_in);
-                self.free(&task, run_at, task.attempt, &errors)?;
-                scheduled(run_at, now)
+                self.free(&task, run_at, task.attempt, &errors, now)?
             }
             How::Fail { error, .. } | How::Discard { error } => {
                 let errors = with_error(&task, now, error);
@@ -48,25 +50,18 @@ impl Work<'_> {
             }
             How::Snooze(delay) => {
                 let run_at = later(micros(now), *delay);
-                self.free(&task, run_at, task.attempt.saturating_sub(1), &task.errors)?;
-                scheduled(run_at, now)
+                let attempt = task.attempt.saturating_sub(1);
+                self.free(&task, run_at, attempt, &task.errors, now)?
             }
-            _ => {
-                self.give_back(&task)?;
-                State::Ready
-            }
+            _ => self.give_back(&task, now)?,
         };
         Ok(Ended::Own(state))
     }
 
     /// Ends a term (L1) whose attempt does not count.
-    pub(super) fn give_back(&self, task: &Task) -> Result<(), Failure> {
-        self.free(
-            task,
-            task.run_at,
-            task.attempt.saturating_sub(1),
-            &task.errors,
-        )
+    pub(super) fn give_back(&self, task: &Task, now: Now) -> Result<State, Failure> {
+        let attempt = task.attempt.saturating_sub(1);
+        self.free(task, task.run_at, attempt, &task.errors, now)
     }
 
     fn free(
@@ -75,9 +70,12 @@ impl Work<'_> {
         run_at: i64,
         attempt: u32,
         errors: &[FailedAttempt],
-    ) -> Result<(), Failure> {
-        let parameters = (task.id.get(), run_at, attempt, text(errors));
-        self.change(include_str!("../sql/tasks/give_back.sql"), parameters)
+        now: Now,
+    ) -> Result<State, Failure> {
+        let state = scheduled(run_at, now);
+        let parameters = (task.id.get(), run_at, attempt, text(errors), state.as_str());
+        self.change(include_str!("../sql/tasks/give_back.sql"), parameters)?;
+        Ok(state)
     }
 
     /// Moves a task to those that have ended. `own`: the token of the claim whose ending it is.

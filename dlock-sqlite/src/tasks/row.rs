@@ -42,6 +42,8 @@ pub(super) struct Task {
     pub(super) created: i64,
     pub(super) checkpoint: Option<Value>,
     pub(super) checkpoints: u64,
+    /// The token of the newest claim that ended by its own ending, and what became of the task then.
+    pub(super) left: Option<(i64, State)>,
     /// Why its payload or its checkpoint cannot be read.
     pub(super) flaw: Option<String>,
 }
@@ -171,6 +173,7 @@ impl Work<'_> {
                 checkpoint: json(row, (22, "checkpoint"), &mut flaw)?,
                 checkpoints: row.get::<_, i64>(23)?.unsigned_abs(),
                 lane: row.get(24)?,
+                left: left(row)?,
                 flaw,
             })
         };
@@ -187,6 +190,11 @@ impl Work<'_> {
             self.path.display()
         )))
     }
+}
+
+fn left(row: &Row<'_>) -> rusqlite::Result<Option<(i64, State)>> {
+    let (ending, became): (Option<i64>, Option<String>) = (row.get(25)?, row.get(26)?);
+    Ok(ending.zip(became.and_then(|state| state.parse().ok())))
 }
 
 /// JSON text in a column. If it cannot be read, `flaw` says why.

@@ -1,5 +1,6 @@
 -- Ends a claim (E1 to E3).
--- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back' or 'snooze';
+-- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back', 'snooze' or
+-- 'release', which gives it back too;
 -- the output of a completion as JSON; the error of a failure; in how many microseconds the task is due again, null
 -- if when it was due before.
 -- Result: whether the claim is over by its own ending, now or earlier; what became of the task then, or what it
@@ -22,7 +23,7 @@ BEGIN
             own := true;
             v_now := clock_timestamp();
             IF v_task.released THEN
-                state := {state}(v_task, v_now);  -- E1: a repeat
+                state := v_task.became;  -- E1: a repeat
             ELSIF p_how = 'complete' THEN
                 state := 'succeeded';
                 PERFORM {move}(p_id, state, p_output::json, p_token, NULL);
@@ -35,7 +36,7 @@ BEGIN
             ELSE
                 state := CASE WHEN p_delay > 0 THEN 'scheduled' ELSE 'ready' END;
                 UPDATE {task} AS t SET
-                    released = true,
+                    released = true, ending = p_token, became = state,
                     run_at = coalesce(v_now + p_delay::double precision * interval '1 microsecond', t.run_at),
                     attempt = CASE p_how WHEN 'fail' THEN t.attempt ELSE greatest(t.attempt - 1, 0) END,
                     errors = CASE p_how WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error) ELSE t.errors END
@@ -49,11 +50,18 @@ BEGIN
         IF FOUND THEN
             RETURN;  -- E2
         END IF;
-        own := false;
-        SELECT {state}(t, clock_timestamp()) INTO state FROM {task} AS t WHERE t.id = p_id;
+        -- A lock that is released again when another one has it is not held.
+        SELECT
+            o.own, CASE WHEN o.own THEN t.became ELSE {state}(t, clock_timestamp()) END
+        INTO own, state
+        FROM {task} AS t CROSS JOIN LATERAL (
+            SELECT coalesce(t.ending = p_token AND t.token <> p_token AND p_how <> 'release', false) AS own
+        ) AS o
+        WHERE t.id = p_id;
         IF FOUND THEN
-            RETURN;  -- E3
+            RETURN;  -- E1: a repeat, or E3
         END IF;
+        own := false;
     END LOOP;
 END
 $dlock$;

@@ -3,7 +3,7 @@
 -- Result: rows with places in the arrays, from 1, and what end.sql answers for each of them. Each place is in one row.
 --
 -- Completions are made by one statement and have one row: a call and a row for each cost several times as much. The rows
--- are locked in the order of their numbers, so two batches of completions do not deadlock. Each is taken by its number, see
+-- are locked in the order of their numbers, so two batches do not deadlock. Each is taken by its number, see
 -- claim.sql. Numbers alone go through the sort, and the rest is taken from the arrays where it is needed.
 CREATE OR REPLACE FUNCTION {finish}(
     p_ids bigint[], p_uuids pg_catalog.uuid[], p_tokens bigint[], p_hows pg_catalog.text[],
@@ -21,6 +21,15 @@ BEGIN
     -- An ending that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    -- Completions are made first. Where there are others too, all rows are locked in the order of their numbers before.
+    IF 'complete' <> ANY (p_hows) THEN
+        PERFORM FROM (
+            SELECT DISTINCT u.id FROM unnest((SELECT p_ids)) AS u (id) ORDER BY u.id OFFSET 0
+        ) AS u CROSS JOIN LATERAL (
+            SELECT FROM {task} AS t WHERE t.id = u.id AND t.uuid = ANY (p_uuids) FOR UPDATE
+        ) AS t;
     END IF;
 
     -- Of two endings of one task the second is not made here, and finds the first below.

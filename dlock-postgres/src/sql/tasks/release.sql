@@ -11,7 +11,7 @@ BEGIN
     -- Nobody waits for the disk here: a release that a crash undoes leaves a lease that runs out.
     PERFORM set_config('synchronous_commit', 'off', true);
 
-    SELECT e.own INTO own FROM {end}(p_id, p_uuid, p_token, 'give back', NULL, NULL, NULL) AS e;
+    SELECT e.own INTO own FROM {end}(p_id, p_uuid, p_token, 'release', NULL, NULL, NULL) AS e;
     IF NOT own THEN
         clock := clock_timestamp();
         SELECT t.* INTO shown FROM {task} AS t WHERE t.id = p_id;

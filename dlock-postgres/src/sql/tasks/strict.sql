@@ -22,7 +22,8 @@ DECLARE
 BEGIN
     SELECT e.own, e.state INTO v_ended FROM {end}(p_id, p_uuid, p_token, 'complete', p_output, NULL, NULL) AS e;
     IF (v_ended.own AND v_ended.state = 'succeeded') IS NOT TRUE THEN
-        PERFORM {stale}(p_id, p_token, v_ended.state);
+        PERFORM {stale}(p_id, p_token, coalesce(
+            (SELECT {state}(t, clock_timestamp()) FROM {task} AS t WHERE t.id = p_id), v_ended.state));
     END IF;
 END
 $dlock$;

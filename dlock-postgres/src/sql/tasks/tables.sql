@@ -10,6 +10,7 @@
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+-- ending      the token of the newest claim that ended by its own ending, and what became of the task then: became
 -- behind      another task of its lane and priority comes first: no claim looks at it
 --
 -- What a claim and a heartbeat change comes last: of a new version the log has only what follows the first byte that
@@ -64,7 +65,9 @@ CREATE TABLE IF NOT EXISTS {task} (
     duration     bigint,
     expiry       pg_catalog.timestamptz,
     released     boolean,
-    asked        boolean
+    asked        boolean,
+    ending       bigint,
+    became       pg_catalog.text
 ) WITH (fillfactor = 35);
 
 CREATE TABLE IF NOT EXISTS {done} (

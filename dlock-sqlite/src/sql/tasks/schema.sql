@@ -9,6 +9,7 @@
 -- lane       of the tasks of a queue and a lane one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
 -- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+-- ending     the token of the newest claim that ended by its own ending, and what became of the task then: became
 -- behind     another task of its lane and priority comes first: no claim looks at it
 CREATE TABLE dlock_task (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,7 +36,9 @@ CREATE TABLE dlock_task (
     released     INTEGER,
     asked        INTEGER,
     boot         TEXT,
-    expiry       INTEGER
+    expiry       INTEGER,
+    ending       INTEGER,
+    became       TEXT
 ) STRICT;
 -- What a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes.
 CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id) WHERE behind = 0;

@@ -159,6 +159,34 @@ pub(crate) async fn repeated_ending_answers_as_the_first(stage: Stage) {
     }
 }
 
+/// Whoever has the task since.
+pub(crate) async fn late_repeat_of_an_ending_answers_as_the_first(stage: Stage) {
+    let fail = |retry_in| How::Fail {
+        error: "x".to_owned(),
+        retry_in,
+    };
+    let moment = Duration::from_millis(1);
+    for (how, state) in [
+        (fail(moment), State::Scheduled),
+        (fail(Duration::ZERO), State::Ready),
+        (How::Snooze(moment), State::Scheduled),
+        (How::GiveBack, State::Ready),
+    ] {
+        let id = stage.add(task("a")).await;
+        let key = stage.take(LONG).await.key;
+        assert_eq!(stage.finish(key, how.clone()).await, Ended::Own(state));
+        let next = stage.eventually(LONG).await.key;
+        assert_eq!(next.id, id);
+        let repeated = stage.finish(key, how.clone()).await;
+        assert_eq!(
+            repeated,
+            Ended::Own(state),
+            "another worker has it: {how:?}"
+        );
+        assert_eq!(stage.complete(next).await, Ended::Own(State::Succeeded));
+    }
+}
+
 pub(crate) async fn discarded_task_is_dead_at_once(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;

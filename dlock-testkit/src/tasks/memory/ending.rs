@@ -16,9 +16,12 @@ impl Table {
         match &row.done {
             Some(done) if own && done.own => return Ended::Own(done.state), // E2
             Some(done) => return Ended::Lost(Some(done.state)),             // E2
-            None if !own => return Ended::Lost(Some(row.state(now))),       // E3
-            None if row.held().is_none() => return Ended::Own(row.state(now)), // E1: a repeat
-            None => {}                                                      // E1
+            None => {}
+        }
+        match row.left {
+            Some((key, state)) if key == ending.key => return Ended::Own(state), // E1: a repeat
+            _ if !own || row.held().is_none() => return Ended::Lost(Some(row.state(now))), // E3
+            _ => {}                                                              // E1
         }
         Ended::Own(match &ending.how {
             How::Complete(output) => row.end(State::Succeeded, Some(output.clone()), true, now),

@@ -43,6 +43,8 @@ pub struct Row {
     /// The number of the newest checkpoint of this claim.
     pub checkpoints: u64,
     pub errors: Vec<FailedAttempt>,
+    /// The newest claim that ended by its own ending, and what became of the task then.
+    pub left: Option<(ClaimKey, State)>,
     /// How it ended, if it has.
     pub done: Option<Done>,
 }
@@ -80,6 +82,7 @@ impl Row {
             checkpoint: None,
             checkpoints: 0,
             errors: Vec::new(),
+            left: None,
             done: None,
         }
     }
@@ -125,11 +128,15 @@ impl Row {
 
     /// Ends the term (L1); the task is due again then.
     pub(super) fn free(&mut self, run_at: SystemTime, now: SystemTime) -> State {
-        if let Some(term) = &mut self.term {
-            term.record.released = true;
-        }
+        let id = self.id;
+        let key = self.term.as_mut().map(|Term { record, .. }| {
+            record.released = true;
+            ClaimKey::new(id, record.uuid, record.token)
+        });
         self.run_at = run_at;
-        self.state(now)
+        let state = self.state(now);
+        self.left = key.map(|key| (key, state));
+        state
     }
 
     /// Ends the term as if the attempt had not been.
