@@ -346,6 +346,18 @@ mod own {
                 "dlock_task_next (queue=? AND priority=? AND run_at>?)",
             ),
             (
+                include_str!("../src/sql/tasks/is_early.sql"),
+                "dlock_task_at_once (queue=? AND run_at>?)",
+            ),
+            (
+                include_str!("../src/sql/tasks/early.sql"),
+                "dlock_task_at_once (queue=? AND run_at>?)",
+            ),
+            (
+                include_str!("../src/sql/tasks/claimed.sql"),
+                "dlock_task_claim (uuid=?)",
+            ),
+            (
                 include_str!("../src/sql/tasks/by_key.sql"),
                 "dlock_task_key (queue=? AND key=?)",
             ),

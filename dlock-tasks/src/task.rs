@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for TaskId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum When {
-    /// At once.
+    /// At once, also if the store's clock was ahead then and is set back.
     #[default]
     Now,
     /// So long after it was enqueued, by the store's clock.

@@ -73,6 +73,7 @@ async fn claims_heartbeats_and_endings_go_by_index() {
         claims.contains("Index Scan using dlock_task_due"),
         "{claims}"
     );
+    assert!(claims.contains("using dlock_task_at_once"), "{claims}");
     assert!(
         claims.contains("Index Scan using dlock_task_pkey"),
         "{claims}"

@@ -2,7 +2,7 @@
 
 use dlock_core::{ErrorKind, FencingToken, Name, provider::Renew};
 use dlock_postgres::tasks::PostgresTasks;
-use dlock_tasks::{Ended, Ending, Filter, How, State, TaskId, TaskStore};
+use dlock_tasks::{Ended, Ending, Filter, How, NewTask, State, TaskId, TaskStore, When};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::{Value, json};
 
@@ -136,6 +136,26 @@ async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
         );
         finish(&tasks, key, How::Complete(Value::Null)).await;
     }
+}
+
+/// As one is that was enqueued by a clock that was an hour ahead, which is right again.
+#[tokio::test]
+async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    let later = NewTask::builder()
+        .kind("later")
+        .when(When::In(LONG))
+        .build();
+    let added = tasks.enqueue(&[later, task()]).await.unwrap();
+    let ahead = "UPDATE dlock_task SET run_at = run_at + interval '1 hour', created = created + interval '1 hour'";
+    client.batch_execute(ahead).await.unwrap();
+    let claimed = tasks.claim(&claim(LONG).max(5)).await.unwrap().tasks;
+    let got: Vec<_> = claimed.iter().map(|task| task.key.id).collect();
+    assert_eq!(got, [added[1].id()]);
+    // Not so what its worker has put off.
+    finish(&tasks, claimed[0].key, How::Snooze(LONG)).await;
+    assert!(tasks.claim(&claim(LONG)).await.unwrap().tasks.is_empty());
 }
 
 /// Its heartbeats fail alone, and nobody else gets the task.

@@ -18,6 +18,9 @@ use crate::{
     store::Failure,
 };
 
+/// A clock that was further ahead than this when it enqueued a task was wrong.
+const AHEAD: Duration = Duration::from_secs(1);
+
 /// What a walk over the due tasks of one priority has found.
 #[derive(Default)]
 struct Due {
@@ -80,6 +83,12 @@ impl Work<'_> {
             return Ok(None);
         }
         let (mut next, limits) = (None, self.limits()?);
+        for queue in &claim.queues {
+            let sql = include_str!("../sql/tasks/is_early.sql");
+            if self.value(sql, (queue, later(micros(self.now()), AHEAD)))? == Some(true) {
+                return Ok(None);
+            }
+        }
         for (queue, priority) in self.places(claim)? {
             if let Some(limit) = limits.get(queue) {
                 let places = self.running(queue, *limit)?;
@@ -119,6 +128,13 @@ impl Work<'_> {
         } else {
             Vec::new()
         };
+        for queue in &claim.queues {
+            let now = micros(self.now());
+            let mut early = self
+                .connection
+                .prepare_cached(include_str!("../sql/tasks/early.sql"))?;
+            early.execute((queue, later(now, AHEAD), now))?;
+        }
         let limits = self.limits()?;
         loop {
             let (mut next, mut buried) = (None, false);

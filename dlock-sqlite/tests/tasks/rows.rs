@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dlock_core::ErrorKind;
 use dlock_sqlite::{rusqlite::Connection, tasks::SqliteTasks};
-use dlock_tasks::{Claim, Ended, Ending, Filter, How, NewTask, State, TaskStore};
+use dlock_tasks::{Claim, Ended, Ending, Filter, How, NewTask, State, TaskStore, When};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -155,6 +155,28 @@ async fn output_that_cannot_be_read_is_left_out() {
     let seen = tasks.task(id).await.unwrap().unwrap();
     assert_eq!((seen.state, seen.output), (State::Cancelled, None));
     assert!(seen.errors[0].error.contains("its output cannot be read"));
+}
+
+/// As one is that was enqueued by a clock that was an hour ahead, which is right again.
+#[tokio::test]
+async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
+    let (_folder, beside, tasks) = queue();
+    let later = NewTask::builder()
+        .kind("later")
+        .when(When::In(LONG))
+        .build();
+    let added = tasks.enqueue(&[later, task()]).await.unwrap();
+    let ahead =
+        "UPDATE dlock_task SET run_at = run_at + 3600000000, created = created + 3600000000";
+    beside.execute(ahead, []).unwrap();
+    let claim = || Claim::new(NewTask::QUEUE, Uuid::new_v4(), LONG).max(5);
+    let claimed = tasks.claim(&claim()).await.unwrap().tasks;
+    let got: Vec<_> = claimed.iter().map(|task| task.key.id).collect();
+    assert_eq!(got, [added[1].id()]);
+    // Not so what its worker has put off.
+    let snoozed = Ending::new(claimed[0].key, How::Snooze(LONG));
+    tasks.finish(&[snoozed]).await.unwrap();
+    assert!(tasks.claim(&claim()).await.unwrap().tasks.is_empty());
 }
 
 /// Also among those that have ended.

@@ -124,6 +124,18 @@ BEGIN
         v_room := v_room - v_held;
     END IF;
 
+    -- What may run at once is due whatever the clock said when it was enqueued, if that was ahead.
+    WITH early AS MATERIALIZED (
+        SELECT t.id FROM unnest((SELECT p_queues)) AS q (queue) CROSS JOIN LATERAL (
+            SELECT t.id FROM {task} AS t
+            WHERE t.queue = q.queue AND t.run_at = t.created AND NOT t.behind AND t.run_at > v_now + interval '1 second'
+            ORDER BY t.run_at
+            LIMIT 1000
+            FOR UPDATE SKIP LOCKED
+        ) AS t
+    )
+    UPDATE {task} AS t SET run_at = v_now FROM early AS e WHERE t.id = ANY (ARRAY[e.id]);
+
     WHILE v_room > 0 LOOP
         v_asked := v_room;
         IF v_rooms IS NOT NULL THEN

@@ -4,7 +4,7 @@
 -- dlock_task: a task that has not ended. Its record (uuid to asked) is that of a lock, see ../table.sql, and null
 -- until a worker has claimed it; token stays when everything else of it goes.
 --
--- run_at      from when on it may run
+-- run_at      from when on it may run; of one that may run at once the same as created, until claims find it
 -- attempt     attempts so far, the one under way included
 -- lane        of the tasks of a queue and a lane one runs at a time (K8)
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
@@ -128,6 +128,10 @@ BEGIN
         -- the primary key, and each search would read the whole of it.
         CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0))
             WHERE NOT behind;
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_at_once') IS NULL THEN
+        CREATE INDEX dlock_task_at_once ON {task} (queue, run_at)
+            WHERE run_at OPERATOR(pg_catalog.=) created AND NOT behind;
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_key') IS NULL THEN
         CREATE UNIQUE INDEX dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;

@@ -3,5 +3,5 @@ SELECT uuid, renewals, owner, since, token, duration, released, asked, NULL, boo
        id, attempt, max_attempts, queue, priority, run_at, kind, key, payload, errors, created, checkpoint, checkpoints,
        lane, ending, became
 FROM dlock_task
-WHERE uuid = ?1
+WHERE uuid = ?1 AND released = 0
 ORDER BY priority, run_at, id;

@@ -4,7 +4,8 @@
 -- A task that has not ended. Its record (uuid to expiry) is that of a lock, see ../schema.sql, and null
 -- until a worker has claimed it; token stays when everything else of it goes.
 --
--- run_at     from when on it may run: unix time in microseconds, like created and since
+-- run_at     from when on it may run: unix time in microseconds, like created and since. Of a task that may run at once it
+--            is the same as created, until claims find it
 -- attempt    attempts so far, the one under way included
 -- lane       of the tasks of a queue and a lane one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
@@ -40,8 +41,11 @@ CREATE TABLE dlock_task (
     ending       INTEGER,
     became       TEXT
 ) STRICT;
--- What a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes.
+-- What a claim walks over. No index but the one of claims, which a repeat searches, has a column that a claim, a heartbeat
+-- or a checkpoint changes.
 CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id) WHERE behind = 0;
+CREATE INDEX dlock_task_at_once ON dlock_task (queue, run_at) WHERE run_at = created AND behind = 0;
+CREATE INDEX dlock_task_claim ON dlock_task (uuid, priority, run_at, id) WHERE released = 0;
 CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
 CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
 -- Which tasks of a lane claims look at (K8): of each priority the first, and what somebody has. Whoever waits for another
