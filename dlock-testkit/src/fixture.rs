@@ -23,7 +23,7 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
     /// The lease of cases that wait for its end: at least 200 ms, and longer than any call takes.
     /// The shorter, the faster the suite. A case that misses a bound of time with it is played again with
-    /// twice the lease ([when](crate#too-slow-and-wrong)).
+    /// three times the lease ([when](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_millis(500);
 
     /// How long one case may take; one that takes longer fails by name.

@@ -41,7 +41,7 @@
 //!
 //! # Too slow, and wrong
 //! A busy machine or store makes things late, and nothing else. So a case that only came too late (it missed an upper bound
-//! of time, or saw a lease end that should have been kept) is played again with twice the lease, up to eight times
+//! of time, or saw a lease end that should have been kept) is played again with three times the lease, up to 27 times
 //! the fixture's ([`Fixture::LEASE`]); each repeat is reported on standard error, and more than 48 in one test program
 //! fail. A store that is always too late fails in the last round. Any other failure ends the test at once,
 //! however slow the machine is: two holders, a token that does not grow, a stale write, a wrong answer. Nothing

@@ -78,7 +78,7 @@ pub async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
     let limit = fixture.limit();
     // Nothing is late in paused time.
     let rounds = if fixture.paused() { 1 } else { 4 };
-    let leases = (0..rounds).map(|doubled| fixture.lease() * (1 << doubled));
+    let leases = slow::leases(fixture.lease(), rounds);
     let bench = |lease| Bench::new(Arc::clone(&fixture), case.name, lease);
     let rounds = slow::rounds(leases, |lease| (case.run)(bench(lease)));
     if timeout(limit, rounds).await.is_err() {

@@ -90,6 +90,11 @@ pub fn is_late(error: &dyn Any) -> bool {
     }
 }
 
+/// The lease of each round: three times that of the round before.
+pub fn leases(first: Duration, rounds: u32) -> impl Iterator<Item = Duration> {
+    (0..rounds).map(move |round| first * 3_u32.pow(round))
+}
+
 /// Plays a case with the first of these leases. If a bound of time was missed ([`in_time`]), it is played again with the
 /// next; any other failure is the test's at once. Every repeat is reported on standard error, also that of a test that
 /// passes, and more than 48 in one program are a failure.

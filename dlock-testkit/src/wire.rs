@@ -79,7 +79,7 @@ pub trait Wired: Sized + Send + Sync + 'static {
     const SHARED: bool = false;
 
     /// The lease of cases that wait for its end. A case that misses a bound of time with it is played again with
-    /// twice the lease ([when](crate#too-slow-and-wrong)).
+    /// three times the lease ([when](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_secs(1);
 
     /// How long one case may take; one that takes longer fails by name.

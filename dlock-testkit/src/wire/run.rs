@@ -86,7 +86,7 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
 
 /// One case within its time limit, in at most so many rounds.
 async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
-    let leases = (0..rounds).map(|doubled| W::LEASE * (1 << doubled));
+    let leases = slow::leases(W::LEASE, rounds);
     let wiring = |lease| Wiring::new(Arc::clone(&fixture), case.name, lease);
     let rounds = slow::rounds(leases, |lease| (case.run)(wiring(lease)));
     if timeout(W::LIMIT, rounds).await.is_err() {

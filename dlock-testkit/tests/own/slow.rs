@@ -38,7 +38,7 @@ const LEASE: Duration = Duration::from_secs(1);
 fn played<Fut: Future<Output = ()> + Send>(words: &str, case: impl Fn() -> Fut + Sync) -> usize {
     let rounds = AtomicUsize::new(0);
     complains(words, || {
-        let leases = (0..3).map(|doubled| LEASE * (1 << doubled));
+        let leases = slow::leases(LEASE, 3);
         paused_runtime().block_on(slow::rounds(leases, |_| {
             rounds.fetch_add(1, Ordering::Relaxed);
             case()
@@ -50,7 +50,7 @@ fn played<Fut: Future<Output = ()> + Send>(words: &str, case: impl Fn() -> Fut +
 #[test]
 fn missed_bound_of_time_is_repeated_with_longer_leases_and_fails_in_the_end() {
     let late = || async { slow::in_time(false, "the takeover") };
-    assert_eq!(played("the takeover (with a lease of 4s)", late), 3);
+    assert_eq!(played("the takeover (with a lease of 9s)", late), 3);
     let silent = || async {
         slow::within(LEASE, "the answer", sleep(2 * LEASE)).await;
     };

@@ -6,7 +6,7 @@
 //! run in real time at a small scale: a lease of 1.5 s stands for the 60 s of the defaults, and
 //! everything else keeps its ratio to it (renewals every third, attempts every half, a fifth of margin),
 //! so a second here is 40 of a service's. Bounds hold with a fifth of a lease on top, for round trips
-//! and a busy machine. A story that misses one is played again with twice the lease; two leaders at
+//! and a busy machine. A story that misses one is played again with three times the lease; two leaders at
 //! once fail it at once.
 //!
 //! [`measure`] is a benchmark of the same: how long failover takes, beside the formula.

@@ -40,7 +40,7 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
         let electorate: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(E::start())));
         (runtime, electorate)
     });
-    let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
+    let leases = slow::leases(E::LEASE, 3);
     let voters = |lease| Voters::new(Arc::clone(electorate), name, lease);
     runtime.block_on(slow::rounds(leases, |lease| (story.play)(voters(lease))));
 }
