@@ -18,7 +18,11 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::activity::Crowd;
 pub use self::tls::{Tls, TlsError, TlsFiles};
+
+/// How long a connection waits for a place before another one is ended for it.
+const CROWDED: Duration = Duration::from_millis(100);
 
 /// How long the accept loop rests when the system has no more sockets.
 const REST: Duration = Duration::from_millis(500);
@@ -27,8 +31,8 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Bounds {
-    /// Connections at a time: 10,000. Further ones wait in the system's queue until one of these ends, which it does
-    /// by itself when it is idle: a client that comes when it is crowded waits, rather than being sent away.
+    /// Connections at a time: 10,000. A further one ends the connection that has had no request for the longest time, of a
+    /// client that is not [`Recognised`] first. While all have one, it waits.
     pub connections: usize,
     /// How long a TLS handshake may take: 10 s.
     pub handshake: Duration,
@@ -69,7 +73,14 @@ pub struct Server {
     router: Router,
     tls: Option<Arc<Tls>>,
     bounds: Bounds,
+    crowd: Crowd,
 }
+
+/// An extension of a response: the server knows the client, whose connection ends later than those of strangers when there
+/// are too many ([`Bounds::connections`]).
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "it has nothing to add to")]
+pub struct Recognised;
 
 /// What tells a connection that the server stops.
 #[derive(Clone, Debug)]
@@ -83,11 +94,12 @@ struct Stop {
 impl Server {
     /// Without TLS.
     #[must_use]
-    pub const fn new(router: Router, bounds: Bounds) -> Self {
+    pub fn new(router: Router, bounds: Bounds) -> Self {
         Self {
             router,
             tls: None,
             bounds,
+            crowd: Crowd::default(),
         }
     }
 
@@ -114,9 +126,19 @@ impl Server {
             now: CancellationToken::new(),
         };
         let accepting = async {
-            // Nobody closes the semaphore.
-            while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+            loop {
                 let stream = accept(&listener).await;
+                let place = loop {
+                    if places.available_permits() == 0 {
+                        server.crowd.thin();
+                    }
+                    // Nobody closes the semaphore. While all connections have a request, one of them becomes idle later.
+                    if let Ok(Ok(place)) =
+                        timeout(CROWDED, Arc::clone(&places).acquire_owned()).await
+                    {
+                        break place;
+                    }
+                };
                 let connection = connection::run(stream, Arc::clone(&server), stop.clone());
                 connections.spawn(async move {
                     connection.await;

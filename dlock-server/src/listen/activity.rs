@@ -5,7 +5,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll},
     time::Duration,
 };
@@ -33,6 +33,10 @@ pub(super) struct Activity {
 #[derive(Debug)]
 struct State {
     requests: usize,
+    /// A request was answered to a client that the server knows.
+    known: bool,
+    /// Another connection needs its place.
+    leaving: bool,
     /// What is waited for while there is no request.
     next: Awaited,
     since: Instant,
@@ -54,6 +58,8 @@ impl Activity {
         Arc::new(Self {
             state: Mutex::new(State {
                 requests: 0,
+                known: false,
+                leaving: false,
                 next: Awaited::First,
                 since: Instant::now(),
             }),
@@ -97,17 +103,30 @@ impl Activity {
     fn deadline(&self) -> (Option<Awaited>, Instant) {
         let State {
             requests,
+            known,
+            leaving,
             next,
             since,
         } = *self.state();
         if requests > 0 {
             return (None, Instant::now() + self.head);
         }
+        match next {
+            // A stranger is cut off.
+            _ if leaving && !known => return (Some(Awaited::Head), since),
+            Awaited::Another if leaving => return (Some(next), since),
+            _ => {}
+        }
         let limit = match next {
             Awaited::First | Awaited::Head => self.head,
             Awaited::Another => self.idle,
         };
         (Some(next), since + limit)
+    }
+
+    /// A request was answered to a client that the server knows.
+    pub(super) fn recognise(&self) {
+        self.state().known = true;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -136,6 +155,39 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.state().requests += 1;
         UnderWay(Arc::clone(self))
+    }
+}
+
+/// The connections that are open.
+#[derive(Debug, Default)]
+pub(super) struct Crowd(Mutex<Vec<Weak<Activity>>>);
+
+impl Crowd {
+    pub(super) fn add(&self, activity: &Arc<Activity>) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.push(Arc::downgrade(activity));
+    }
+
+    /// Ends the connection that has had no request for the longest time, one of a stranger before all others.
+    pub(super) fn thin(&self) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|activity| activity.strong_count() > 0);
+        let idle = open.iter().filter_map(|activity| {
+            let activity = activity.upgrade()?;
+            let State {
+                requests,
+                known,
+                leaving,
+                next,
+                since,
+            } = *activity.state();
+            let is_idle = requests == 0 && !leaving && !(known && next == Awaited::Head);
+            is_idle.then_some(((known, since), activity))
+        });
+        if let Some((_, longest)) = idle.min_by_key(|(order, _)| *order) {
+            longest.state().leaving = true;
+            longest.hurried.notify_one();
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! One connection, from its first byte to its end.
 
-use std::{convert::Infallible, error::Error, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible, error::Error, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+};
 
-use axum::http::Request;
+use axum::{extract::ConnectInfo, http::Request};
 use hyper::{
     body::Incoming,
     server::conn::{http1, http2},
@@ -21,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    Server, Stop,
+    Recognised, Server, Stop,
     activity::{Activity, Answer, Awaited, Watched},
     tls,
     written::Written,
@@ -43,20 +45,27 @@ enum Protocol {
 pub(super) async fn run(stream: TcpStream, server: Arc<Server>, stop: Stop) {
     // What fails here fails with the first byte as well.
     stream.set_nodelay(true).ok();
+    let from = stream.peer_addr().ok();
     let probes = TcpKeepalive::new().with_time(SILENCE).with_interval(ANSWER);
     SockRef::from(&stream).set_tcp_keepalive(&probes).ok();
     let (stream, writes) = Written::new(stream, server.bounds.write);
     tokio::select! {
-        () = secured(stream, &server, &stop) => {}
+        () = secured(stream, from, &server, &stop) => {}
         () = stop.now.cancelled() => {}
         () = writes.stalled() => tracing::debug!("a client does not read what it is sent"),
     }
 }
 
 /// Agrees on TLS, if there is any.
-async fn secured(stream: Written<TcpStream>, server: &Server, stop: &Stop) {
+async fn secured(
+    stream: Written<TcpStream>,
+    from: Option<SocketAddr>,
+    server: &Server,
+    stop: &Stop,
+) {
     let Some(tls) = &server.tls else {
-        return serve(stream, Protocol::Http1, None, server, stop).await;
+        let known = Known { from, peer: None };
+        return serve(stream, Protocol::Http1, known, server, stop).await;
     };
     let handshake = timeout(server.bounds.handshake, tls.acceptor().accept(stream));
     let stream = match stop.soon.run_until_cancelled(handshake).await {
@@ -74,26 +83,40 @@ async fn secured(stream: Written<TcpStream>, server: &Server, stop: &Stop) {
         .peer_certificates()
         .and_then(<[_]>::first)
         .map(|certificate| Peer::new(tls::names(certificate)));
-    serve(stream, protocol, peer, server, stop).await;
+    serve(stream, protocol, Known { from, peer }, server, stop).await;
 }
 
-async fn serve<S>(stream: S, protocol: Protocol, peer: Option<Peer>, server: &Server, stop: &Stop)
+/// Who is at the other end, for the requests of the connection.
+struct Known {
+    from: Option<SocketAddr>,
+    peer: Option<Peer>,
+}
+
+async fn serve<S>(stream: S, protocol: Protocol, known: Known, server: &Server, stop: &Stop)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let bounds = &server.bounds;
     let activity = Activity::new(bounds.head, bounds.idle, protocol == Protocol::Http1);
+    server.crowd.add(&activity);
     let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let router = TowerToHyperService::new(server.router.clone());
     let watched = Arc::clone(&activity);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let under_way = watched.begin();
-        if let Some(peer) = &peer {
+        if let Some(peer) = &known.peer {
             request.extensions_mut().insert(peer.clone());
         }
+        if let Some(from) = known.from {
+            request.extensions_mut().insert(ConnectInfo(from));
+        }
         let response = router.call(request);
+        let watched = Arc::clone(&watched);
         async move {
             let response = response.await?;
+            if response.extensions().get::<Recognised>().is_some() {
+                watched.recognise();
+            }
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, under_way)))
         }
     });

@@ -5,25 +5,29 @@ use tokio::io::AsyncWriteExt;
 use crate::support::{Running, answer, ask, ok, send, wide};
 
 #[tokio::test]
-async fn connection_too_many_is_served_when_another_ends() {
+async fn connection_too_many_takes_the_place_of_an_idle_one_of_a_stranger_first() {
     let mut bounds = wide();
-    bounds.connections = 2;
+    bounds.connections = 3;
     let server = Running::start(bounds, None).await;
-    let (mut first, mut second) = (server.connect().await, server.connect().await);
-    for stream in [&mut first, &mut second] {
-        assert_eq!(ask(stream, "/").await, ok("here"));
+    let mut known = server.connect().await;
+    assert_eq!(ask(&mut known, "/known").await, ok("known"));
+    // One has asked for something that all may see, one has begun a request.
+    let mut strangers = [server.connect().await, server.connect().await];
+    assert_eq!(ask(&mut strangers[0], "/").await, ok("here"));
+    strangers[1].write_all(b"GET / HT").await.unwrap();
+    let mut held = [server.hold().await, server.hold().await];
+    for stranger in &mut strangers {
+        assert_eq!(answer(stranger).await, None);
     }
-    let mut third = server.connect().await;
-    send(&mut third, "/held").await;
-    // The server is busy with the others again and again, and could have come to it.
-    for _ in 0..20 {
-        assert_eq!(ask(&mut first, "/").await, ok("here"));
-    }
-    assert_eq!(server.begun.available_permits(), 0);
-    drop(first);
+    assert_eq!(ask(&mut known, "/known").await, ok("known"));
+    let _third = server.hold().await;
+    assert_eq!(answer(&mut known).await, None);
+    // All have a request under way.
+    let mut late = server.connect().await;
+    send(&mut late, "/").await;
     server.released.add_permits(1);
-    assert_eq!(answer(&mut third).await, ok("released"));
-    assert_eq!(ask(&mut second, "/").await, ok("here"));
+    assert_eq!(answer(&mut held[0]).await, ok("released"));
+    assert_eq!(answer(&mut late).await, ok("here"));
 }
 
 #[tokio::test]

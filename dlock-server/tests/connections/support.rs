@@ -6,7 +6,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use axum::{Extension, Router, routing::get};
 use dlock_server::{
     Peer,
-    listen::{Bounds, Server, Tls},
+    listen::{Bounds, Recognised, Server, Tls},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -53,6 +53,7 @@ impl Running {
         };
         let router = Router::new()
             .route("/", get(|| async { "here" }))
+            .route("/known", get(|| async { (Extension(Recognised), "known") }))
             .route("/held", get(held))
             .route("/big", get(|| async { "x".repeat(BIG) }))
             .route("/who", get(who));
