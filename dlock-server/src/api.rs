@@ -26,12 +26,12 @@ mod released;
 mod task;
 mod tasks;
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use utoipa_axum::router::OpenApiRouter;
 
 pub use self::generator::{generate, keep_on};
-use crate::Service;
+use crate::{Service, journal::now};
 
 /// How long leases and claims last.
 const LEASE: Duration = Duration::from_secs(30);
@@ -49,10 +49,4 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(tasks::routes())
         .merge(generator::routes())
         .layer(axum::middleware::map_response(answer::with_error))
-}
-
-/// By this server's clock: for people, nothing is decided by it.
-#[expect(clippy::disallowed_methods, reason = "is shown, and decides nothing")]
-fn now() -> SystemTime {
-    SystemTime::now()
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use tokio::time::timeout;
 
-use crate::{Service, problem::Refusal};
+use crate::{Service, audit::Audit, problem::Refusal};
 
 /// The body of a request, as JSON.
 #[derive(Debug)]
@@ -32,10 +32,13 @@ impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
             ));
         }
         let limits = &service.0.limits;
-        match timeout(limits.body_time, whole(request, limits.body)).await {
-            Ok(body) => parsed(&body?).map(Self),
-            Err(_elapsed) => Err(Code::TooSlow.into()),
+        let audit = request.extensions().get::<Audit>().cloned();
+        let body = timeout(limits.body_time, whole(request, limits.body)).await;
+        let body = body.map_err(|_elapsed| Refusal::from(Code::TooSlow))??;
+        if let Some(audit) = audit {
+            audit.asked(&body);
         }
+        parsed(&body).map(Self)
     }
 }
 

@@ -7,6 +7,7 @@ use dlock_core::{ProviderError, provider::Wakeup};
 use dlock_http::Code;
 use futures_util::{Stream, stream};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Service,
@@ -17,9 +18,10 @@ use crate::{
 /// How often a stream shows that it is alive. A client that hears nothing for three times as long opens another.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// What a listener hears, as `shown` tells it, until the server stops. What `shown` has no event for is left out.
+/// What a listener hears, as `shown` tells it, until `ended`. What `shown` has no event for is left out.
 pub(crate) async fn of<Open, Shown>(
     service: Service,
+    ended: CancellationToken,
     open: Open,
     shown: Shown,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal>
@@ -37,17 +39,16 @@ where
         Ok(Err(error)) => return Err(of_store(&error).into()),
         Err(_elapsed) => return Err(Code::NotApplied.into()),
     };
-    let stopping = service.0.stopping.clone();
-    let heard = (listener, place, shown, stopping);
-    let events = stream::unfold(heard, |(mut listener, place, shown, stopping)| async move {
+    let heard = (listener, place, shown, ended);
+    let events = stream::unfold(heard, |(mut listener, place, shown, ended)| async move {
         loop {
             let hint = tokio::select! {
                 biased;
-                () = stopping.cancelled() => return None,
+                () = ended.cancelled() => return None,
                 hint = listener.next() => hint?,
             };
             if let Some(event) = shown(hint, &mut listener) {
-                return Some((Ok(event), (listener, place, shown, stopping)));
+                return Some((Ok(event), (listener, place, shown, ended)));
             }
         }
     });

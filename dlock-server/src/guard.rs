@@ -4,17 +4,21 @@ use std::{fmt, marker::PhantomData};
 
 use axum::{
     extract::{FromRequestParts, RawPathParams, Request, State},
-    http::{HeaderValue, header, request::Parts},
+    http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use dlock_http::Code;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Right, Service,
+    audit::{Audit, address},
+    listen::Recognised,
     names::Namespace,
     problem::Refusal,
     sender::{Sender, host, is_cross_site, is_link, is_same_origin},
+    service::Access,
 };
 
 /// What one has to have a right to.
@@ -64,6 +68,8 @@ needs! {
 /// Somebody who may do this in this namespace.
 pub(crate) struct Allowed<N> {
     pub(crate) namespace: Namespace,
+    /// Cancelled when they have to be asked again who they are, and when the server stops.
+    pub(crate) ended: CancellationToken,
     need: PhantomData<N>,
 }
 
@@ -82,6 +88,15 @@ pub(crate) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if request
+        .headers()
+        .get_all(header::HOST)
+        .iter()
+        .nth(1)
+        .is_some()
+    {
+        return Refusal::new(Code::BadRequest, "a request names one host").into_response();
+    }
     let host = host(request.headers(), request.uri());
     let hosts = &service.0.limits.hosts;
     // A page of somebody's browser whose name was made to lead here (DNS rebinding) still says that name.
@@ -94,7 +109,10 @@ pub(crate) async fn check(
         return Refusal::new(Code::Forbidden, "a page of another site cannot do this")
             .into_response();
     }
-    let sender = Sender::of(&service, &request);
+    let audit = Audit::of(&mut request);
+    let from = address(request.extensions());
+    let access = service.access();
+    let sender = Sender::of(access.rights.as_deref(), &request);
     if matches!(sender, Sender::LoggedIn(_))
         && !request.method().is_safe()
         && !is_same_origin(request.headers(), request.uri())
@@ -102,8 +120,19 @@ pub(crate) async fn check(
         return Refusal::new(Code::Forbidden, "only the page of this server can do this")
             .into_response();
     }
-    request.extensions_mut().insert(sender);
+    request.extensions_mut().insert(sender.clone());
+    request.extensions_mut().insert(access);
     let mut response = next.run(request).await;
+    if response.status() == StatusCode::UNAUTHORIZED && service.is_logged() {
+        tracing::warn!(
+            ?from,
+            "refused: no token, and no certificate, that this server knows"
+        );
+    }
+    if !matches!(sender, Sender::Unknown) {
+        response.extensions_mut().insert(Recognised);
+    }
+    audit.log(&sender, from, response.status());
     let headers = response.headers_mut();
     headers
         .entry(header::CACHE_CONTROL)
@@ -122,14 +151,20 @@ fn admit<N: Need>(
     namespace: Option<&Namespace>,
 ) -> Result<(), Refusal> {
     let holder = match parts.extensions.get::<Sender>() {
-        Some(Sender::Anybody) => return Ok(()),
-        Some(Sender::Known(holder) | Sender::LoggedIn(holder)) => holder,
+        Some(Sender::Anybody) => None,
+        Some(Sender::Known(holder) | Sender::LoggedIn(holder)) => Some(holder),
         Some(Sender::Unknown) | None => {
             return Err(Refusal::new(
                 Code::Unauthenticated,
                 "send a token that this server knows: Authorization: Bearer TOKEN",
             ));
         }
+    };
+    if N::RIGHTS.contains(&Right::Admin) {
+        Audit::begin(parts);
+    }
+    let Some(holder) = holder else {
+        return Ok(());
     };
     if !holder.may(N::RIGHTS, namespace) {
         tracing::info!(who = ?holder.name, ?namespace, rights = ?N::RIGHTS, "refused: no such right");
@@ -158,8 +193,11 @@ impl<N: Need> FromRequestParts<Service> for Allowed<N> {
             ));
         };
         admit::<N>(parts, service, Some(&namespace))?;
+        let access = parts.extensions.get::<Access>();
+        let access = access.ok_or_else(|| Refusal::from(Code::Unauthenticated))?;
         Ok(Self {
             namespace,
+            ended: access.ended.clone(),
             need: PhantomData,
         })
     }

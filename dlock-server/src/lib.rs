@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod api;
+mod audit;
 mod body;
 mod calls;
 mod cookie;

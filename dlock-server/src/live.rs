@@ -1,6 +1,6 @@
 //! A view as server-sent events.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     http::header::{CACHE_CONTROL, HeaderName},
@@ -11,9 +11,10 @@ use axum::{
 };
 use dlock_http::Code;
 use futures_util::stream;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Rights, Service,
+    Service,
     problem::Refusal,
     views::{Place, Seen, View},
 };
@@ -31,56 +32,48 @@ const HEADERS: [(HeaderName, &str); 2] = [
 /// Somebody who was allowed to watch.
 pub(crate) struct Entered {
     place: Place,
-    /// By which they were. The stream ends when others take their place.
-    rights: Option<Arc<Rights>>,
+    ended: CancellationToken,
 }
 
 /// A place for a stream.
-pub(crate) fn enter(service: &Service) -> Result<Entered, Refusal> {
+pub(crate) fn enter(service: &Service, ended: CancellationToken) -> Result<Entered, Refusal> {
     if service.0.stopping.is_cancelled() {
         return Err(Code::Stopping.into());
     }
     Ok(Entered {
         place: service.0.views.enter()?,
-        rights: service.rights(),
+        ended,
     })
 }
 
-/// What is found in a view, look by look, until the server stops or its rights are read again. Events `page` say what it
+/// What is found in a view, look by look, until the server stops or its rights are read again: a browser opens another
+/// stream then, and is asked again who it is. Events `page` say what it
 /// is, `same` that it is as before, `problem` why nobody can tell.
 pub(crate) fn of<Look, Found>(
-    service: Service,
-    Entered { place, rights }: Entered,
+    service: &Service,
+    Entered { place, ended }: Entered,
     view: View,
     look: Look,
-) -> Result<impl IntoResponse, Refusal>
+) -> Result<impl IntoResponse + use<Look, Found>, Refusal>
 where
     Look: Fn() -> Found + Send + Sync + 'static,
     Found: Future<Output = Result<String, Refusal>> + Send,
 {
     let watcher = service.0.views.watch(view, look)?;
-    let watched = (service, watcher, 0, rights, place);
-    let events = stream::unfold(
-        watched,
-        |(service, mut watcher, shown, rights, place)| async move {
-            let stopping = service.0.stopping.clone();
-            tokio::select! {
-                biased;
-                () = stopping.cancelled() => return None,
-                looked = watcher.changed() => looked.ok()?,
-            }
-            // The browser opens another stream, and is asked again who it is.
-            if rights.as_ref().map(Arc::as_ptr) != service.rights().as_ref().map(Arc::as_ptr) {
-                return None;
-            }
-            let seen = watcher.borrow_and_update().clone();
-            // There was a change, so something was seen.
-            let seen = seen?;
-            let event = event(&seen, shown);
-            let event: Result<_, Infallible> = Ok(event);
-            Some((event, (service, watcher, seen.version, rights, place)))
-        },
-    );
+    let watched = (watcher, 0, ended, place);
+    let events = stream::unfold(watched, |(mut watcher, shown, ended, place)| async move {
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => return None,
+            looked = watcher.changed() => looked.ok()?,
+        }
+        let seen = watcher.borrow_and_update().clone();
+        // There was a change, so something was seen.
+        let seen = seen?;
+        let event = event(&seen, shown);
+        let event: Result<_, Infallible> = Ok(event);
+        Some((event, (watcher, seen.version, ended, place)))
+    });
     let alive = KeepAlive::new().interval(ALIVE);
     Ok((HEADERS, Sse::new(events).keep_alive(alive)))
 }

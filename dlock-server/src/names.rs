@@ -1,6 +1,6 @@
 //! Namespaces, and the names that leases and queues have in the store (N2).
 
-use dlock_core::Name;
+use dlock_core::{Name, provider::Prefix};
 use dlock_http::{Code, Problem, is_namespace};
 use utoipa::IntoParams;
 
@@ -60,6 +60,18 @@ impl Namespace {
                 .pointer(pointer)
                 .into()
         })
+    }
+
+    /// How names that begin so begin in the store.
+    pub(crate) fn stored_prefix(&self, prefix: &str) -> Result<String, Refusal> {
+        let stored = format!("{}{prefix}", self.prefix());
+        match Prefix::new(&stored) {
+            Ok(_) => Ok(stored),
+            Err(error) => {
+                let problem = Problem::new(Code::BadRequest).detail(error.to_string());
+                Err(problem.pointer("/prefix").into())
+            }
+        }
     }
 
     /// The name of a queue or a schedule in the store.

@@ -10,7 +10,7 @@ use axum::{
 };
 
 pub(crate) use self::site::{host, is_cross_site, is_link, is_same_origin};
-use crate::{Rights, Service, cookie, rights::Holder};
+use crate::{Rights, cookie, rights::Holder};
 
 /// The names that the client's certificate was checked to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +41,16 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    pub(crate) fn of(service: &Service, request: &Request) -> Self {
-        let rights = service.rights();
+    /// For the log.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Anybody => "anybody",
+            Self::Unknown => "unknown",
+            Self::Known(holder) | Self::LoggedIn(holder) => &holder.name,
+        }
+    }
+
+    pub(crate) fn of(rights: Option<&Rights>, request: &Request) -> Self {
         let Some(rights) = rights else {
             return Self::Anybody;
         };
@@ -52,7 +60,7 @@ impl Sender {
             return known.map_or(Self::Unknown, Self::Known);
         }
         let by_cookie = cookie::token(headers).and_then(|token| rights.of_token(&token).cloned());
-        let by_certificate = || of_certificate(&rights, request).map(Self::Known);
+        let by_certificate = || of_certificate(rights, request).map(Self::Known);
         let known = by_cookie.map(Self::LoggedIn).or_else(by_certificate);
         known.unwrap_or(Self::Unknown)
     }

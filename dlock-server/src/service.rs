@@ -18,6 +18,7 @@ use crate::{
     calls::{Calls, Class},
     hints::Hints,
     journal::{Journal, Observed},
+    pace::Pace,
     problem::Refusal,
     renewals::Renewals,
     tasks::store::Tasks,
@@ -33,8 +34,7 @@ pub struct Service(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Admin>,
     pub(crate) tasks: OnceLock<Tasks>,
-    /// `None`: anybody may do anything.
-    pub(crate) rights: RwLock<Option<Arc<Rights>>>,
+    pub(crate) access: RwLock<Access>,
     pub(crate) limits: Limits,
     pub(crate) calls: Calls,
     pub(crate) renewals: Renewals,
@@ -49,8 +49,20 @@ pub(crate) struct Shared {
     pub(crate) looked: Mutex<Option<(Instant, Ready)>>,
     /// Set if the interface of the sample is served, too.
     pub(crate) api: OnceLock<()>,
+    /// Requests without a token or a certificate that this server knows, as far as they are logged.
+    strangers: std::sync::Mutex<Pace>,
     /// Writes the metrics down, if somebody keeps them.
     pub(crate) metrics: OnceLock<Metrics>,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// `None`: anybody may do anything.
+    pub(crate) rights: Option<Arc<Rights>>,
+    /// Cancelled when other rights take their place, and when the server stops. Streams that were opened by them end then,
+    /// and their clients open others.
+    pub(crate) ended: CancellationToken,
 }
 
 /// Whether the store answered.
@@ -66,6 +78,7 @@ impl Service {
         let calls = Calls::new(limits.calls);
         let journal = Arc::new(Journal::new());
         let provider: Arc<dyn Admin> = Arc::new(Observed::new(provider, Arc::clone(&journal)));
+        let stopping = CancellationToken::new();
         Self(Arc::new(Shared {
             renewals: Renewals::new(Arc::clone(&provider), calls.clone(), limits.call_time),
             hints: Hints::new(Arc::clone(&provider)),
@@ -73,14 +86,18 @@ impl Service {
             tasks: OnceLock::new(),
             views: Views::new(limits.streams),
             journal,
-            rights: RwLock::new(None),
+            access: RwLock::new(Access {
+                rights: None,
+                ended: stopping.child_token(),
+            }),
             calls,
             waits: Waits::new(limits.waits),
             limits,
             clock: Clock::system(),
-            stopping: CancellationToken::new(),
+            stopping,
             looked: Mutex::default(),
             api: OnceLock::new(),
+            strangers: std::sync::Mutex::new(Pace::new()),
             metrics: OnceLock::new(),
         }))
     }
@@ -108,21 +125,31 @@ impl Service {
     }
 
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
-    /// requests are served; those under way go on.
+    /// requests are served: requests under way are still answered, and streams of events end.
     pub fn restrict(&self, rights: Rights) {
+        let access = Access {
+            rights: Some(Arc::new(rights)),
+            ended: self.0.stopping.child_token(),
+        };
         let mut current = self
             .0
-            .rights
+            .access
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        *current = Some(Arc::new(rights));
+        std::mem::replace(&mut *current, access).ended.cancel();
     }
 
     /// Who may do what, at the moment.
     #[must_use]
-    pub(crate) fn rights(&self) -> Option<Arc<Rights>> {
-        let current = self.0.rights.read().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn access(&self) -> Access {
+        let current = self.0.access.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
+    }
+
+    /// Whether one more stranger is logged: ten in a second are, so that they cannot fill the disk.
+    pub(crate) fn is_logged(&self) -> bool {
+        let strangers = self.0.strangers.lock();
+        strangers.unwrap_or_else(PoisonError::into_inner).admits(10)
     }
 
     /// Answers those who wait, and says `stopping` to new waits and at `/readyz`. Everything else is served until the

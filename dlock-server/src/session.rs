@@ -59,7 +59,7 @@ async fn log_in(
     State(service): State<Service>,
     Body(LogIn { token }): Body<LogIn>,
 ) -> Result<Response, Refusal> {
-    let Some(rights) = service.rights() else {
+    let Some(rights) = service.access().rights else {
         return Ok(Json(session(&Sender::Anybody)).into_response());
     };
     let Some(holder) = rights.of_token(&token) else {

@@ -13,7 +13,7 @@ impl Acquire {
     ///
     /// # Errors
     /// [`Fatal`](crate::ErrorKind::Fatal) with what is wrong: a lease that is not of whole milliseconds or not
-    /// within 100 ms and 24 h, a label of more than [`Record::MAX_OWNER`] bytes, more data than
+    /// within 100 ms and 24 h, a label with NUL or of more than [`Record::MAX_OWNER`] bytes, more data than
     /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), or more than [`Tokens::MOST`] tokens.
     pub fn check(&self) -> Result<(), ProviderError> {
         let Self {
@@ -35,6 +35,9 @@ impl Acquire {
                 owner.len(),
                 Record::MAX_OWNER
             )
+        } else if owner.contains('\0') {
+            "an owner label with a NUL character is not possible: not every store can keep it"
+                .to_owned()
         } else if let Some(data) = data
             && data.len() > Record::MAX_DATA
         {
@@ -181,6 +184,7 @@ mod tests {
                 lasting(2 * Record::SHORTEST + moment),
             ),
             (label(Record::MAX_OWNER), label(Record::MAX_OWNER + 1)),
+            (acquire().owner("\u{1}"), acquire().owner("a\0b")),
             (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
             (floor(most), floor(most + 1)),
             (tokens(128), tokens(129)),

@@ -1,6 +1,6 @@
 //! Having a lease: acquire, renew, release.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::{Json, extract::State};
 use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
@@ -21,10 +21,15 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToHold, ToKeep},
+    journal::now,
     names::{InNamespace, Namespace},
     problem::{Refusal, not_possible, of_store},
     waits::LONGEST,
 };
+
+/// How far a floor may be ahead of this server's clock. Tokens count microseconds since 1970 (T1), and a floor at their end
+/// would leave none for anybody else.
+const FLOOR_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The most renewals of one request.
 const MOST_RENEWALS: usize = 500;
@@ -60,6 +65,13 @@ async fn acquire(
         let detail = format!("a wait is at most {} ms", LONGEST.as_millis());
         let problem = Problem::new(Code::BadRequest).detail(detail);
         return Err(problem.pointer("/wait_ms").into());
+    }
+    let highest = (now() + FLOOR_AHEAD).duration_since(UNIX_EPOCH);
+    let highest = highest.unwrap_or_default().as_micros();
+    if u128::from(body.floor) > highest {
+        let detail = format!("a floor is at most {highest}: a day ahead of this server's clock");
+        let problem = Problem::new(Code::BadRequest).detail(detail);
+        return Err(problem.pointer("/floor").into());
     }
     let name = namespace.stored(&body.name, "/name")?;
     let mut request = body.into_request(name);

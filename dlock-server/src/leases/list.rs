@@ -79,22 +79,21 @@ async fn list(
         None => namespace.before_all()?,
     };
     let limit = limit.unwrap_or(100).min(MOST);
-    page(&service, &namespace, &prefix, after, limit)
+    let prefix = namespace.stored_prefix(&prefix)?;
+    page(&service, &namespace, prefix, after, limit)
         .await
         .map(Json)
 }
 
-/// The leases of these names, from the one after `after` on.
+/// The leases whose names begin so in the store, from the one after `after` on.
 pub(super) async fn page(
     service: &Service,
     namespace: &Namespace,
-    prefix: &str,
+    prefix: String,
     after: dlock_core::Name,
     most: usize,
 ) -> Result<Page, Refusal> {
-    let request = provider::List::new(format!("{}{prefix}", namespace.prefix()))
-        .after(Some(after))
-        .limit(most);
+    let request = provider::List::new(prefix).after(Some(after)).limit(most);
     let limit = service.0.limits.call_time;
     let page = service
         .ask(Class::List, limit, |store| async move {

@@ -56,18 +56,21 @@ struct Which {
 )]
 async fn watch(
     State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        namespace, ended, ..
+    }: Allowed<ToRead>,
     Asked(Which {
         prefix,
         after,
         elections,
     }): Asked<Which>,
 ) -> Result<impl IntoResponse, Refusal> {
-    let entered = live::enter(&service)?;
+    let entered = live::enter(&service, ended)?;
     let after = match after {
         Some(after) => namespace.stored(&after, "/after")?,
         None => namespace.before_all()?,
     };
+    let prefix = namespace.stored_prefix(&prefix)?;
     let view = View::Leases {
         namespace: namespace.clone(),
         prefix: prefix.clone(),
@@ -80,11 +83,11 @@ async fn watch(
         MOST
     };
     let asked = service.clone();
-    live::of(service, entered, view, move || {
+    live::of(&service, entered, view, move || {
         let (service, namespace) = (asked.clone(), namespace.clone());
         let (prefix, after) = (prefix.clone(), after.clone());
         async move {
-            let mut page = list::page(&service, &namespace, &prefix, after, most).await?;
+            let mut page = list::page(&service, &namespace, prefix, after, most).await?;
             page.leases.retain(|lease| lease.election || !elections);
             serde_json::to_string(&page).map_err(|_| Code::Fatal.into())
         }

@@ -111,7 +111,6 @@ async fn force(
     Body(Force { name, uuid, token }): Body<Force>,
 ) -> Answer<Done> {
     let name = namespace.stored(&name, "/name")?;
-    tracing::warn!(lock = ?name, %uuid, %token, "force-releasing a lock");
     let sent = service.0.journal.sent();
     let request = provider::Release::new(name.clone(), uuid, Some(token));
     let limit = service.0.limits.call_time;

@@ -37,11 +37,13 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 )]
 async fn watch(
     State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToLook>,
+    Allowed {
+        namespace, ended, ..
+    }: Allowed<ToLook>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let hints = service.clone();
     let open = async move { hints.0.hints.listen().await };
-    events::of(service, open, move |hint, _| match hint {
+    events::of(service, ended, open, move |hint, _| match hint {
         Wakeup::Everyone => Some(Event::default().event("everyone").data("{}")),
         Wakeup::Name(name) => {
             let name = namespace.shown(name.as_str())?.to_owned();

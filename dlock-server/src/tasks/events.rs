@@ -43,7 +43,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 )]
 async fn events(
     State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToHear>,
+    Allowed {
+        namespace, ended, ..
+    }: Allowed<ToHear>,
     Asked(query): Asked<Vec<(String, String)>>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let claim = wanted(&namespace, query)?;
@@ -55,7 +57,7 @@ async fn events(
         };
         tasks.hints.listen(&claim).await
     };
-    crate::events::of(service, open, |_, listener| {
+    crate::events::of(service, ended, open, |_, listener| {
         // What has come meanwhile is hinted by this one, too.
         listener.skip();
         Some(Event::default().event("tasks").data("{}"))

@@ -58,7 +58,9 @@ struct Which {
 )]
 async fn watch(
     State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        namespace, ended, ..
+    }: Allowed<ToRead>,
     Asked(Which {
         queue,
         state,
@@ -75,14 +77,14 @@ async fn watch(
         state,
         after,
     };
-    let entered = live::enter(&service)?;
+    let entered = live::enter(&service, ended)?;
     let mut counts = counted(&service)?;
     // No look at the page waits for a count, which may take longer than all else: there is one, and later ones are shown
     // when they have come.
     let first = counts.wait_for(Option::is_some).await;
     first.map_err(|_| Code::Unknown)?;
     let asked = service.clone();
-    live::of(service, entered, view, move || {
+    live::of(&service, entered, view, move || {
         let (service, namespace, filter) = (asked.clone(), namespace.clone(), filter.clone());
         let counts = counts.clone();
         async move {

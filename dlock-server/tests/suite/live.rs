@@ -310,16 +310,25 @@ async fn streams_are_kept_by_nobody_and_passed_on_as_they_come() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_when_the_server_stops_or_its_rights_are_read_again() {
-    let api = Api::new();
-    let mut events = Events::of(&api, LEASES).await;
-    events.named("page").await;
-    api.restrict(&rights("read", "default"));
-    assert_eq!(events.next().await, None);
-    assert_eq!(stream(&api, LEASES).await.status(), 401);
-    let api = Api::new();
-    let mut events = Events::of(&api, LEASES).await;
-    events.named("page").await;
-    api.service.stop();
-    assert_eq!(events.next().await, None);
+async fn every_stream_ends_when_the_server_stops_or_its_rights_are_read_again() {
+    let hints = [
+        "/v1/default/leases/watch",
+        "/v1/default/tasks/events?queue=default",
+    ];
+    for path in [LEASES, TASKS].into_iter().chain(hints) {
+        for stops in [true, false] {
+            let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+            let mut events = Events::of(&api, path).await;
+            if !hints.contains(&path) {
+                events.named("page").await;
+            }
+            if stops {
+                api.service.stop();
+            } else {
+                api.restrict(&rights("read", "default"));
+                assert_eq!(stream(&api, path).await.status(), 401);
+            }
+            assert_eq!(events.next().await, None, "{path}");
+        }
+    }
 }

@@ -36,6 +36,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
         ("/duration_ms", with("duration_ms", json!("30s"))),
         ("/data", with("data", json!("%"))),
         ("/wait_ms", with("wait_ms", json!(25_001))),
+        ("/floor", with("floor", json!((1_u64 << 53) - 1))),
         ("/owners", with("owners", json!("x"))),
         (
             "/prev/uuid",
@@ -50,8 +51,8 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
     for (key, value) in [
         ("duration_ms", json!(99)),
         ("duration_ms", json!(86_400_001)),
-        ("floor", json!(1_u64 << 53)),
         ("owner", json!("x".repeat(1_025))),
+        ("owner", json!("a\0b")),
         ("data", json!("AAAA".repeat(1_366))),
     ] {
         let (status, code, _) = refused(&api, with(key, value)).await;
@@ -289,4 +290,24 @@ async fn hostile_names_are_only_names() {
     for lease in leases {
         assert_eq!(lease["name"], lease["owner"]);
     }
+}
+
+#[tokio::test]
+async fn two_hosts_and_a_prefix_that_no_name_has_are_refused() {
+    let api = Api::new();
+    let request = Request::builder()
+        .uri("/v1/default/leases")
+        .header(header::HOST, "a.example")
+        .header(header::HOST, "b.example")
+        .body(Body::empty());
+    assert_eq!(api.send(request.unwrap()).await.status, 400);
+    for path in ["/v1/default/leases", "/v1/default/leases/live"] {
+        let answer = api.get(&format!("{path}?prefix=a%00b")).await;
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, "bad-request"),
+            "{path}"
+        );
+    }
+    assert!(api.store.calls().is_empty(), "a store was asked");
 }

@@ -1,6 +1,9 @@
 //! Each path, each right, inside and outside of its namespace.
 
-use std::sync::Arc;
+use std::{
+    io::{Read, Seek},
+    sync::Arc,
+};
 
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
@@ -59,12 +62,16 @@ pub(crate) fn rights(right: &str, namespace: &str) -> String {
     )
 }
 
-async fn status(api: &Api, method: &str, path: &str) -> u16 {
-    let path = if path.starts_with('/') {
+fn whole(path: &str) -> String {
+    if path.starts_with('/') {
         path.to_owned()
     } else {
         format!("/v1/team/{path}")
-    };
+    }
+}
+
+async fn status(api: &Api, method: &str, path: &str) -> u16 {
+    let path = whole(path);
     let answer = match method {
         "GET" => api.get(&path).await,
         "PUT" => api.put(&path, json!({})).await,
@@ -101,6 +108,38 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn each_request_of_an_administrator_and_each_stranger_is_logged() {
+    let log = Arc::new(tempfile::tempfile().unwrap());
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
+    let subscriber = subscriber.with_writer(Arc::clone(&log)).finish();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let mut api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+    api.restrict(&rights("admin", "*"));
+    api.token = Some("secret".to_owned());
+    for (method, path, _) in NEEDS {
+        status(&api, method, path).await;
+    }
+    let revoked = json!({"name": "door", "version": {"uuid": uuid(1), "renewals": 0}});
+    api.post("/v1/team/leases/revoke", revoked).await;
+    api.token = Some("stolen".to_owned());
+    api.get("/v1/team/leases").await;
+    let mut text = String::new();
+    (&*log).rewind().unwrap();
+    (&*log).read_to_string(&mut text).unwrap();
+    for (method, path, needs) in NEEDS {
+        let what = format!("what=\"{method} {}\" asked=\"{{}}\"", whole(path));
+        let lines = text.lines().filter(|line| line.contains(&what)).count();
+        assert_eq!(lines, usize::from(needs == ["admin"]), "{what} in {text}");
+    }
+    let asked = text
+        .lines()
+        .find(|line| line.contains(r#"{\"name\":\"door\""#));
+    let told = |line: &str| line.contains("who=\"somebody\"") && line.contains("status=409");
+    assert!(asked.is_some_and(told), "{text}");
+    assert!(text.contains("that this server knows"), "{text}");
 }
 
 /// A stream that is opened does not end, so only refusals are seen above.

@@ -53,7 +53,9 @@ impl Served {
 pub(crate) async fn serve(file: &Path) -> SocketAddr {
     let store = SqliteProvider::open(file).unwrap();
     let tasks = SqliteTasks::open(file.with_file_name("tasks.db")).unwrap();
-    let service = Service::new(Arc::new(store), Limits::default()).with_tasks(Arc::new(tasks));
+    // The disk may be busy with other tests.
+    let patient = limits(|limits| limits.call_time = Duration::from_secs(60));
+    let service = Service::new(Arc::new(store), patient).with_tasks(Arc::new(tasks));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router(&service)).await });
@@ -224,7 +226,7 @@ pub(crate) fn uuid(number: u32) -> String {
 
 /// The body of an acquire.
 pub(crate) fn acquire(name: &str, number: u32) -> Value {
-    json!({"name": name, "uuid": uuid(number), "duration_ms": 30_000})
+    json!({"name": name, "uuid": uuid(number), "duration_ms": 600_000})
 }
 
 pub(crate) const ACQUIRE: &str = "/v1/default/leases/acquire";
