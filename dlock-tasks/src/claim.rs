@@ -12,10 +12,10 @@ use crate::TaskId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
-    /// Of these queues, the first that has a task first.
+    /// Of these queues, the first that has a task first: at most [`MAX_QUEUES`](Self::MAX_QUEUES).
     pub queues: Vec<String>,
-    /// Of these kinds only, if any are given: those that the worker has handlers for. Tasks of other kinds wait for
-    /// other workers, and no attempt of theirs is used.
+    /// Of these kinds only, if any are given, at most [`MAX_KINDS`](Self::MAX_KINDS): those that the worker has handlers
+    /// for. Tasks of other kinds wait for other workers, and no attempt of theirs is used.
     pub kinds: Option<Vec<String>>,
     /// The identity of the terms that it begins: fresh for every claim, the same when a claim that had no
     /// answer is repeated.
@@ -31,6 +31,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The most queues of a claim. A store compares each task that it looks at with all of them.
+    pub const MAX_QUEUES: usize = 64;
+    /// The most kinds of a claim.
+    pub const MAX_KINDS: usize = 256;
+
     /// A claim of one task, without a label.
     #[must_use]
     pub fn new(queue: impl Into<String>, uuid: Uuid, lease: Duration) -> Self {

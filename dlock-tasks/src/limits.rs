@@ -49,16 +49,22 @@ impl Claim {
     /// Whether a store can answer it.
     ///
     /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue or no kind, a name of wrong length, no task or
-    /// more than 10,000, a lease or a label that no record can hold.
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue or no kind, more than
+    /// [`MAX_QUEUES`](Self::MAX_QUEUES) or [`MAX_KINDS`](Self::MAX_KINDS), a name of wrong length, no task or more than
+    /// 10,000, a lease or a label that no record can hold.
     pub fn check(&self) -> Result<(), ProviderError> {
-        if self.queues.is_empty() {
-            return Err(fatal("a claim names one queue at least".to_owned()));
+        let (queues, most) = (self.queues.len(), Self::MAX_QUEUES);
+        if !(1..=most).contains(&queues) {
+            return Err(fatal(format!(
+                "a claim of {queues} queues is not possible: 1 to {most} are"
+            )));
         }
         self.queues.iter().try_for_each(|name| queue(name))?;
-        if self.kinds.as_ref().is_some_and(Vec::is_empty) {
-            let why = "a claim that is limited to some kinds names one at least";
-            return Err(fatal(why.to_owned()));
+        let (kinds, most) = (self.kinds.as_ref().map(Vec::len), Self::MAX_KINDS);
+        if let Some(kinds) = kinds.filter(|kinds| !(1..=most).contains(kinds)) {
+            return Err(fatal(format!(
+                "a claim of {kinds} kinds is not possible: 1 to {most} are, or all"
+            )));
         }
         let mut kinds = self.kinds.iter().flatten();
         kinds.try_for_each(|kind| text(KIND, kind, 128))?;

@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Name, Provider,
+    ErrorKind, Name, Provider, ProviderError,
     provider::{Release, Renew, RenewOutcome},
 };
 use dlock_tasks::{
@@ -112,6 +112,7 @@ macro_rules! __for_each_task_case {
             task_of_later_is_not_given_out_before
             queues_are_claimed_in_their_order
             tasks_of_other_kinds_wait_for_other_workers
+            claim_names_some_queues_and_kinds
             payload_comes_out_as_it_went_in
             key_is_used_once_at_a_time
             many_writers_of_one_key_add_one_task
@@ -171,20 +172,20 @@ pub fn run<F: TaskFixture>(name: &str) {
     let Some(case) = TASK_CASES.iter().find(|case| case.name == name) else {
         panic!("there is no case {name}")
     };
-    if F::PAUSED {
-        paused_runtime()
-            .block_on(async { (case.run)(Stage::new(F::start().await, SHORT).await).await });
-        return;
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    // Nothing is late in paused time.
+    let (runtime, rounds) = if F::PAUSED {
+        (Ok(paused_runtime()), 1)
+    } else {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        (threads.worker_threads(2).enable_all().build(), 3)
+    };
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
-    let leases = (0..3).map(|doubled| SHORT * (1 << doubled));
-    runtime.block_on(slow::rounds(leases, |short| async move {
-        (case.run)(Stage::new(F::start().await, short).await).await;
-    }));
+    runtime.block_on(slow::rounds(
+        slow::leases(SHORT, rounds),
+        |short| async move {
+            (case.run)(Stage::new(F::start().await, short).await).await;
+        },
+    ));
 }
 
 /// One case of the suite.
@@ -271,14 +272,12 @@ impl Stage {
 
     /// Adds a task.
     async fn add(&self, task: NewTask) -> TaskId {
-        let added = self.store.enqueue(&[task]).await;
-        added.unwrap_or_else(|error| panic!("{error:?}"))[0].id()
+        answered(self.store.enqueue(&[task]).await)[0].id()
     }
 
     /// What a claim gets.
     async fn claimed(&self, claim: &Claim) -> Claimed {
-        let claimed = self.store.claim(claim).await;
-        claimed.unwrap_or_else(|error| panic!("{error:?}"))
+        answered(self.store.claim(claim).await)
     }
 
     /// The one task that a new worker gets.
@@ -328,8 +327,7 @@ impl Stage {
     }
 
     async fn finish(&self, key: ClaimKey, how: How) -> Ended {
-        let ended = self.store.finish(&[Ending::new(key, how)]).await;
-        ended.unwrap_or_else(|error| panic!("{error:?}"))[0]
+        answered(self.store.finish(&[Ending::new(key, how)]).await)[0]
     }
 
     async fn complete(&self, key: ClaimKey) -> Ended {
@@ -343,7 +341,7 @@ impl Stage {
             .claims()
             .renew(&Renew::new(name(key), key.uuid, n))
             .await;
-        renewed.unwrap_or_else(|error| panic!("{error:?}"))
+        answered(renewed)
     }
 
     async fn is_asked(&self, key: ClaimKey, n: u64) -> bool {
@@ -359,8 +357,7 @@ impl Stage {
     }
 
     async fn task(&self, id: TaskId) -> Task {
-        let task = self.store.task(id).await;
-        let task = task.unwrap_or_else(|error| panic!("{error:?}"));
+        let task = answered(self.store.task(id).await);
         task.unwrap_or_else(|| panic!("there is no task {id}"))
     }
 
@@ -400,8 +397,7 @@ impl Stage {
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Option<State> {
-        let cancelled = self.store.cancel(id, force).await;
-        cancelled.unwrap_or_else(|error| panic!("{error:?}"))
+        answered(self.store.cancel(id, force).await)
     }
 }
 
@@ -412,6 +408,14 @@ fn claim(lease: Duration) -> Claim {
 
 fn task(kind: &str) -> NewTask {
     NewTask::builder().kind(kind).build()
+}
+
+/// An answer of the store. One that was too late for the store is too slow ([`slow`]), and no wrong one.
+fn answered<T>(answer: Result<T, ProviderError>) -> T {
+    answer.unwrap_or_else(|error| {
+        slow::in_time(error.kind() == ErrorKind::Fatal, &error);
+        panic!("{error:?}")
+    })
 }
 
 fn name(key: ClaimKey) -> Name {

@@ -15,7 +15,7 @@ use crate::Millis;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Of these queues, the first that has a task first.
+    /// Of these queues, 1 to 64, the first that has a task first.
     pub queues: Vec<String>,
     /// Of these kinds only, if any are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

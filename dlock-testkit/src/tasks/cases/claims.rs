@@ -268,8 +268,28 @@ pub(crate) async fn tasks_of_other_kinds_wait_for_other_workers(stage: Stage) {
         in_time(began.elapsed() < PATIENCE, "it is not cancelled");
         sleep(stage.short / 20).await;
     }
+}
 
-    let wrong = stage.store.claim(&claim(LONG).kinds([""; 0])).await;
-    let error = wrong.err().unwrap_or_else(|| panic!("no kind is one"));
-    assert!(error.to_string().contains("names one at least"), "{error}");
+/// One client's long list would cost the store, and so everybody.
+pub(crate) async fn claim_names_some_queues_and_kinds(stage: Stage) {
+    let name = |number: usize| number.to_string();
+    let queues = |many| claim(LONG).queues((0..many).map(name));
+    let kinds = |many| claim(LONG).kinds((0..many).map(name));
+    let (most_queues, most_kinds) = (Claim::MAX_QUEUES, Claim::MAX_KINDS);
+    for possible in [queues(most_queues), kinds(most_kinds)] {
+        assert!(stage.claimed(&possible).await.tasks.is_empty());
+    }
+    for (wrong, words) in [
+        (queues(0), "a claim of 0 queues"),
+        (queues(most_queues + 1), "1 to 64 are"),
+        (kinds(0), "a claim of 0 kinds"),
+        (kinds(most_kinds + 1), "1 to 256 are"),
+    ] {
+        let error = stage.store.claim(&wrong).await;
+        let error = error
+            .err()
+            .unwrap_or_else(|| panic!("not refused: {words}"));
+        assert_eq!(error.kind(), ErrorKind::Fatal);
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
