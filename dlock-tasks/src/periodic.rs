@@ -99,8 +99,10 @@ impl Schedule {
     /// By a cron pattern of five fields, or six with seconds first, as [`croner`](https://docs.rs/croner) reads
     /// them, and a time zone of the IANA database: `cron("30 4 * * MON-FRI", "Europe/Paris")`, or `"UTC"`.
     ///
-    /// Where clocks are set forward, what falls into the hour that is left out comes at its end. Where they are set back, a
-    /// pattern that names hours counts once, one with `*` for hours each time.
+    /// Where clocks are set forward or back, the rules of Vixie cron hold. A pattern whose hours or minutes begin with `*`
+    /// follows the clock on the wall: it has no instant in an hour that is left out, and its instants in both of an hour that
+    /// comes twice. The times of all others come once: those of an hour that is left out at its end, as one instant, and
+    /// those of an hour that comes twice the first time.
     ///
     /// # Errors
     /// [`BadSchedule`] if the pattern or the zone cannot be read, or the pattern has no instant to come.
@@ -139,72 +141,7 @@ fn multiple(period: Duration, now: SystemTime, after: u128) -> Option<SystemTime
 }
 
 #[cfg(feature = "cron")]
-mod cron {
-    use std::time::{Duration, SystemTime};
-
-    use croner::Cron;
-    use jiff::{Timestamp, Zoned, tz::TimeZone};
-
-    use super::BadSchedule;
-
-    const TWO_HOURS: Duration = Duration::from_secs(7200);
-
-    #[derive(Clone, Debug)]
-    pub(super) struct Pattern {
-        cron: Box<Cron>,
-        zone: TimeZone,
-    }
-
-    impl Pattern {
-        pub(super) fn new(pattern: &str, zone: &str) -> Result<Self, BadSchedule> {
-            let cron: Cron = pattern
-                .parse()
-                .map_err(|error| BadSchedule(format!("{pattern:?} is no cron pattern: {error}")))?;
-            let zone = TimeZone::get(zone).map_err(|error| {
-                BadSchedule(format!(
-                    "there is no time zone {zone:?}: {error}; names are those of the IANA database, as Europe/Paris"
-                ))
-            })?;
-            let cron = Box::new(cron);
-            let this = Self { cron, zone };
-            // One that cannot come, such as the 31st of February.
-            if this.next(Timestamp::now().into()).is_none() {
-                return Err(BadSchedule(format!(
-                    "the pattern {pattern:?} has no instant to come"
-                )));
-            }
-            Ok(this)
-        }
-
-        pub(super) fn latest(&self, now: SystemTime) -> Option<SystemTime> {
-            let before = |instant| -> Option<SystemTime> {
-                let local = self.local(instant)?;
-                let found = self.cron.find_previous_occurrence(&local, true);
-                found.ok().map(|found| found.timestamp().into())
-            };
-            // Looking back, croner takes the two hours of one name for each other, and looking forward it does not.
-            let mut latest = before(now).filter(|found| *found <= now);
-            if latest.is_none() {
-                latest = before(now.checked_sub(TWO_HOURS)?);
-            }
-            let mut latest = latest?;
-            while let Some(next) = self.next(latest).filter(|next| *next <= now) {
-                latest = next;
-            }
-            Some(latest)
-        }
-
-        pub(super) fn next(&self, now: SystemTime) -> Option<SystemTime> {
-            let found = self.cron.find_next_occurrence(&self.local(now)?, false);
-            found.ok().map(|instant| instant.timestamp().into())
-        }
-
-        fn local(&self, now: SystemTime) -> Option<Zoned> {
-            let now = Timestamp::try_from(now).ok()?;
-            Some(now.to_zoned(self.zone.clone()))
-        }
-    }
-}
+mod cron;
 
 #[cfg(test)]
 mod tests {
@@ -246,45 +183,97 @@ mod tests {
             text.parse::<Timestamp>().unwrap().into()
         }
 
-        /// The instants of a pattern from one instant to another.
-        fn instants(pattern: &str, from: &str, to: &str) -> Vec<String> {
-            let schedule = Schedule::cron(pattern, "Europe/Berlin").unwrap();
-            let (mut now, end) = (time(from), time(to));
+        /// The instants of a pattern on a day of a zone, as they are in UTC.
+        fn instants(pattern: &str, zone: &str, day: &str) -> Vec<String> {
+            let schedule = Schedule::cron(pattern, zone).unwrap();
+            let day: jiff::civil::Date = day.parse().unwrap();
+            let bound = |day: jiff::civil::Date| day.in_tz(zone).unwrap().timestamp();
+            let (mut now, end) = (bound(day).into(), bound(day.tomorrow().unwrap()).into());
+            now -= Duration::from_nanos(1);
             let mut all = Vec::new();
-            while let Some(next) = schedule.next(now).filter(|next| *next <= end) {
-                assert_eq!(schedule.latest(next), Some(next), "{pattern}");
+            while let Some(next) = schedule.next(now).filter(|next| *next < end) {
+                for after in [Duration::ZERO, Duration::from_millis(1)] {
+                    assert_eq!(schedule.latest(next + after), Some(next), "{pattern}");
+                }
                 let before = next - Duration::from_nanos(1);
                 assert!(schedule.latest(before) < Some(next), "{pattern} {next:?}");
-                all.push(Timestamp::try_from(next).unwrap().to_string());
+                let text = Timestamp::try_from(next).unwrap().to_string();
+                all.push(
+                    text["2026-01-01T".len()..]
+                        .trim_end_matches(":00Z")
+                        .to_owned(),
+                );
                 now = next;
             }
             all
         }
 
+        /// Paris: 2:00 was followed by 3:00, and 3:00 by 2:00. Lord Howe: half an hour, in October forward. Apia: a day was left
+        /// out. Casablanca: set back for Ramadan.
         #[test]
-        fn pattern_is_of_its_zone() {
-            let found = instants("30 4 * * *", "2026-07-01T00:00:00Z", "2026-07-02T23:00:00Z");
-            assert_eq!(found, ["2026-07-01T02:30:00Z", "2026-07-02T02:30:00Z"]);
-        }
-
-        /// 2026-03-29, 2:00 was followed by 3:00.
-        #[test]
-        fn what_falls_into_the_hour_left_out_comes_once() {
-            let found = instants("30 2 * * *", "2026-03-28T00:00:00Z", "2026-03-30T23:00:00Z");
-            assert_eq!(found.len(), 3, "{found:?}");
-        }
-
-        /// 2026-10-25, 3:00 was followed by 2:00.
-        #[test]
-        fn named_hour_that_comes_twice_counts_once() {
-            let found = instants("30 2 * * *", "2026-10-24T00:00:00Z", "2026-10-26T23:00:00Z");
-            assert_eq!(found.len(), 3, "{found:?}");
-        }
-
-        #[test]
-        fn every_hour_counts_each_hour() {
-            let found = instants("0 * * * *", "2026-10-24T22:00:00Z", "2026-10-25T22:00:00Z");
-            assert_eq!(found.len(), 24, "{found:?}");
+        fn times_come_once_and_stars_follow_the_wall() {
+            let (paris, howe) = ("Europe/Paris", "Australia/Lord_Howe");
+            for (pattern, zone, day, expected) in [
+                ("30 4 * * *", paris, "2027-07-01", &["02:30"][..]),
+                ("30 2 * * *", paris, "2027-03-28", &["01:00"]),
+                ("0,30 2 * * *", paris, "2027-03-28", &["01:00"]),
+                ("0,30 2,3 * * *", paris, "2027-03-28", &["01:00", "01:30"]),
+                ("*/30 2 * * *", paris, "2027-03-28", &[]),
+                (
+                    "0 */2 * * *",
+                    paris,
+                    "2027-03-28",
+                    &[
+                        "23:00", "02:00", "04:00", "06:00", "08:00", "10:00", "12:00", "14:00",
+                        "16:00", "18:00", "20:00",
+                    ],
+                ),
+                ("15 30 2 * * *", paris, "2027-03-28", &["01:00"]),
+                ("30 2 * * *", paris, "2027-10-31", &["00:30"]),
+                ("0,30 2 * * *", paris, "2027-10-31", &["00:00", "00:30"]),
+                (
+                    "0,30 1-3 * * *",
+                    paris,
+                    "2027-10-31",
+                    &["23:00", "23:30", "00:00", "00:30", "02:00", "02:30"],
+                ),
+                (
+                    "*/30 2 * * *",
+                    paris,
+                    "2027-10-31",
+                    &["00:00", "00:30", "01:00", "01:30"],
+                ),
+                ("@daily", paris, "2027-10-31", &["22:00"]),
+                ("0 0 * * *", "UTC", "2027-03-28", &["00:00"]),
+                ("15 2 * * *", howe, "2026-10-04", &["15:30"]),
+                ("*/15 2 * * *", howe, "2026-10-04", &["15:30", "15:45"]),
+                ("45 1 * * *", howe, "2027-04-04", &["14:45"]),
+                (
+                    "*/15 1 * * *",
+                    howe,
+                    "2027-04-04",
+                    &["14:00", "14:15", "14:30", "14:45", "15:00", "15:15"],
+                ),
+                (
+                    "0 12 * * *",
+                    "Pacific/Apia",
+                    "2011-12-31",
+                    &["10:00", "22:00"],
+                ),
+                ("30 2 * * *", "Africa/Casablanca", "2027-02-07", &["01:30"]),
+            ] {
+                assert_eq!(
+                    instants(pattern, zone, day),
+                    expected,
+                    "{pattern} {zone} {day}"
+                );
+            }
+            let hours = |day| instants("0 * * * *", paris, day).len();
+            assert_eq!((hours("2027-03-28"), hours("2027-10-31")), (23, 25));
+            let rare = Schedule::cron("30 2 29 2 *", paris)
+                .unwrap()
+                .next(time("2027-03-01T00:00:00Z"));
+            assert_eq!(rare, Some(time("2028-02-29T01:30:00Z")));
         }
 
         #[test]
