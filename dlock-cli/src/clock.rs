@@ -25,7 +25,7 @@ impl HolderTime {
         let raw = read(ClockId::MonotonicRaw);
         let monotonic = read(ClockId::Monotonic);
         let boot = read(ClockId::Boottime);
-        Self(raw.saturating_add(boot.saturating_sub(monotonic).max(0)))
+        Self(raw.saturating_add(boot.saturating_sub(monotonic)))
     }
 
     /// Now, on a clock that may not count the time a machine sleeps; untested.

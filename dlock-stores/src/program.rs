@@ -17,8 +17,9 @@ pub struct Program {
     pub set_up: &'static str,
     /// How to have the tables of a queue made.
     pub set_up_queue: &'static str,
-    /// Whether it acts for many others at once, as a server does. Then it takes more connections to a store, and one
-    /// more to be told of releases and of tasks, where a store can tell, instead of looking for them.
+    /// Whether it acts for many others at once, as a server does. Then it takes more connections to a store, and on
+    /// Postgres one more that listens for releases and tasks. On Redis every program listens while it waits; all programs
+    /// notify those who listen.
     pub serves_many: bool,
     /// Tells people what is no error: a password file that is ignored, say.
     pub warn: fn(fmt::Arguments<'_>),

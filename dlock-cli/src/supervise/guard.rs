@@ -57,6 +57,10 @@ impl GuardProcess {
         })
     }
 
+    pub(super) fn number(&self) -> i32 {
+        i32::try_from(self.process.id()).unwrap_or(0)
+    }
+
     /// Whether the guard ends the group by now, as far as it was told.
     pub(super) fn is_ending(&self) -> bool {
         self.sent

@@ -24,6 +24,7 @@ mod command;
 mod group;
 mod guard;
 mod leases;
+mod orphans;
 pub(crate) mod signals;
 mod supervision;
 mod terminal;

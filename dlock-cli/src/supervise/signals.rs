@@ -22,6 +22,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
+use super::orphans;
 use crate::clock::HolderTime;
 
 /// Passed on to the command; while there is none yet, the first six end the program.
@@ -160,7 +161,9 @@ impl Signals {
         loop {
             match self.next().await {
                 Signal::TSTP => stop(Signal::TSTP),
-                Signal::CHILD | Signal::WINCH | Signal::CONT => {}
+                // Of its own it has no child now.
+                Signal::CHILD => orphans::reap(&[]),
+                Signal::WINCH | Signal::CONT => {}
                 end => return end,
             }
         }

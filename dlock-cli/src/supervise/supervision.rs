@@ -9,7 +9,7 @@ use super::{
     Cut, Ended, Leases, Signals, Terms,
     command::{Change, Command},
     guard::GuardProcess,
-    signals,
+    orphans, signals,
     terminal::Terminal,
 };
 use crate::{
@@ -108,6 +108,7 @@ impl<'a> Supervision<'a> {
 
     /// Deadline, command and group, as they are now.
     fn look(&mut self) {
+        orphans::reap(&[self.command.group().number(), self.guard.number()]);
         let deadline = self.terms.deadline(self.leases);
         if self.cut.is_none() && self.guard.extend(deadline).is_err() {
             self.cut(Cut::Unguarded);

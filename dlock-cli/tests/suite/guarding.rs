@@ -1,9 +1,9 @@
 //! What becomes of the command when `dlock run`, its guard or both are killed or stopped.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
-use crate::support::{ALONE, Scene, Stopwatch, is_gone, signal, until};
-use rustix::process::Signal;
+use crate::support::{ALONE, DLOCK, Scene, Stopwatch, is_gone, signal, until};
+use rustix::process::{Signal, getuid};
 
 /// A command with a child and a grandchild in its group.
 fn family() -> String {
@@ -295,4 +295,38 @@ fn guard_and_stub_do_not_look_like_dlock() {
     let line = std::fs::read_to_string(format!("/proc/{}/cmdline", guard.id)).unwrap();
     assert!(!line.contains("dlock"), "{line:?}");
     drop(holder);
+}
+
+/// As process 1 of a container, it is given what the command leaves behind.
+#[test]
+fn first_process_of_a_container_reaps_orphans() {
+    let scene = Scene::new();
+    let script = r#"
+        for n in 1 2 3; do (setsid sh -c 'echo $$ >> "$T/orphans"' &); done
+        until [ "$(cat "$T/orphans" 2>&1 | grep -c '^[0-9]*$')" = 3 ]; do sleep 0.05; done
+        for orphan in $(cat "$T/orphans"); do
+            until [ ! -e "/proc/$orphan" ]; do sleep 0.05; done
+        done
+        exit 7"#;
+    for words in [&["run", "job", "--"][..], &["elect", "job", "--exec"]] {
+        let mut command = Command::new("unshare");
+        scene.adopt(&mut command);
+        if !getuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        command
+            .args([
+                "--pid",
+                "--fork",
+                "--mount-proc",
+                "env",
+                "--default-signal",
+                DLOCK,
+            ])
+            .args(words)
+            .args(["sh", "-c", script]);
+        let ended = scene.start(command).finish(Duration::from_secs(60));
+        assert_eq!(ended.code(), 7, "{words:?}: {ended:?}");
+        std::fs::remove_file(scene.path("orphans")).unwrap();
+    }
 }

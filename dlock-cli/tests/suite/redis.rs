@@ -15,9 +15,9 @@ use crate::support::{
         assert_ended, block_on, candidates_lead_in_turn,
         command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
         force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
-        prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
-        secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
-        two_setups_at_once_disturb_nobody,
+        prefixes_are_stores_of_their_own, release_wakes_a_waiter_that_listens,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
     tickets::{
         holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next, with_ticket,
@@ -105,6 +105,11 @@ fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
     second.await_err("following \"job\", and the store does not answer");
     service.signal("CONT").unwrap();
     second.await_err("following \"job\", \"first\" leads");
+}
+
+#[test]
+fn waiter_that_listens_is_woken() {
+    release_wakes_a_waiter_that_listens(&scene(&start()));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::{fs, time::Duration};
 
+use dlock_core::DLock;
+use dlock_stores::{Program, locate};
 use dlock_test_servers::Service;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -160,6 +162,40 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     let second: u64 = scene.await_trace("second").parse().unwrap();
     assert!(first < second);
     assert_eq!(scene.trace().len(), 2, "{:?}", scene.trace());
+}
+
+/// A waiter that listens to the store, and never looks by itself, gets the lock that `dlock run` gives back.
+pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
+    static LISTENER: Program = Program {
+        name: "listener",
+        package: "dlock-cli",
+        set_up: "",
+        set_up_queue: "",
+        serves_many: true,
+        warn: |_| {},
+    };
+    let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#;
+    let holder = scene.run(&["--lease", "1h"], script);
+    scene.await_trace("in");
+    let mut variables = scene.environment().into_iter();
+    let (_, url) = variables.rfind(|(name, _)| *name == "DLOCK_STORE").unwrap();
+    block_on(async {
+        let store = locate(&LISTENER, Some(url.as_ref())).unwrap();
+        let lock = DLock::builder()
+            .name("lock")
+            .duration(Duration::from_secs(60))
+            .poll_every(Duration::from_secs(3600))
+            .provider(&store.open().await.unwrap().client())
+            .build()
+            .unwrap();
+        let waiting = tokio::spawn(async move { lock.acquire().await });
+        // It asks, and listens.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        fs::write(scene.path("go"), "").unwrap();
+        let granted = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+        granted.unwrap().unwrap().unwrap().release().await.unwrap();
+    });
+    assert_ended(&holder.finish(Duration::from_secs(60)), 0, "");
 }
 
 /// `dlock elect`: the command runs on one candidate at a time, ends where somebody asks the leader to

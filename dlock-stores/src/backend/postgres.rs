@@ -147,7 +147,7 @@ impl Backend for Database {
         let built = if program.serves_many {
             builder.listen(config, tls).build()
         } else {
-            builder.build()
+            builder.notify(true).build()
         };
         let provider = built.map_err(|error| self.unusable("can't open").because(error))?;
         Ok(Store {

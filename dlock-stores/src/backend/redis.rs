@@ -202,18 +202,16 @@ fn open(
     let unusable = || StoreError::unusable(format!("can't open the store {shown}"));
     // The driver takes the process's default.
     drop(tls::cryptography());
-    let wakeups = program.serves_many.then_some(Channels::Plain);
     let builder = RedisProvider::builder()
         .prefix(choices.prefix.as_deref().unwrap_or("dlock"))
         .allow_eviction(choices.allow_eviction)
-        .wakeups_opt(wakeups);
+        .wakeups(Channels::Plain);
     let (built, if_silent) = match way.map_err(|error| unusable().because(error))? {
         Way::Address(client) => (builder.client(client).build(), IF_SILENT),
         Way::Cluster(nodes, client) => {
             let builder = builder.connection(nodes);
-            // Which it needs to listen.
-            let client = wakeups.map(|_| client);
-            (builder.client_opt(client).build(), IF_SILENT)
+            // The client is what listens.
+            (builder.client(client).build(), IF_SILENT)
         }
         Way::Sentinels(sentinels) => (
             builder.sentinel(sentinels).build(),
