@@ -9,8 +9,7 @@ use crate::Runtime;
 
 /// A granted lock, to be renewed and released by hand: [`dlock_core::Lease`], for threads that wait.
 ///
-/// Dropping it gives it back, and waits for that: at most a sixth of the lease, and no longer than it lasts. On a
-/// thread of an async runtime, where the other methods panic, dropping does not wait.
+/// Dropping it gives it back, and waits for that: at most a sixth of the lease, and no longer than it lasts.
 #[must_use = "a lease that is dropped is given back at once"]
 pub struct Lease(Held<dlock_core::Lease>);
 
@@ -34,7 +33,7 @@ struct Held<H: Handle> {
 /// A handle of the core that can be given back.
 trait Handle {
     fn remaining(&self) -> Duration;
-    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>>;
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> + Send + 'static;
 }
 
 impl Handle for dlock_core::Lease {
@@ -42,7 +41,7 @@ impl Handle for dlock_core::Lease {
         (**self).remaining()
     }
 
-    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> + Send + 'static {
         self.release()
     }
 }
@@ -52,7 +51,7 @@ impl Handle for dlock_core::Guard {
         (**self).remaining()
     }
 
-    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> + Send + 'static {
         self.release()
     }
 }

@@ -1,12 +1,13 @@
 //! What waits for futures, and renews leases meanwhile.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use dlock_core::End;
-use tokio::{
-    runtime::{Builder, Handle},
-    time::timeout,
-};
+use tokio::runtime::Builder;
 
 /// A runtime of one thread, which renews leases and drives the connections of stores. Cheap to clone; clones are
 /// the same runtime, which ends with the last of them and of the locks, leases and guards that were made on it.
@@ -44,15 +45,25 @@ impl Runtime {
         }
     }
 
-    /// Waits for a release, but no longer than this, and not where waiting is not possible; it goes on in the
-    /// background then, as far as it has begun.
-    pub(crate) fn settle(&self, release: impl Future, patience: Duration) {
-        // A thread that ends may have no place left for Tokio's context: there nothing can wait either.
-        let outside = Handle::try_current().is_err_and(|why| why.is_missing_context());
-        if outside {
+    /// Waits for a release, but no longer than this. It runs to its end on this runtime, which it keeps until then, so any
+    /// thread can wait: also one of an async runtime, as those of Tokio's `spawn_blocking` are.
+    pub(crate) fn settle<R: Send>(
+        &self,
+        release: impl Future<Output = R> + Send + 'static,
+        patience: Duration,
+    ) {
+        let Some(runtime) = &self.0.0 else {
+            unreachable!("it is there until it is dropped");
+        };
+        let (done, waiting) = mpsc::channel::<()>();
+        let kept = self.clone();
+        runtime.spawn(async move {
             // What came of it is logged where it runs.
-            drop(self.block_on(async { timeout(patience, release).await }));
-        }
+            drop(release.await);
+            drop((kept, done));
+        });
+        // Nothing is sent: the channel ends with the release.
+        waiting.recv_timeout(patience).ok();
     }
 
     /// Acts on a thread of its own when a lease is lost.

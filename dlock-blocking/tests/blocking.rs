@@ -198,19 +198,25 @@ fn a_limit_ends_the_waiting() {
     assert!(matches!(answer, Err(Error::Timeout { .. })));
 }
 
+/// The threads of `spawn_blocking` are of an async runtime, too. The runtime of the lock ends with the lease.
 #[test]
-fn handles_and_runtimes_can_be_dropped_on_a_thread_of_an_async_runtime() {
-    let store = MemoryStore::store_clock();
-    let runtime = Runtime::new().unwrap();
-    let lock = on(&runtime, MemoryProvider::new(&store));
-    let guard = lock.hold().unwrap();
-    let client = lock.client();
+fn what_is_dropped_on_a_thread_of_an_async_runtime_is_given_back_first() {
     let foreign = tokio_of_a_test();
-    foreign.block_on(async move { drop(guard) });
-    // It is given back in the background.
-    runtime.block_on(client.close());
-    assert!(is_free(&store));
-    foreign.block_on(async move { drop((runtime, lock, client)) });
+    for blocking in [true, false] {
+        let store = MemoryStore::store_clock();
+        let provider = Faulty::new(MemoryProvider::new(&store));
+        provider.next(Op::Release, Fault::DelayRequest(Duration::from_millis(300)));
+        let guard = on(&tokio_of_a_test(), provider).hold().unwrap();
+        foreign.block_on(async move {
+            if blocking {
+                let dropped = tokio::task::spawn_blocking(move || drop(guard));
+                dropped.await.unwrap();
+            } else {
+                drop(guard);
+            }
+        });
+        assert!(is_free(&store), "spawn_blocking: {blocking}");
+    }
 }
 
 fn tokio_of_a_test() -> Runtime {

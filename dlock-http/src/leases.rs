@@ -47,7 +47,7 @@ pub struct Acquire {
     /// Kept beside the lock, at most 4096 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
-    /// The token must be this at least (T6): in microseconds since 1970 at most a day ahead of the server's clock.
+    /// The token must be this at least (T6); above 2^52 it takes the right `admin`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub floor: u64,
     /// How many tokens the grant is to bring, 1 to 128 (T1); it may bring fewer.

@@ -118,8 +118,8 @@ impl Journal {
     }
 }
 
-/// By this server's clock: for people, and for what they may ask for. No lease is decided by it.
-#[expect(clippy::disallowed_methods, reason = "decides no lease")]
+/// By this server's clock: for people, nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "is shown, and decides nothing")]
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }

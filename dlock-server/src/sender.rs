@@ -10,7 +10,7 @@ use axum::{
 };
 
 pub(crate) use self::site::{host, is_cross_site, is_link, is_same_origin};
-use crate::{Rights, cookie, rights::Holder};
+use crate::{Right, Rights, cookie, names::Namespace, rights::Holder};
 
 /// The names that the client's certificate was checked to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,16 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
+    pub(crate) fn may_administer(&self, namespace: &Namespace) -> bool {
+        match self {
+            Self::Anybody => true,
+            Self::Unknown => false,
+            Self::Known(holder) | Self::LoggedIn(holder) => {
+                holder.may(&[Right::Admin], Some(namespace))
+            }
+        }
+    }
+
     /// For the log.
     pub(crate) fn name(&self) -> &str {
         match self {

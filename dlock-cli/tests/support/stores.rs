@@ -185,7 +185,7 @@ pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
             .name("lock")
             .duration(Duration::from_secs(60))
             .poll_every(Duration::from_secs(3600))
-            .provider(&store.open().await.unwrap().client())
+            .provider(store.open().await.unwrap().client())
             .build()
             .unwrap();
         let waiting = tokio::spawn(async move { lock.acquire().await });

@@ -1,8 +1,8 @@
 //! Having a lease: acquire, renew, release.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use axum::{Json, extract::State};
+use axum::{Extension, Json, extract::State};
 use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
 use dlock_http::{
     Code, Millis, Problem,
@@ -21,15 +21,15 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToHold, ToKeep},
-    journal::now,
     names::{InNamespace, Namespace},
     problem::{Refusal, not_possible, of_store},
+    sender::Sender,
     waits::LONGEST,
 };
 
-/// How far a floor may be ahead of this server's clock. Tokens count microseconds since 1970 (T1), and a floor at their end
-/// would leave none for anybody else.
-const FLOOR_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
+/// The highest floor of those who may not administer the namespace: half of all tokens, and so the year 2112 (T1). One at the
+/// end of the tokens would leave none for others.
+const HIGHEST_FLOOR: u64 = 1 << 52;
 
 /// The most renewals of one request.
 const MOST_RENEWALS: usize = 500;
@@ -58,6 +58,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 async fn acquire(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToHold>,
+    Extension(sender): Extension<Sender>,
     Body(body): Body<Acquire>,
 ) -> Answer<Acquired> {
     let longest: Duration = body.wait_ms.into();
@@ -66,11 +67,9 @@ async fn acquire(
         let problem = Problem::new(Code::BadRequest).detail(detail);
         return Err(problem.pointer("/wait_ms").into());
     }
-    let highest = (now() + FLOOR_AHEAD).duration_since(UNIX_EPOCH);
-    let highest = highest.unwrap_or_default().as_micros();
-    if u128::from(body.floor) > highest {
-        let detail = format!("a floor is at most {highest}: a day ahead of this server's clock");
-        let problem = Problem::new(Code::BadRequest).detail(detail);
+    if body.floor > HIGHEST_FLOOR && !sender.may_administer(&namespace) {
+        let detail = format!("a floor above {HIGHEST_FLOOR} takes the right `admin`");
+        let problem = Problem::new(Code::Forbidden).detail(detail);
         return Err(problem.pointer("/floor").into());
     }
     let name = namespace.stored(&body.name, "/name")?;
