@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use dlock_core::ProviderError;
-use dlock_tasks::{Ages, Enqueued, NewTask, Served, State, TaskId, TaskStore};
-use dlock_testkit::tasks::memory::table::Row;
+use dlock_tasks::{Ages, ClaimKey, Enqueued, NewTask, Served, State, TaskId, TaskStore};
+use dlock_testkit::tasks::memory::table::{Row, Term};
 use tokio::task::yield_now;
 
 use super::{
@@ -222,6 +222,10 @@ impl PlantedTasks {
             );
             self.edit(new, |row, _| match self.flaw {
                 Some(Flaw::RetryKeepsClaim) => {
+                    row.left = old.term.as_ref().map(|Term { record, .. }| {
+                        let key = ClaimKey::new(row.id, record.uuid, record.token);
+                        (key, State::Ready)
+                    });
                     row.term = old.term;
                     super::ending::set_released(row, true);
                 }

@@ -70,7 +70,9 @@ impl State {
                 for ((ending, ended), (_, before)) in endings.iter().zip(ended).zip(&before.0) {
                     let uncounted = matches!(ending.how, Written::GiveBack | Written::Snooze(_));
                     let freed = matches!(ended, Ended::Own(Doing::Ready | Doing::Scheduled));
-                    if uncounted && freed && is_held(before.as_ref()) {
+                    // A late repeat answers so too, and another claim has the task.
+                    let before = before.as_ref().filter(|row| row.is_of(&ending.key));
+                    if uncounted && freed && is_held(before) {
                         *self.counted.entry(ending.key.id).or_default() -= 1;
                     }
                 }
