@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
+    provider::{AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_postgres::PostgresProvider;
 
@@ -119,6 +119,64 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
     assert_eq!(released, ReleaseOutcome::Released);
     let record = provider.read(&held.name).await.unwrap().unwrap();
     assert!(record.released);
+}
+
+/// The server ends statements whose clients have gone, but not the wait of a commit for its standby: others would see a
+/// grant that a failover forgets.
+#[tokio::test]
+async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
+    let server = Server::start(&[]).await;
+    let (schema, other) = ("dlock", "other");
+    for schema in [schema, other] {
+        create(&on(server.pool(1), schema)).await;
+    }
+    let client = server.client().await;
+    for change in [
+        "ALTER SYSTEM SET synchronous_standby_names = 'nobody'",
+        "SELECT pg_reload_conf()",
+    ] {
+        client.batch_execute(change).await.unwrap();
+    }
+    until("new sessions wait for a standby", async || {
+        let names = server.client().await;
+        let names = names.query_one("SHOW synchronous_standby_names", &[]).await;
+        names.unwrap().get::<_, &str>(0) == "nobody"
+    })
+    .await;
+    let provider = on(server.pool(4), schema);
+    let held = term("held");
+    let giving = provider.clone();
+    let (name, grant) = (held.name.clone(), held);
+    let grant = tokio::spawn(async move { giving.acquire(&grant).await });
+    let waiting = async || {
+        let find = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        client.query(find, &[]).await.unwrap().len()
+    };
+    until("the grant waits", async || waiting().await == 1).await;
+    grant.abort();
+    grant.await.unwrap_err();
+
+    // When the server has looked for the client of a later call, it has looked for that one.
+    let locker = server.client().await;
+    let lock = "BEGIN; LOCK TABLE other.lock";
+    locker.batch_execute(lock).await.unwrap();
+    let elsewhere = on(server.pool(4), other);
+    for _ in 0..2 {
+        let asking = elsewhere.clone();
+        let read = tokio::spawn(async move { asking.list(&List::new("")).await });
+        until("a call waits for the table", async || {
+            !server.blocked(other).await.is_empty()
+        })
+        .await;
+        read.abort();
+        until("its session has ended", async || {
+            server.blocked(other).await.is_empty()
+        })
+        .await;
+    }
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(waiting().await, 1);
+    assert_eq!(provider.read(&name).await.unwrap(), None);
 }
 
 /// A release is answered before it is on the disk. If a crash undoes it, the lease runs out, and that
