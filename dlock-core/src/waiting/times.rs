@@ -49,11 +49,6 @@ impl Contender {
             return Some(Duration::ZERO);
         }
         match self.wait {
-            // The turn of an outage and the try have one limit together (W5).
-            Wait::No if self.ticket.is_none() => {
-                let limit = self.lock.plan.try_limit();
-                Some(limit.saturating_sub(self.lock.store.clock.elapsed(self.started)))
-            }
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(limit)) => {
                 Some(limit.saturating_sub(self.lock.store.clock.elapsed(self.started)))

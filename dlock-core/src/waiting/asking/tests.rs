@@ -8,7 +8,7 @@ use crate::{
     tests::traced,
     waiting::{
         Wait,
-        tests::{contender, holder, in_line, redeemer},
+        tests::{contender, holder, in_line},
     },
 };
 
@@ -43,18 +43,6 @@ async fn contender_that_was_not_admitted_asks_for_nothing() {
     let flow = contender.read_or_try(true, Err(silence())).await;
     assert!(matches!(flow, ControlFlow::Continue(_)));
     assert_eq!(provider.acquired(), []);
-}
-
-/// W5: a silent store keeps a caller that asks once for a third of the lease in all.
-#[tokio::test]
-async fn turn_and_try_of_a_caller_that_asks_once_have_one_limit() {
-    let (clock, hand) = Clock::manual();
-    let lock = Scripted::new().lock(clock);
-    let limit = lock.0.plan.try_limit();
-    let (once, redeems) = (contender(&lock, Wait::No), redeemer(&lock, Wait::No));
-    hand.advance(limit / 4);
-    assert_eq!(once.time_left(), Some(limit - limit / 4));
-    assert_eq!(redeems.time_left(), None);
 }
 
 /// S1: a read that shows no holder tells that the term is over, although it is on offer.
