@@ -308,23 +308,23 @@ fn first_process_of_a_container_reaps_orphans() {
             until [ ! -e "/proc/$orphan" ]; do sleep 0.05; done
         done
         exit 7"#;
-    for words in [&["run", "job", "--"][..], &["elect", "job", "--exec"]] {
+    let contained = |program: &[&str]| {
         let mut command = Command::new("unshare");
         scene.adopt(&mut command);
         if !getuid().is_root() {
             command.arg("--map-root-user");
         }
+        command.args(["--pid", "--fork", "--mount-proc"]);
+        command.args(program);
         command
-            .args([
-                "--pid",
-                "--fork",
-                "--mount-proc",
-                "env",
-                "--default-signal",
-                DLOCK,
-            ])
-            .args(words)
-            .args(["sh", "-c", script]);
+    };
+    if !contained(&["true"]).status().unwrap().success() {
+        eprintln!("not tested: this machine lets nobody make a container");
+        return;
+    }
+    for words in [&["run", "job", "--"][..], &["elect", "job", "--exec"]] {
+        let mut command = contained(&["env", "--default-signal", DLOCK]);
+        command.args(words).args(["sh", "-c", script]);
         let ended = scene.start(command).finish(Duration::from_secs(60));
         assert_eq!(ended.code(), 7, "{words:?}: {ended:?}");
         std::fs::remove_file(scene.path("orphans")).unwrap();
