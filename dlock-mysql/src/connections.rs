@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::error;
 
-/// How long an opening may go on without its call.
+/// How long an opening may continue without its call.
 const OPENING: Duration = Duration::from_secs(10);
 
 /// More than the connections of a pool.
@@ -43,7 +43,7 @@ pub(crate) struct Connections {
     /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve the holder's
     /// renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
-    /// The place for an opening that goes on without its call.
+    /// The place for an opening that continues without its call.
     spare: Arc<Semaphore>,
     limit: Duration,
     /// When each connection answered last, by its number at the server.
@@ -201,7 +201,7 @@ struct Lent {
 type Lending = Pin<Box<dyn Future<Output = Result<Lent, Error>> + Send>>;
 
 /// Opens a connection for a call. If the call is given up meanwhile, the connection is for a later one: an attempt has a
-/// sixth of a lease at most, and opening may take longer every time. One such opening goes on at a time, so that openings
+/// sixth of a lease at most, and opening may take longer every time. One such opening continues at a time, so that openings
 /// that hang leave the pool's other places to new ones, which find out that the server is back.
 async fn open(
     mut lending: Lending,
@@ -277,9 +277,9 @@ impl Drop for Call<'_> {
         close(lent.connection);
         // Opening it took so long that no time was left for the answer. The next attempt would fare as this one.
         if new && let Ok(runtime) = Handle::try_current() {
-            let (nobody, _) = oneshot::channel();
+            let (unheard, _) = oneshot::channel();
             let spare = Arc::clone(&connections.spare);
-            runtime.spawn(open(connections.lending(None), nobody, spare));
+            runtime.spawn(open(connections.lending(None), unheard, spare));
         }
     }
 }

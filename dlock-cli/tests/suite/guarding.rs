@@ -319,7 +319,7 @@ fn first_process_of_a_container_reaps_orphans() {
         command
     };
     if !contained(&["true"]).status().unwrap().success() {
-        eprintln!("not tested: this machine lets nobody make a container");
+        eprintln!("not tested: this machine refuses to make a container");
         return;
     }
     for words in [&["run", "job", "--"][..], &["elect", "job", "--exec"]] {

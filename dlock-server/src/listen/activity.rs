@@ -165,6 +165,10 @@ pub(super) struct Crowd(Mutex<Vec<Weak<Activity>>>);
 impl Crowd {
     pub(super) fn add(&self, activity: &Arc<Activity>) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that have ended are forgotten before the list grows.
+        if open.len() == open.capacity() {
+            open.retain(|activity| activity.strong_count() > 0);
+        }
         open.push(Arc::downgrade(activity));
     }
 

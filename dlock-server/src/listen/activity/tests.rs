@@ -72,3 +72,17 @@ async fn pings_are_no_requests() {
     activity.received();
     assert_eq!(overdue_within(&activity, IDLE - MOMENT).await, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn crowd_forgets_connections_that_have_ended() {
+    let crowd = Crowd::default();
+    let open = Activity::new(HEAD, IDLE, true);
+    crowd.add(&open);
+    for _ in 0..1_000 {
+        crowd.add(&Activity::new(HEAD, IDLE, true));
+    }
+    let listed = crowd.0.lock().unwrap().len();
+    assert!(listed < 20, "{listed} are listed, and one is open");
+    crowd.thin();
+    assert!(open.state().leaving);
+}
