@@ -29,6 +29,35 @@ pub(crate) fn failed(error: Error) -> ProviderError {
     }
 }
 
+/// Whether the server asks for another token of authentication than the client's, and did nothing.
+pub(crate) fn wants_login(error: &Error) -> bool {
+    match error {
+        Error::GRpcStatus(status) => {
+            status.code() == Code::Unauthenticated || is_of_older_users(status)
+        }
+        _ => false,
+    }
+}
+
+/// A call that was refused for its token, with the kind of error that the login ended with.
+pub(crate) fn not_logged_in(refusal: Error, login: ErrorKind) -> ProviderError {
+    match login {
+        ErrorKind::Fatal => ProviderError::fatal(
+            "etcd wants the client to log in again, and refuses its user or password",
+        )
+        .with_source(refusal),
+        _ => ProviderError::not_applied(
+            "etcd wants the client to log in again, and did not answer that",
+        )
+        .with_source(refusal),
+    }
+}
+
+/// A token of JSON knows the state of users and roles that it was made for.
+fn is_of_older_users(status: &Status) -> bool {
+    status.message().contains("revision of auth store is old")
+}
+
 /// An answer that makes no sense.
 pub(crate) fn unexpected(what: &str) -> ProviderError {
     ProviderError::unknown(format!("etcd gave an answer that is none: {what}"))
@@ -45,11 +74,15 @@ fn of_status(status: &Status) -> Known {
     match status.code() {
         Code::Unauthenticated => (
             ErrorKind::Fatal,
-            "etcd does not know the user of the client: connect with one, and with `with_auto_token_refresh(true)`",
+            "etcd does not know the user of the client: connect with one",
         ),
         Code::PermissionDenied => (
             ErrorKind::Fatal,
             "etcd refuses the user of the client: grant it reading and writing of the keys with the prefix",
+        ),
+        Code::InvalidArgument if is_of_older_users(status) => (
+            ErrorKind::NotApplied,
+            "etcd's users or roles changed again and again while the client logged in",
         ),
         Code::InvalidArgument | Code::Unimplemented => (
             ErrorKind::Fatal,
@@ -132,6 +165,11 @@ mod tests {
                 Code::InvalidArgument,
                 "etcdserver: user name is empty",
                 Fatal,
+            ),
+            (
+                Code::InvalidArgument,
+                "etcdserver: revision of auth store is old",
+                NotApplied,
             ),
             (
                 Code::ResourceExhausted,

@@ -3,6 +3,7 @@
 mod calls;
 mod error;
 pub mod fence;
+mod logins;
 mod store;
 mod watch;
 

@@ -16,7 +16,7 @@ use etcd_client::{
     TxnResponse,
 };
 
-use crate::{calls::Calls, error::unexpected, watch};
+use crate::{calls::Calls, error::unexpected, logins::Logins, watch};
 
 /// Keys of an etcd, over the user's own client.
 #[derive(Clone)]
@@ -30,8 +30,8 @@ impl EtcdStore {
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
+            calls: Calls::new(Logins::of(&client)),
             client,
-            calls: Calls::default(),
         }
     }
 

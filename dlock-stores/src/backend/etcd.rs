@@ -101,9 +101,7 @@ impl Members {
             options = options.with_tls(tls);
         }
         if let Some((user, password)) = &self.user {
-            options = options
-                .with_user(user, password)
-                .with_auto_token_refresh(true);
+            options = options.with_user(user, password);
         }
         let scheme = if self.over_tls { "https" } else { "http" };
         let hosts = self.hosts.iter();

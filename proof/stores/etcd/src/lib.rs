@@ -32,6 +32,29 @@ impl Server {
         }
     }
 
+    /// An empty one whose tokens of authentication are JSON web tokens.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn with_web_tokens() -> Self {
+        let program = program();
+        let secret = must("no file", tempfile::NamedTempFile::new());
+        must(
+            "no secret",
+            std::fs::write(secret.path(), "a secret of this test alone"),
+        );
+        let tokens = format!("jwt,sign-method=HS256,priv-key={}", secret.path().display());
+        let signing = |place: &Place| {
+            let mut command = command(program, place, "http");
+            command.args(["--auth-token", &tokens]);
+            command
+        };
+        let service = Service::builder(signing).spawn(is_ready).await;
+        Self {
+            service: must("etcd does not start", service),
+        }
+    }
+
     /// An empty one that speaks TLS only.
     ///
     /// # Panics

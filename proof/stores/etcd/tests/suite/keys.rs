@@ -86,3 +86,10 @@ async fn purge_deletes_what_was_released_and_is_a_week_past() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn key_that_changed_is_not_deleted() {
+    let server = Server::start().await;
+    let provider = server.provider().await;
+    dlock_testkit::compare_and_set::deletes_on_a_condition(provider.store(), "another").await;
+}

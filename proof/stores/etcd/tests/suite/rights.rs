@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{Admin, List},
+    provider::{Admin, List, Renew},
 };
 use dlock_etcd_proof::{Server, client};
-use dlock_proof::stores::{granted, term};
+use dlock_proof::stores::{granted, renewed, term};
 use etcd_client::{Client, ConnectOptions, Permission};
 
 use crate::open::open;
@@ -16,7 +16,10 @@ const PASSWORD: &str = "hunter2";
 
 /// A server that knows three users: one of everything, one of the keys of locks, one of nothing.
 async fn guarded() -> Server {
-    let server = Server::start().await;
+    guard(Server::start().await).await
+}
+
+async fn guard(server: Server) -> Server {
     let mut root = client(server.address(), Duration::from_secs(20)).await;
     for user in ["root", "locker", "nobody"] {
         root.user_add(user, PASSWORD, None).await.unwrap();
@@ -30,9 +33,7 @@ async fn guarded() -> Server {
 }
 
 async fn user(server: &Server, name: &str) -> Client {
-    let options = ConnectOptions::new()
-        .with_user(name, PASSWORD)
-        .with_auto_token_refresh(true);
+    let options = ConnectOptions::new().with_user(name, PASSWORD);
     let url = format!("http://{}", server.address());
     Client::connect([url], Some(options)).await.unwrap()
 }
@@ -71,6 +72,29 @@ async fn rights_to_the_keys_with_the_prefix_are_enough_and_less_is_fatal() {
     tokio::time::timeout(Duration::from_secs(20), again)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn change_of_users_ends_no_lease_where_tokens_know_their_revision() {
+    let server = guard(Server::with_web_tokens().await).await;
+    let mut root = user(&server, "root").await;
+    let locker = dlock_etcd::provider(user(&server, "locker").await, "dlock").unwrap();
+    let a = term("door");
+    granted(&locker, &a).await;
+    for number in 1..=3 {
+        root.user_add(format!("another-{number}"), PASSWORD, None)
+            .await
+            .unwrap();
+        root.refresh_token().await.unwrap();
+        renewed(&locker, &a, number).await;
+        assert!(locker.watch().await.unwrap().is_some());
+    }
+    root.user_change_password("locker", "another one")
+        .await
+        .unwrap();
+    let renewal = Renew::new(a.name.clone(), a.new, 4);
+    let error = locker.renew(&renewal).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
 }
 
 #[tokio::test]
