@@ -9,6 +9,7 @@
 //! - [`storage`] proves storage that checks fencing tokens.
 //! - `wire` and `proxy` (a feature, `wire`) do to the connections between a driver and its server what
 //!   networks do: lost replies, resets, silence, delays, by script or by seed.
+//! - `compare_and_set` (a feature, `cas`) is for stores of `dlock-cas`: a delete on a condition.
 //! - `tasks` (a feature) is the suite for stores of tasks, `dlock_tasks::TaskStore`, and a store in memory for tests of
 //!   code that uses a queue.
 //!
@@ -53,6 +54,8 @@
 mod answers;
 mod bench;
 pub mod cases;
+#[cfg(feature = "cas")]
+pub mod compare_and_set;
 mod conformance;
 pub mod faults;
 mod fixture;

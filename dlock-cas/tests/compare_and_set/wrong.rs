@@ -7,13 +7,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_cas::{CasProvider, CasStore, Entry, Put};
+use dlock_cas::{CasAdmin, CasProvider, CasStore, Entry, Put};
 use dlock_core::{
     ProviderError,
     provider::{Capabilities, Discipline, Durability},
 };
 use dlock_testkit::{
-    CASES, Fixture,
+    CASES, Fixture, compare_and_set,
     runner::{self, Shared},
 };
 
@@ -36,6 +36,8 @@ enum Bug {
     CreatesAgain,
     /// It shows what its process has seen or written last, as a cache does.
     StaleGet,
+    /// It deletes whatever the version is.
+    DeletesAnything,
 }
 
 /// One process of a wrong store.
@@ -47,6 +49,14 @@ struct Wrong {
 }
 
 impl Wrong {
+    fn new(bug: Bug, memory: &Memory) -> Self {
+        Self {
+            bug,
+            memory: memory.clone(),
+            known: Arc::default(),
+        }
+    }
+
     async fn current(&self, key: &str) -> Option<u64> {
         let entry = self.memory.get(key).await.unwrap();
         entry.map(|entry| entry.version)
@@ -83,7 +93,7 @@ impl CasStore for Wrong {
     ) -> Result<Put<u64>, ProviderError> {
         let current = self.current(key).await;
         let blind = match self.bug {
-            Bug::None | Bug::StaleGet => false,
+            Bug::None | Bug::StaleGet | Bug::DeletesAnything => false,
             Bug::Unconditional => true,
             Bug::CreatesAgain => expected.is_none(),
             Bug::TwoSteps => current.as_ref() == expected,
@@ -103,6 +113,26 @@ impl CasStore for Wrong {
             if let done @ Put::Done(_) = put.await? {
                 return Ok(done);
             }
+        }
+    }
+}
+
+#[async_trait]
+impl CasAdmin for Wrong {
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry<u64>)>, ProviderError> {
+        self.memory.list(prefix, after, limit).await
+    }
+
+    async fn delete_if(&self, key: &str, expected: &u64) -> Result<bool, ProviderError> {
+        let current = self.current(key).await;
+        match (self.bug, current) {
+            (Bug::DeletesAnything, Some(current)) => self.memory.delete_if(key, &current).await,
+            _ => self.memory.delete_if(key, expected).await,
         }
     }
 }
@@ -128,11 +158,7 @@ impl<const BUG: usize> Fixture for On<BUG> {
     }
 
     async fn provider(&self) -> Self::Provider {
-        CasProvider::new(Wrong {
-            bug: BUGS[BUG],
-            memory: self.0.clone(),
-            known: Arc::default(),
-        })
+        CasProvider::new(Wrong::new(BUGS[BUG], &self.0))
     }
 }
 
@@ -173,4 +199,21 @@ fn wrong_stores_are_noticed() {
         assert!(!notices::<0>(case), "{case} fails on a right store");
         assert!(noticed(case), "{case} does not notice {bug:?}");
     }
+}
+
+/// A purge would delete a lock that was just acquired.
+#[test]
+fn delete_without_a_condition_is_noticed() {
+    let passes = |bug| {
+        let store = Wrong::new(bug, &Memory::default());
+        catch_unwind(AssertUnwindSafe(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            runtime
+                .unwrap()
+                .block_on(compare_and_set::deletes_on_a_condition(&store, "test"));
+        }))
+        .is_ok()
+    };
+    assert!(passes(Bug::None));
+    assert!(!passes(Bug::DeletesAnything));
 }

@@ -218,17 +218,7 @@ async fn purge_deletes_what_was_released_and_is_a_week_past() {
 
 /// A deletion is conditional, too.
 #[tokio::test]
-async fn lease_that_was_taken_again_is_not_purged() {
-    use dlock_cas::{CasAdmin, CasStore};
-
+async fn lease_that_was_taken_again_is_not_deleted() {
     let (provider, _) = place().await;
-    let a = acquired(&provider, "door").await;
-    let key = format!("{PREFIX}/door");
-    let seen = provider.store().get(&key).await.unwrap().unwrap();
-    renewed(&provider, &a, 1).await;
-    let store = provider.store();
-    assert!(!store.delete_if(&key, &seen.version).await.unwrap());
-    let seen = store.get(&key).await.unwrap().unwrap();
-    assert!(store.delete_if(&key, &seen.version).await.unwrap());
-    assert!(!store.delete_if(&key, &seen.version).await.unwrap());
+    dlock_testkit::compare_and_set::deletes_on_a_condition(provider.store(), "another").await;
 }

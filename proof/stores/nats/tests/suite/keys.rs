@@ -118,6 +118,13 @@ async fn purge_deletes_what_was_released_and_is_a_week_past() {
     assert_eq!(info["state"]["messages"], 2, "nothing is left of it");
 }
 
+#[tokio::test]
+async fn key_that_changed_is_not_deleted() {
+    let server = Server::start().await;
+    let provider = server.provider().await;
+    dlock_testkit::compare_and_set::deletes_on_a_condition(provider.store(), "another").await;
+}
+
 /// Makes a record eight days older than it is.
 async fn age(raw: &async_nats::Client, bucket: &str, name: &str) {
     let subject = format!("$KV.{bucket}.dlock.{name}");
