@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::panic,
-    clippy::missing_panics_doc,
     reason = "it is a test, and the message is what people read"
 )]
 
