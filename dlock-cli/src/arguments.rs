@@ -131,11 +131,20 @@ pub(crate) struct WatchArguments {
 pub(crate) struct ElectArguments {
     /// What to elect a leader for: the name of a lock, the same for everybody who stands
     pub(crate) name: String,
-    /// Run this while leading; all that follows is the command and its arguments, so give it last
-    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
+    /// The command that runs while leading, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    /// Instead of a command behind two dashes; all that follows is the command and its arguments
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        num_args = 1..,
+        allow_hyphen_values = true,
+        conflicts_with = "command"
+    )]
     pub(crate) exec: Vec<OsString>,
     /// Don't stand: ask the leader to step down, and end
-    #[arg(long, conflicts_with = "exec")]
+    #[arg(long, conflicts_with_all = ["exec", "command"])]
     pub(crate) resign: bool,
     /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
@@ -252,13 +261,22 @@ impl StoreArguments {
     }
 }
 
-fn time(text: &str) -> Result<Duration, humantime::DurationError> {
-    humantime::parse_duration(text)
+/// A time with its units, or plain seconds as flock(1) takes them: 500ms, 1h 5m, 30, 2.5.
+fn time(text: &str) -> Result<Duration, String> {
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match text.parse() {
+        Ok(seconds) if is_plain => {
+            Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+        }
+        _ => humantime::parse_duration(text).map_err(|error| error.to_string()),
+    }
 }
 
 /// Between two looks.
 fn pause(text: &str) -> Result<Duration, String> {
-    let pause = time(text).map_err(|error| error.to_string())?;
+    let pause = time(text)?;
     if pause < Duration::from_millis(100) {
         return Err("a store is asked every 100ms at most".to_owned());
     }
@@ -270,29 +288,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_a_number_and_a_unit() {
+    fn times_have_units_or_are_seconds() {
         for (text, milliseconds) in [
-            ("500ms", 500),
-            ("30s", 30_000),
-            ("5m", 300_000),
-            ("1h", 3_600_000),
+            ("0", 0),
+            ("30", 30_000),
+            ("2.5", 2_500),
+            (".5", 500),
             ("0s", 0),
+            ("2.5s", 2_500),
+            ("500ms", 500),
+            ("5m", 300_000),
+            ("1h 5m", 3_900_000),
         ] {
-            assert_eq!(
-                time(text).unwrap(),
-                Duration::from_millis(milliseconds),
-                "{text}"
-            );
+            let expected = Ok(Duration::from_millis(milliseconds));
+            assert_eq!(time(text), expected, "{text}");
         }
         for text in [
             "",
-            "30",
-            "s",
+            ".",
+            "-1",
             "-1s",
+            "+1",
+            "1e3",
             "1.s",
             "1e9s",
+            "inf",
+            "NaN",
+            "1 2",
+            "s",
             "99999999999999999999s",
             "1 year of mine",
+            "9".repeat(400).as_str(),
         ] {
             assert!(time(text).is_err(), "{text}");
         }

@@ -70,6 +70,9 @@ pub(crate) async fn answer_within<T>(
 pub(crate) fn no_lock(name: &Name) -> Failure {
     Failure::new(
         Exit::Nothing,
-        format!("there is no lock {:?}: nobody ever held it", name.as_str()),
+        format!(
+            "there is no lock {:?}: it was never held, or its record was purged",
+            name.as_str()
+        ),
     )
 }

@@ -72,7 +72,29 @@ pub(crate) fn instant(time: SystemTime) -> Option<String> {
     (since_epoch < TOO_LATE).then(|| humantime::format_rfc3339_seconds(time).to_string())
 }
 
-/// A span, by the second; spans below ten seconds by the tenth.
+/// A span that was chosen, such as a lease, in the units that options take: "2s", "1m 30s", "1s 250ms".
+pub(crate) fn exact(span: Duration) -> String {
+    humantime::format_duration(span).to_string()
+}
+
+/// The most characters of a name, a queue or a kind that a table shows.
+const WIDEST: usize = 60;
+
+/// A name as a table shows it: harmless to a terminal, and of a long one its beginning and its end, with an ellipsis
+/// between them. JSON has all of it.
+pub(crate) fn short_name(name: &str) -> String {
+    let name = harmless(name);
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= WIDEST {
+        return name;
+    }
+    let end = letters.len() - WIDEST / 3;
+    let beginning = letters.iter().take(WIDEST - WIDEST / 3 - 1);
+    let letters = beginning.chain(&['…']).chain(letters.iter().skip(end));
+    letters.collect()
+}
+
+/// A span that was measured, by the second; spans below ten seconds by the tenth.
 pub(crate) fn span(span: Duration) -> String {
     if span < Duration::from_secs(10) {
         format!("{:.1}s", span.as_secs_f64())
@@ -99,7 +121,7 @@ impl fmt::Display for Holding<'_> {
             match self.0.remaining {
                 Some(left) => write!(f, ", for another {}", span(left))?,
                 // Nobody's clock but an observer's tells.
-                None => write!(f, ", for {} in all", span(self.0.duration))?,
+                None => write!(f, ", for {} in all", exact(self.0.duration))?,
             }
             return write!(f, ", token {token}");
         }
@@ -134,6 +156,22 @@ mod tests {
             assert!(!text.contains("since"), "{text}");
         }
         assert!(!span(Duration::MAX).is_empty());
+    }
+
+    #[test]
+    fn long_name_keeps_its_beginning_and_its_end() {
+        let longest = "ä".repeat(WIDEST);
+        assert_eq!(short_name(&longest), longest);
+        let shown = short_name(&format!("start{longest}end"));
+        assert_eq!(shown.chars().count(), WIDEST);
+        assert!(shown.starts_with("startä") && shown.ends_with("äend") && shown.contains("ä…ä"));
+    }
+
+    #[test]
+    fn chosen_spans_are_shown_as_they_were_chosen() {
+        for (milliseconds, shown) in [(2000, "2s"), (1250, "1s 250ms"), (90_000, "1m 30s")] {
+            assert_eq!(exact(Duration::from_millis(milliseconds)), shown);
+        }
     }
 
     #[test]

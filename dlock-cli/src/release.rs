@@ -14,7 +14,7 @@ use dlock_stores::{Store, text::harmless};
 use crate::{
     arguments::ReleaseArguments,
     ask,
-    display::{self, Condition, span},
+    display::{self, Condition, exact, span},
     exit::{Exit, Failure, say},
     output,
 };
@@ -39,7 +39,10 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
             Exit::Usage,
             "--force asks before it releases, and there is no terminal to ask on",
         )
-        .advise("add --yes if it should not ask"));
+        .advise(format!(
+            "with --force the old holder may work beside the next one, two at a time, for up to a lease: look who it is, and whether it is alive, with 'dlock status {:?}'. Without --force there are never two. 'dlock release --help' says how a script forces it",
+            name.as_str()
+        )));
     }
     let location = store.location()?;
     let Some(store) = ask::open(&location).await? else {
@@ -105,7 +108,7 @@ impl Lock {
             Some(left) => format!("others can have it when that ends, in {}", span(left)),
             None => format!(
                 "others can have it when they have seen it unchanged for {}",
-                span(record.duration)
+                exact(record.duration)
             ),
         };
         output::line(format_args!(
@@ -126,7 +129,7 @@ impl Lock {
                 "{held}; if {} still works, it goes on until its next renewal, for at most {}, beside the next holder: only a check of the token keeps its writes out",
                 harmless(&record.owner),
                 // It may have renewed since the record was read.
-                span(record.duration),
+                exact(record.duration),
             ));
         }
     }

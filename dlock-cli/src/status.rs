@@ -7,7 +7,7 @@ mod rows;
 use std::process::ExitCode;
 
 use dlock_core::{Name, provider::List};
-use dlock_stores::Store;
+use dlock_stores::{Store, text::harmless};
 
 pub(crate) use self::rows::{Row, no_json};
 use self::{pattern::Pattern, rows::Rows};
@@ -54,7 +54,18 @@ async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), F
         Some(store) => ask::answer(store, DOING, store.provider().read(name)).await?,
         None => None,
     };
-    let record = record.ok_or_else(|| ask::no_lock(name))?;
+    let record = record.ok_or_else(|| {
+        let unknown = ask::no_lock(name);
+        let shown = name.as_str();
+        if shown.contains(['*', '?']) {
+            unknown.advise(format!(
+                "this is taken as one name; locks that are held are found by a pattern: dlock status --held '{}'",
+                harmless(shown)
+            ))
+        } else {
+            unknown
+        }
+    })?;
     let row = Row::new(name, &record);
     let text = match rows {
         Rows::Json { .. } => rows::to_json(&row)? + "\n",

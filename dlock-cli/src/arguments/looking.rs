@@ -51,7 +51,7 @@ pub(crate) struct ManArguments {
 }
 
 fn measuring(text: &str) -> Result<Duration, String> {
-    let time = time(text).map_err(|error| error.to_string())?;
+    let time = time(text)?;
     if (Duration::from_secs(1)..=Duration::from_secs(600)).contains(&time) {
         Ok(time)
     } else {

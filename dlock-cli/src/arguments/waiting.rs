@@ -17,7 +17,7 @@ pub(crate) struct WaitArguments {
     no_wait: bool,
     /// Wait at most this long (500ms, 30s, 5m, 1h, or seconds: 30, 2.5), then exit with code 75
     /// [default: as long as it takes]
-    #[arg(long, short, value_name = "TIME", value_parser = limit, alias = "timeout")]
+    #[arg(long, short, value_name = "TIME", value_parser = time, alias = "timeout")]
     wait: Option<Duration>,
     /// If somebody else has the lock and the time to wait is over, exit with this code, 0 to 255, instead of 75
     #[arg(long, short = 'E', value_name = "CODE")]
@@ -48,54 +48,6 @@ impl WaitArguments {
         match self.conflict_exit_code {
             Some(code) if failure.exit() == Exit::NotAcquired => failure.with_code(code),
             _ => failure,
-        }
-    }
-}
-
-/// A time, or seconds as flock(1) takes them.
-fn limit(text: &str) -> Result<Duration, String> {
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    match text.parse() {
-        Ok(seconds) if is_plain => {
-            Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-        }
-        _ => time(text).map_err(|error| error.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_times_or_seconds() {
-        for (text, milliseconds) in [
-            ("0", 0),
-            ("30", 30_000),
-            ("2.5", 2_500),
-            (".5", 500),
-            ("2.5s", 2_500),
-            ("500ms", 500),
-            ("1h 5m", 3_900_000),
-        ] {
-            let expected = Ok(Duration::from_millis(milliseconds));
-            assert_eq!(limit(text), expected, "{text}");
-        }
-        for text in [
-            "",
-            ".",
-            "-1",
-            "+1",
-            "1e3",
-            "inf",
-            "NaN",
-            "1 2",
-            "s",
-            "9".repeat(400).as_str(),
-        ] {
-            assert!(limit(text).is_err(), "{text}");
         }
     }
 }

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::latencies::{Latencies, Percentiles, short};
-use crate::{display::span, exit::Failure, status};
+use super::{
+    NAME,
+    latencies::{Latencies, Percentiles, short},
+};
+use crate::{display::exact, exit::Failure, status};
 
 /// The lease that 'dlock run' takes if nobody says otherwise.
 const DEFAULT: Duration = Duration::from_secs(15);
@@ -90,15 +93,20 @@ impl Report {
         let enough = rate.saturating_mul(DEFAULT.as_secs() / 3);
         text.push_str(&format!(
             "{rate} renewals a second: {enough} leases of {} at the very most\n",
-            span(DEFAULT)
+            exact(DEFAULT)
         ));
         let least = Duration::from_millis(self.least_lease_ms);
         let advice = if least <= DEFAULT {
-            format!("the usual {} are fine", span(DEFAULT))
+            format!("the usual {} are fine", exact(DEFAULT))
         } else {
-            format!("the usual {} are too short", span(DEFAULT))
+            format!("the usual {} are too short", exact(DEFAULT))
         };
-        text.push_str(&format!("lease: {} or more; {advice}\n", span(least)));
+        text.push_str(&format!("lease: {} or more; {advice}\n", exact(least)));
+        // Tokens must grow if they are used again, so they can't be deleted at once.
+        text.push_str(&format!(
+            "{} records \"{NAME}*\" stay, released; 'dlock purge' deletes them after a week\n",
+            self.leases + 2
+        ));
         Ok(text)
     }
 }
@@ -139,7 +147,7 @@ mod tests {
             report(&[100])
                 .text(false)
                 .unwrap()
-                .contains("lease: 6.0s or more; the usual 15s are fine")
+                .contains("lease: 6s or more; the usual 15s are fine")
         );
         assert!(
             report(&[300])

@@ -15,7 +15,7 @@ use super::report::{Finding, Report};
 use crate::{
     ask,
     bench::latencies::short,
-    display::{Holding, span, wall_clock},
+    display::{Holding, exact, span, wall_clock},
     exit::{Exit, Failure},
 };
 
@@ -217,7 +217,7 @@ fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
     let found = format!(
         "the slowest of all calls was {what}, {}; at a lease of {} each may take {}",
         short(took),
-        span(lease),
+        exact(lease),
         short(limit)
     );
     let finding = Finding::good("latency", found);
@@ -227,7 +227,7 @@ fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
     let needed = (took * TOO_SLOW * 6).max(Duration::from_secs(1));
     finding.wrong(format!(
         "take a lease of {} or more, or bring the store nearer; 'dlock bench' measures more",
-        span(Duration::from_secs(needed.as_secs() + 1))
+        exact(Duration::from_secs(needed.as_secs() + 1))
     ))
 }
 
@@ -256,7 +256,7 @@ fn clocks(seen: &Seen) -> Finding {
     if apart <= APART {
         return Finding::good(
             check,
-            format!("the store's is within {} of this machine's", span(APART)),
+            format!("the store's is within {} of this machine's", exact(APART)),
         );
     }
     Finding::good(

@@ -40,6 +40,7 @@ pub(crate) fn main(arguments: ElectArguments) -> Result<ExitCode, Failure> {
 async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let ElectArguments {
         name,
+        command,
         exec,
         resign,
         lease,
@@ -77,6 +78,8 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let done = if resign {
         candidate.ask_to_resign(&mut signals).await
     } else {
+        // One of them at most.
+        let exec = if exec.is_empty() { command } else { exec };
         candidate.stand(exec, &mut signals).await
     };
     ending::close(&client, &mut signals).await;

@@ -15,7 +15,7 @@ use super::nested;
 use crate::{
     arguments::Patience,
     clock::HolderTime,
-    display::{Condition, Holding, span},
+    display::{Condition, Holding, exact, span},
     exit::{Exit, Failure, is_quiet, say},
     supervise::Signals,
 };
@@ -130,7 +130,7 @@ fn refused(what: &str, holder: &Holder, store: &Store) -> Failure {
     if !store.needs_observers() {
         return failure;
     }
-    let lease = span(record.duration);
+    let lease = exact(record.duration);
     let young = if record.is_closed() {
         "if that is over, nobody's observation is old enough to tell"
     } else {

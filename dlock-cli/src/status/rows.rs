@@ -7,7 +7,7 @@ use dlock_stores::text::harmless;
 use serde::Serialize;
 
 use crate::{
-    display::{Condition, instant, span},
+    display::{Condition, instant, short_name, span},
     exit::{Exit, Failure},
 };
 
@@ -92,7 +92,7 @@ impl Row {
     }
 
     fn cells(&self) -> Cells {
-        let name = harmless(&self.name);
+        let name = short_name(&self.name);
         let state = self.state.to_owned();
         match &self.content {
             Content::Record(shown) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    display::{instant, span},
+    display::{instant, short_name, span},
     exit::{Exit, Failure},
 };
 
@@ -118,7 +118,7 @@ pub(super) fn counts(
         return to_json(&counts.iter().map(row).collect::<Vec<_>>());
     }
     let row = |count: &Count| {
-        let queue = harmless(&count.queue);
+        let queue = short_name(&count.queue);
         let since = since(count).unwrap_or_else(|| "-".into());
         [
             queue,
@@ -140,7 +140,7 @@ pub(super) fn paused(paused: &[PausedQueue], as_json: bool) -> Result<String, Fa
     }
     let row = |paused: &PausedQueue| {
         let since = instant(paused.since).unwrap_or_else(|| "?".into());
-        [harmless(&paused.queue), since]
+        [short_name(&paused.queue), since]
     };
     Ok(table(["QUEUE", "PAUSED SINCE"], paused.iter().map(row)))
 }
@@ -150,7 +150,7 @@ pub(super) fn limits(limits: &[LimitedQueue], as_json: bool) -> Result<String, F
         let row = |limited: &LimitedQueue| json!({"queue": limited.queue, "limit": limited.limit});
         return to_json(&limits.iter().map(row).collect::<Vec<_>>());
     }
-    let row = |limited: &LimitedQueue| [harmless(&limited.queue), limited.limit.to_string()];
+    let row = |limited: &LimitedQueue| [short_name(&limited.queue), limited.limit.to_string()];
     Ok(table(["QUEUE", "LIMIT"], limits.iter().map(row)))
 }
 
@@ -163,8 +163,8 @@ pub(super) fn list(tasks: &[Task], json: bool) -> Result<String, Failure> {
         let left = holder.filter(|_| task.state == State::Running);
         [
             task.id.to_string(),
-            harmless(&task.queue),
-            harmless(&task.kind),
+            short_name(&task.queue),
+            short_name(&task.kind),
             task.state.to_string(),
             format!("{}/{}", task.attempt, task.max_attempts),
             left.map_or_else(|| "-".into(), |holder| span(holder.remaining)),

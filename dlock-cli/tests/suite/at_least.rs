@@ -68,6 +68,16 @@ fn waiter_runs_the_job_once_more_when_the_lock_opens() {
     assert_eq!(scene.trace().len(), 2);
 }
 
+/// As `--wait` takes them.
+#[test]
+fn plain_number_is_seconds() {
+    let scene = Scene::new();
+    assert_eq!(
+        night(&scene, &["--no-wait", "--at-least", "600"]),
+        [0, 75, 75]
+    );
+}
+
 #[test]
 fn time_out_of_range_is_refused() {
     let scene = Scene::new();

@@ -63,7 +63,7 @@ fn leases_out_of_range_are_64() {
     for lease in ["0s", "1us", "99ms", "1500500us", "25h", "5000years"] {
         assert_refused(&run_with(&scene, &["--lease", lease]), 64, "100 ms to 24 h");
     }
-    for lease in ["", "15", "-1s", "soon", "99999999999999999999999s"] {
+    for lease in ["", "1 5", "-1s", "soon", "99999999999999999999999s"] {
         assert_eq!(
             run_with(&scene, &[&format!("--lease={lease}")]).code(),
             64,

@@ -12,6 +12,9 @@ fn file_is_measured_and_left_clean() {
     assert_ended(&table, 0, "");
     assert!(table.out.contains("\nrenew, 8 at a time"), "{table:?}");
     assert!(table.out.contains("\nlease: "), "{table:?}");
+    let stay =
+        "10 records \"dlock-bench*\" stay, released; 'dlock purge' deletes them after a week";
+    assert!(table.out.contains(stay), "{table:?}");
     // Once more, with as many records as before and one for each lease more.
     let listed: Value = serde_json::from_str(&scene.finish(["status", "--json"]).out).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 10, "{listed}");

@@ -201,6 +201,10 @@ fn command_that_ends_by_itself_ends_the_candidate_with_its_code() {
     command.args(["--exec", "sh", "-c", "exit 3", "--lease"]);
     let ended = scene.start(command).finish(Duration::from_secs(20));
     assert_eq!(ended.code(), 3, "{ended:?}");
+    // As behind the two dashes of 'dlock run'.
+    let words = ["elect", "job", "--lease", LONG, "--", "sh", "-c", "exit 4"];
+    let ended = scene.finish(words);
+    assert_eq!(ended.code(), 4, "{ended:?}");
     let missing = ["elect", "job", "--lease", LONG, "--exec", "no-such-command"];
     let missing = scene.finish(missing);
     assert_eq!(missing.code(), 127, "{missing:?}");

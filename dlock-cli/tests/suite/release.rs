@@ -81,11 +81,15 @@ fn closed_lock_opens_by_force_only() {
 }
 
 #[test]
-fn force_without_a_terminal_takes_yes() {
+fn force_without_a_terminal_changes_nothing_and_says_how_to_look_first() {
     let scene = Scene::new();
     let holder = scene.run(&[], HOLD);
     scene.await_trace("in");
-    assert_ended(&scene.finish(["release", "lock", "--force"]), 64, "--yes");
+    let refused = scene.finish(["release", "lock", "--force"]);
+    assert_ended(&refused, 64, "dlock status \"lock\"");
+    assert_ended(&refused, 64, "two at a time");
+    // A script would follow that advice without a look.
+    assert!(!refused.err.contains("--yes"), "{refused:?}");
     assert_ended(&scene.finish(["release", "lock", "--yes"]), 64, "--force");
     assert!(scene.status().contains("\"held\""));
     drop(holder);

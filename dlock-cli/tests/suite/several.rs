@@ -57,7 +57,7 @@ fn one_that_is_not_to_be_had_leaves_the_others_free() {
         assert_ended(&refused, 75, "the lock \"b\" is held by web 1");
         assert_eq!(state(&scene, "a"), "released", "{patience}");
         // Nobody asked for it.
-        assert_ended(&scene.finish(["status", "c"]), 1, "nobody ever held it");
+        assert_ended(&scene.finish(["status", "c"]), 1, "it was never held");
     }
     let watch = Stopwatch::start();
     let waiter = scene.start(scene.dlock(["run", "a", "b", "-w", "3", "-c", "true"]));

@@ -140,6 +140,38 @@ fn only_what_keeps_others_out_and_matches_is_shown_as_held() {
     assert_eq!(scene.finish(["status", "--held", "x*"]).out, "no locks\n");
 }
 
+/// A name of a kilobyte does not widen every line to a kilobyte. Programs get it as it is.
+#[test]
+fn long_name_is_shortened_in_the_table_only() {
+    let scene = Scene::new();
+    let long = format!("start/{}/end", "x".repeat(1000));
+    for name in ["short", &long] {
+        assert_eq!(scene.finish(["run", name, "--", "true"]).code(), 0);
+    }
+    let table = scene.finish(["status"]).out;
+    assert!(table.lines().all(|line| line.len() < 200), "{table}");
+    let line = table.lines().find(|line| line.starts_with("start/x"));
+    assert!(line.is_some_and(|line| line.contains("x/end  ")), "{table}");
+    assert_eq!(json(&scene, &[&long])["name"], long);
+}
+
+#[test]
+fn name_that_looks_like_a_pattern_is_pointed_to_the_option_for_patterns() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["run", "nightly", "--", "true"]).code(), 0);
+    for pattern in ["night*", "nightl?"] {
+        let unknown = scene.finish(["status", pattern]);
+        assert_eq!(unknown.code(), 1, "{unknown:?}");
+        let advice = format!("--held '{pattern}'");
+        assert!(unknown.err.contains(&advice), "{unknown:?}");
+    }
+    let plain = scene.finish(["status", "weekly"]);
+    assert!(!plain.err.contains("--held"), "{plain:?}");
+    // A name may have a star.
+    assert_eq!(scene.finish(["run", "night*", "--", "true"]).code(), 0);
+    assert_eq!(scene.finish(["status", "night*"]).code(), 0);
+}
+
 #[test]
 fn unknown_name_is_1_and_creates_nothing() {
     let scene = Scene::new();

@@ -237,7 +237,7 @@ pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
 
 /// `dlock status`, of a lock that is held and then released. `clock`: the store knows what is left.
 pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
-    assert_ended(&scene.finish(STATUS_OF_ONE), 1, "nobody ever held it");
+    assert_ended(&scene.finish(STATUS_OF_ONE), 1, "it was never held");
     assert_eq!(scene.finish(STATUS).out, "no locks\n");
     let script = r#"echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 60"#;
     let holder = scene.run(&["--owner", "web 1"], script);

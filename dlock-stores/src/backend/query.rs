@@ -6,17 +6,24 @@ use crate::{StoreError, text::harmless};
 pub(crate) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
-    /// Only these names. What else there is is not repeated: it may be a secret in the wrong place.
+    /// Only these names. An error repeats no value, and a name only where it looks like one: the rest may be a secret in
+    /// the wrong place.
     pub(crate) fn parse(text: &'a str, known: &[&str]) -> Result<Self, StoreError> {
         let mut parameters = Vec::new();
         for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some((name, value)) if known.contains(&name) => parameters.push((name, value)),
-                _ => {
+                other => {
                     let known = known.join(", ");
-                    return Err(StoreError::no_location(&format!(
-                        "what follows the question mark is name=value, joined by &, with these names: {known}"
-                    )));
+                    let unknown = other.filter(|(name, value)| is_name(name, value));
+                    return Err(StoreError::no_location(&match unknown {
+                        Some((name, _)) => {
+                            format!("it has no setting {name:?}, but these: {known}")
+                        }
+                        None => format!(
+                            "the settings after the question mark are name=value, joined by &, with these names: {known}"
+                        ),
+                    }));
                 }
             }
         }
@@ -61,6 +68,16 @@ impl<'a> Query<'a> {
     }
 }
 
+/// Whether this is a setting that somebody misspelt, and no piece of a secret: a word, and a value that is not the padding
+/// of base64.
+fn is_name(name: &str, value: &str) -> bool {
+    let is_word = |letter: u8| letter.is_ascii_alphabetic() || b"_-".contains(&letter);
+    (1..=32).contains(&name.len())
+        && name.bytes().all(is_word)
+        && !value.is_empty()
+        && !value.starts_with('=')
+}
+
 /// The parameters that are set, as a location shows them: with their question mark, or nothing.
 pub(crate) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
     let set = parameters.iter().filter_map(|(name, value)| {
@@ -96,6 +113,33 @@ pub(super) fn decoded(value: &str) -> Result<String, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misspelt_name_is_repeated_and_nothing_that_may_be_a_secret() {
+        for (text, named) in [
+            ("prefx=a", Some("prefx")),
+            ("prefix=a&ssl_mode=hunter2", Some("ssl_mode")),
+            ("Prefix=a", Some("Prefix")),
+            ("hunter2", None),
+            ("hunter2=x", None),
+            ("c2VjcmV0=", None),
+            ("secret==", None),
+            ("prefx", None),
+            ("=hunter2", None),
+        ] {
+            let error = Query::parse(text, &["prefix", "sslmode"]).err().unwrap();
+            let shown = error.to_string();
+            assert!(shown.contains("prefix, sslmode"), "{shown}");
+            assert!(
+                !shown.contains("hunter2") && !shown.contains("ecret"),
+                "{shown}"
+            );
+            match named {
+                Some(name) => assert!(shown.contains(&format!("{name:?}")), "{shown}"),
+                None => assert!(!shown.contains('"'), "{shown}"),
+            }
+        }
+    }
 
     #[test]
     fn parameters_are_taken_decoded_and_the_rest_stays_as_it_is() {
