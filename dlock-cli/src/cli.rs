@@ -251,7 +251,6 @@ mod tests {
             )
         );
         assert!(Cli::try_parse_from(["dlock", "elect", "n", "--exec"]).is_err());
-        assert!(Cli::try_parse_from(["dlock", "elect", "n", "--"]).is_err());
         assert!(Cli::try_parse_from(["dlock", "elect", "n", "--resign", "--", "x"]).is_err());
         assert!(Cli::try_parse_from(["dlock", "elect", "n", "--resign", "--exec", "x"]).is_err());
     }

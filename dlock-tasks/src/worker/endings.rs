@@ -7,7 +7,7 @@ use dlock_core::ErrorKind;
 use futures_util::{StreamExt, future::OptionFuture, stream::FuturesUnordered};
 use tokio::{sync::mpsc, time::sleep};
 
-use crate::{Ended, Ending, TaskStore};
+use crate::{Ended, Ending, State, TaskStore};
 
 /// The most in one call.
 const BATCH: usize = 500;
@@ -87,6 +87,9 @@ fn tell(endings: &[Ending], ended: &[Ended]) {
     for (ending, ended) in endings.iter().zip(ended) {
         let (task, token) = (ending.key.id, ending.key.token);
         match ended {
+            Ended::Own(State::Dead) => {
+                tracing::error!(%task, %token, "a task is dead: it is not tried again");
+            }
             Ended::Own(state) => tracing::debug!(%task, %token, "a task is {state}"),
             Ended::Lost(state) => tracing::warn!(
                 %task, %token, ?state,

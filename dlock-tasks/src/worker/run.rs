@@ -200,7 +200,7 @@ fn wanted(worker: &Worker) -> Claim {
     Claim::new("", Uuid::new_v4(), settings.lease)
         .queues(settings.queues.iter())
         .kinds(worker.handlers.kinds())
-        .owner(settings.owner.as_str())
+        .owner(worker.lock.owner())
 }
 
 /// Asks until there is an answer, or the worker is to stop: what was sent before that is still repeated, since it may

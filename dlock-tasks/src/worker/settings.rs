@@ -77,9 +77,12 @@ pub(crate) struct Settings {
     /// then.
     #[builder(default)]
     pub(super) keep: Ages,
-    /// Label of this worker, for people.
-    #[builder(default, setter(into))]
-    pub(super) owner: String,
+    /// Label of this worker, for people: at most 1024 bytes without NUL. Default `host:pid`.
+    #[builder(
+        default,
+        setter(into, strip_option(fallback = owner_opt))
+    )]
+    pub(super) owner: Option<String>,
 }
 
 impl From<Settings> for Result<Worker, BuildError> {
@@ -94,7 +97,7 @@ impl From<Settings> for Result<Worker, BuildError> {
         let lock = DLock::builder()
             .name("claim")
             .duration(settings.lease)
-            .owner(settings.owner.as_str())
+            .owner_opt(settings.owner.clone())
             .provider(client.clone())
             .build()?;
         Ok(Worker {

@@ -34,6 +34,7 @@ pub(super) async fn run(
     mut stopping: watch::Receiver<bool>,
 ) -> Option<Ending> {
     let (key, attempt) = (task.key, task.attempt);
+    let (kind, max_attempts) = (task.kind.clone(), task.max_attempts);
     let payload = mem::take(&mut task.payload);
     let name = key.name().to_string();
     let lock = match worker.lock.named(&name) {
@@ -106,6 +107,9 @@ pub(super) async fn run(
         },
         Over::Lost(_) => return None,
     };
+    if let How::Fail { error, .. } | How::Discard { error } = &how {
+        tracing::warn!(task = %key.id, kind, attempt, max_attempts, %error, "an attempt of a task failed");
+    }
     Some(storable(Ending::new(key, how)))
 }
 

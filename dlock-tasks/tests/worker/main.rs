@@ -10,6 +10,7 @@ mod drain;
 mod faulty;
 mod handlers;
 mod leases;
+mod log;
 mod periodic;
 mod stopping;
 mod support;
