@@ -58,13 +58,17 @@ pub(crate) fn main(
 pub(crate) async fn open(
     location: &Location,
 ) -> Result<ControlFlow<Outcome, (Store, Signals)>, Failure> {
-    let mut signals =
-        Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
+    let mut signals = listen()?;
     tokio::select! {
         biased;
         signal = signals.ending() => Ok(ControlFlow::Break(by_signal(signal.as_raw(), false))),
         store = location.open() => Ok(ControlFlow::Continue((store?, signals))),
     }
+}
+
+/// From here on the signals of [`supervise`] do not end this process by themselves.
+pub(crate) fn listen() -> Result<Signals, Failure> {
+    Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))
 }
 
 /// How long a command may take to end by itself, of this lease.

@@ -197,7 +197,12 @@ fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
             ErrorKind::NotApplied,
             "another write of the same record was under way".into(),
         ),
-        _ => (ErrorKind::NotApplied, "DynamoDB refused the request".into()),
+        "" => (ErrorKind::NotApplied, "DynamoDB refused the request".into()),
+        // Such as expired credentials, which the log of a loss has to name.
+        code => (
+            ErrorKind::NotApplied,
+            format!("DynamoDB refused the request: {code}"),
+        ),
     }
 }
 

@@ -95,7 +95,7 @@ impl Lines {
     }
 
     /// What went wrong, and in a line of its own what to do.
-    fn failure(&self, failure: &Failure) -> Result<(), Failure> {
+    pub(super) fn failure(&self, failure: &Failure) -> Result<(), Failure> {
         // What a driver says of a URL may show all of it.
         self.line(format_args!(
             "{}",

@@ -7,7 +7,7 @@ use std::{ffi::OsString, ops::ControlFlow, process::ExitCode, time::Duration};
 
 use dlock_core::{Error, ErrorKind, Name};
 use dlock_election::{Coordinator, Election, Leadership};
-use dlock_stores::Store;
+use dlock_stores::{Location, Store};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -56,7 +56,15 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     // Before the store: a wrong name leaves no trace.
     let name = Name::new(name)?;
     let location = store.location_of_locks()?;
-    let (store, mut signals) = match ending::open(&location).await? {
+    // One of them at most.
+    let exec = if exec.is_empty() { command } else { exec };
+    let lines = Lines::new(&name, exec.is_empty());
+    let opened = if resign {
+        ending::open(&location).await?
+    } else {
+        opened(&location, &lines).await?
+    };
+    let (store, mut signals) = match opened {
         ControlFlow::Continue(opened) => opened,
         ControlFlow::Break(outcome) => return Ok(outcome),
     };
@@ -78,12 +86,43 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let done = if resign {
         candidate.ask_to_resign(&mut signals).await
     } else {
-        // One of them at most.
-        let exec = if exec.is_empty() { command } else { exec };
-        candidate.stand(exec, &mut signals).await
+        candidate.stand(exec, lines, &mut signals).await
     };
     ending::close(&client, &mut signals).await;
     done
+}
+
+/// Opens the store, however long it takes to answer: some are asked already when they are opened, and a candidate stands
+/// when its store is there. The first failure is printed.
+async fn opened(
+    location: &Location,
+    lines: &Lines,
+) -> Result<ControlFlow<Outcome, (Store, Signals)>, Failure> {
+    let mut signals = ending::listen()?;
+    let mut said = false;
+    loop {
+        let opening = async {
+            match location.open().await.map_err(Failure::from) {
+                Err(failure) if failure.exit() == Exit::StoreUnreachable => {
+                    if !std::mem::replace(&mut said, true) {
+                        lines.failure(&failure)?;
+                    }
+                    sleep(LOOK_AGAIN).await;
+                    Ok(None)
+                }
+                done => done.map(Some),
+            }
+        };
+        tokio::select! {
+            biased;
+            signal = signals.ending() => {
+                return Ok(ControlFlow::Break(ending::by_signal(signal.as_raw(), false)));
+            }
+            opened = opening => if let Some(store) = opened? {
+                return Ok(ControlFlow::Continue((store, signals)));
+            }
+        }
+    }
 }
 
 /// Who takes part in an election.
@@ -127,8 +166,12 @@ impl Candidate {
         }
     }
 
-    async fn stand(self, exec: Vec<OsString>, signals: &mut Signals) -> Result<Outcome, Failure> {
-        let lines = Lines::new(&self.name, exec.is_empty());
+    async fn stand(
+        self,
+        exec: Vec<OsString>,
+        lines: Lines,
+        signals: &mut Signals,
+    ) -> Result<Outcome, Failure> {
         tokio::select! {
             biased;
             signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),

@@ -44,11 +44,17 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// A command that runs for so long after its grace has survived a HUP.
 const SURVIVAL: Duration = Duration::from_secs(1);
 
-/// The mask that this process was started with: what its command has to get.
+/// The mask that this process was started with, without the signals that it heeds: what its command has to get.
 static INHERITED: OnceLock<SigSet> = OnceLock::new();
 
 /// Blocks what must not act on `dlock run`. Before any other thread exists: they inherit it.
+///
+/// What the parent has blocked of the signals that matter here is let in, by this program and its command: neither could
+/// be ended otherwise, but by KILL.
 pub(crate) fn block() -> io::Result<()> {
+    let heeded = PASSED_ON.into_iter().chain([Signal::CHILD]);
+    let heeded = heeded.map(|signal| NixSignal::try_from(signal.as_raw()));
+    heeded.collect::<nix::Result<SigSet>>()?.thread_unblock()?;
     let inherited = SigSet::thread_get_mask()?;
     INHERITED.get_or_init(|| inherited);
     held_back().thread_block()?;

@@ -63,6 +63,9 @@ fn over(ticket: &Ticket, record: Option<&Record>) -> Failure {
     let name = ticket.name.as_str();
     let now = match record {
         None => format!("there is no lock {name:?}"),
+        Some(record) if record.held_by(ticket.uuid) => {
+            format!("it ran out: {}", display::condition(&ticket.name, record))
+        }
         Some(record) if record.token == ticket.token && !record.released => {
             format!("it was taken away from {name:?}: revoked, or released by force")
         }

@@ -197,6 +197,19 @@ fn empty_store_is_78() {
     assert!(!scene.path(".local").exists());
 }
 
+#[test]
+fn home_that_is_no_absolute_path_is_named() {
+    let scene = Scene::new();
+    let mut command = scene.dlock(["status"]);
+    command.env_remove("DLOCK_STORE").env("HOME", "some/where");
+    let finished = scene.start(command).finish(Duration::from_secs(30));
+    assert_refused(
+        &finished,
+        78,
+        "HOME is \"some/where\", which is no absolute path",
+    );
+}
+
 /// From the crontabs of three hosts such a command runs three times.
 #[test]
 fn locks_that_no_store_was_named_for_are_of_this_host_and_say_so() {

@@ -28,6 +28,8 @@ use crate::support::{
 };
 use tokio::runtime::Runtime;
 
+mod credentials;
+
 /// A server of this process, until it is dropped.
 struct Server {
     runtime: Option<Runtime>,
@@ -183,9 +185,9 @@ fn what_can_not_be_kept_is_told() {
     let scene = ready(Scene::with(variables));
     let lease = Duration::from_secs(6);
     left_by_a_dead_holder(&scene, lease);
-    assert_ended(&scene.finish(TRY), 75, "longer than 6.0s");
+    assert_ended(&scene.finish(TRY), 75, "longer than 6s");
     thread::sleep(lease);
-    assert_ended(&scene.finish(TRY), 75, "longer than 6.0s");
+    assert_ended(&scene.finish(TRY), 75, "longer than 6s");
     let waits = ["run", "lock", "--wait", "60s", "--", "true"];
     assert_ended(&scene.finish(waits), 0, "");
 }

@@ -82,6 +82,43 @@ fn one_candidate_leads() {
     candidates_lead_in_turn(&Served::start().scene());
 }
 
+/// As with the other stores: who stands waits for its store, and leads once it is there.
+#[test]
+fn candidate_waits_for_a_server_that_is_down_at_its_start() {
+    let served = Served::start();
+    let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = place.local_addr().unwrap();
+    drop(place);
+    let scene = Scene::with(vec![("DLOCK_STORE", format!("http://{address}"))]);
+    let mut candidate = scene.start(scene.dlock(["elect", "job"]));
+    until("a line about the server", || {
+        candidate.out().contains("does not answer").then_some(())
+    });
+    assert!(candidate.is_running(), "{}", candidate.err());
+    let server = served.url.trim_start_matches("http://").to_owned();
+    served.runtime.spawn(async move {
+        let listener = TcpListener::bind(address).await.unwrap();
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = tokio::net::TcpStream::connect(&server).await.unwrap();
+            tokio::spawn(async move {
+                tokio::io::copy_bidirectional(&mut client, &mut server)
+                    .await
+                    .ok();
+            });
+        }
+    });
+    until("a leader", || {
+        candidate.out().contains("leading \"job\"").then_some(())
+    });
+    assert_eq!(candidate.out().matches("does not answer").count(), 1);
+    candidate.signal(Signal::TERM);
+    assert_eq!(candidate.code(), 143);
+    // What can't be mended by waiting ends it.
+    let refused = scene.finish(["elect", "job", "--store", "sqlite:/no/such/folder/l.db"]);
+    assert_eq!(refused.code(), 78, "{refused:?}");
+}
+
 #[test]
 fn people_see_and_take_what_others_hold() {
     let served = Served::start();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Scene, until};
+use crate::support::{DLOCK, Scene, until};
 use rustix::process::Signal;
 
 #[test]
@@ -25,6 +25,29 @@ fn signals_are_passed_on_to_the_command() {
         holder.signal(number);
         assert_eq!(holder.code(), 33, "{name}");
     }
+}
+
+/// A parent may have blocked them, for itself or by accident, and that is inherited. Neither a run that waits nor its
+/// command could be ended then but by KILL.
+#[test]
+fn signals_that_were_blocked_by_the_parent_end_a_run_all_the_same() {
+    let scene = Scene::new();
+    let run = || {
+        let mut command = Command::new("env");
+        scene.adopt(&mut command);
+        let script = r#"echo in >> "$T/trace"; exec sleep 600"#;
+        command.args(["--block-signal=TERM,INT,CHLD", DLOCK, "run", "lock"]);
+        command.args(["--", "sh", "-c", script]);
+        scene.start(command)
+    };
+    let holder = run();
+    scene.await_trace("in");
+    let mut waiter = run();
+    waiter.await_err("waiting for \"lock\"");
+    waiter.signal(Signal::TERM);
+    assert_eq!(waiter.code(), 143);
+    holder.signal(Signal::TERM);
+    assert_eq!(holder.code(), 143);
 }
 
 #[test]

@@ -91,6 +91,16 @@ fn lease_that_nobody_renews_ends_and_its_ticket_is_worth_nothing() {
 }
 
 #[test]
+fn ticket_of_a_lease_that_ran_out_says_so_while_nobody_else_has_the_lock() {
+    let scene = Scene::new();
+    let ticket = ticket(&scene, "1h");
+    scene.end_lease("lock");
+    let over = scene.finish(["renew", &ticket]);
+    assert_ended(&over, 80, "it ran out: \"lock\" is free, the lease of ");
+    assert!(!over.err.contains("taken away"), "{over:?}");
+}
+
+#[test]
 fn lease_that_is_renewed_outlives_its_first_end() {
     let scene = Scene::new();
     let ticket = ticket(&scene, "1h");

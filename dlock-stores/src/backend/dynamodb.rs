@@ -1,20 +1,13 @@
 //! `dynamodb:TABLE`: one table. Region, credentials and endpoint come from where all programs that
 //! use AWS have them: the environment, `~/.aws`, the machine's or the container's role.
 
-use std::{
-    error::Error as StdError,
-    ffi::OsStr,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+mod credentials;
+
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_credential_types::{
-    Credentials,
-    provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
-};
+use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig, identity::IdentityCache};
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::{
     Client,
     config::Builder,
@@ -26,6 +19,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_types::service_config::ServiceConfigKey;
 use dlock_dynamodb::{DynamodbProvider, TableError};
 
+use self::credentials::Followed;
 use super::{
     Backend,
     query::{self, Query},
@@ -86,28 +80,31 @@ impl Table {
         StoreError::unusable(format!("can't open the store {self}"))
     }
 
-    /// What this process's surroundings say of AWS, with credentials in hand.
-    async fn surroundings(&self) -> Result<(SdkConfig, Primed), StoreError> {
+    /// Reads this process's surroundings anew.
+    fn loader(&self) -> ConfigLoader {
         let http = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
-        let mut config = aws_config::defaults(BehaviorVersion::latest()).http_client(http);
-        if let Some(profile) = &self.profile {
-            config = config.profile_name(profile);
+        let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http);
+        match &self.profile {
+            Some(profile) => config.profile_name(profile),
+            None => config,
         }
-        let config = config.load().await;
-        if config.region().is_none() {
+    }
+
+    /// What this process's surroundings say of AWS, with credentials in hand.
+    async fn surroundings(&self) -> Result<(SdkConfig, Followed), StoreError> {
+        let config = self.loader().load().await;
+        let Some(region) = config.region().cloned() else {
             return Err(self
                 .unusable()
                 .because("no AWS region is set")
                 .advise("set AWS_REGION, or a region in ~/.aws/config"));
-        }
-        let chain = config.credentials_provider().ok_or_else(|| {
-            self.unusable()
-                .because("there is nowhere to look for AWS credentials")
-        })?;
-        match chain.provide_credentials().await {
-            Ok(credentials) => Ok((config, Primed::new(credentials, chain))),
+        };
+        let table = self.clone();
+        let load = move || table.loader().region(region.clone());
+        match Followed::new(load).await {
+            Ok(credentials) => Ok((config, credentials)),
             Err(
                 error @ (CredentialsError::CredentialsNotLoaded(_)
                 | CredentialsError::InvalidConfiguration(_)),
@@ -155,6 +152,8 @@ impl Backend for Table {
         let client = Client::from_conf(
             Builder::from(&config)
                 .credentials_provider(credentials)
+                // They are kept there already, and asked for with each request.
+                .identity_cache(IdentityCache::no_cache())
                 .build(),
         );
         let provider = DynamodbProvider::builder()
@@ -251,42 +250,6 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
         || error.is::<GetItemError>()
         || error.is::<QueryError>()
         || error.is::<ScanError>()
-}
-
-/// Credentials that were fetched already, and where to fetch others when they have expired.
-///
-/// A request gets a sixth of a lease, which may be less than the first search takes (a program that
-/// asks the user, a role to assume); the client remembers what it was given once.
-#[derive(Debug)]
-struct Primed {
-    first: Mutex<Option<Credentials>>,
-    chain: SharedCredentialsProvider,
-}
-
-impl Primed {
-    fn new(first: Credentials, chain: SharedCredentialsProvider) -> Self {
-        Self {
-            first: Mutex::new(Some(first)),
-            chain,
-        }
-    }
-}
-
-impl ProvideCredentials for Primed {
-    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
-    where
-        Self: 'a,
-    {
-        let first = self
-            .first
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match first {
-            Some(credentials) => future::ProvideCredentials::ready(Ok(credentials)),
-            None => self.chain.provide_credentials(),
-        }
-    }
 }
 
 #[cfg(test)]

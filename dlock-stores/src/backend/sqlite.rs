@@ -36,10 +36,12 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
 /// `locks.db` in the user's state directory.
 pub(crate) fn of_user() -> Result<Box<dyn Backend>, StoreError> {
     let directory = state::directory().ok_or_else(|| {
-        StoreError::unusable(
-            "there is no place for the default store: this user has no home directory",
-        )
-        .advise("set HOME, or name a store: --store sqlite:PATH")
+        let why = match std::env::home_dir() {
+            Some(home) => format!("HOME is {home:?}, which is no absolute path"),
+            None => "this user has no home directory".to_owned(),
+        };
+        StoreError::unusable(format!("there is no place for the default store: {why}"))
+            .advise("set HOME, or name a store: --store sqlite:PATH")
     })?;
     Ok(Box::new(File {
         path: directory.join("locks.db"),
