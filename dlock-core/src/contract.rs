@@ -4,6 +4,7 @@
 mod build_error;
 mod capabilities;
 mod error;
+mod holding;
 mod limits;
 mod name;
 mod outcome;
@@ -21,6 +22,7 @@ pub use self::{
     build_error::BuildError,
     capabilities::{Capabilities, Discipline, Durability},
     error::{ErrorKind, ProviderError},
+    holding::{for_holder, is_for_holder},
     limits::{InvalidPrefix, Prefix},
     name::Name,
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},

@@ -34,7 +34,7 @@ pub mod provider {
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
         Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
         RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, WaitRound,
-        Waited, WaitedNames, Wakeup, WakeupSender, Wakeups,
+        Waited, WaitedNames, Wakeup, WakeupSender, Wakeups, for_holder, is_for_holder,
     };
 }
 

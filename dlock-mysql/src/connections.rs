@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::ProviderError;
+use dlock_core::{ProviderError, provider::is_for_holder};
 use mysql_async::{Conn, DriverError, Error, Opts, OptsBuilder, Pool, Row, prelude::Queryable};
 use tokio::{
     runtime::Handle,
@@ -110,8 +110,10 @@ impl Connections {
     async fn lend(&self, caller: Caller) -> Result<Lent, Error> {
         let place = match (caller, &self.others) {
             // Nobody closes the semaphore.
-            (Caller::Other, Some(others)) => Arc::clone(others).acquire_owned().await.ok(),
-            (Caller::Holder, _) | (_, None) => None,
+            (Caller::Other, Some(others)) if !is_for_holder() => {
+                Arc::clone(others).acquire_owned().await.ok()
+            }
+            _ => None,
         };
         let mut lending = self.lending(place);
         if let Poll::Ready(lent) =

@@ -4,7 +4,7 @@
 use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
 use deadpool_postgres::{Metrics, Object, Pool, PoolError, tokio_postgres};
-use dlock_core::ProviderError;
+use dlock_core::{ProviderError, provider::is_for_holder};
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
@@ -168,8 +168,10 @@ impl Connections {
     async fn lend(&self, caller: Caller) -> Result<Lent, PoolError> {
         let place = match (caller, &self.others) {
             // Nobody closes the semaphore.
-            (Caller::Other, Some(others)) => Arc::clone(others).acquire_owned().await.ok(),
-            (Caller::Holder, _) | (_, None) => None,
+            (Caller::Other, Some(others)) if !is_for_holder() => {
+                Arc::clone(others).acquire_owned().await.ok()
+            }
+            _ => None,
         };
         let mut lending = self.lending(place);
         if let Poll::Ready(lent) =

@@ -34,6 +34,9 @@ use crate::{
 /// its pool (G1).
 ///
 /// # Connections
+/// A store with a limited number of connections keeps one for holders: for renewals, releases, endings of tasks, and for
+/// calls [on behalf of a holder](crate::provider::is_for_holder).
+///
 /// A store that keeps connections loses no lease to those that lead to the wrong server after a failover:
 /// - If the server answers that it takes no writes, the connection is closed, and so are those that idle: new ones may
 ///   lead to the new primary.

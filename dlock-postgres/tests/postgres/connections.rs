@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock_core::{
     DLock, Error, ErrorKind, Name, Provider, ProviderError,
-    provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome},
+    provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome, for_holder},
 };
 use dlock_postgres::{
     PostgresProvider,
@@ -169,6 +169,9 @@ async fn waiters_leave_a_connection_to_the_holder() {
     let renew = Renew::new(held.name.clone(), held.new, 1);
     let renewed = stuck.provider.renew(&renew).await.unwrap();
     assert!(matches!(renewed, RenewOutcome::Renewed { .. }));
+    // A server that keeps a lease on behalf of its holder has to read for it.
+    let read = for_holder(stuck.provider.read(&held.name)).await.unwrap();
+    assert_eq!(read.unwrap().renewals, 1);
     let release = Release::new(held.name.clone(), held.new, None);
     stuck.provider.release(&release).await.unwrap();
     stuck.locker.batch_execute("COMMIT").await.unwrap();
