@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::ProviderError;
+use dlock_core::{ProviderError, provider::for_holder};
 use dlock_http::Code;
 use futures_util::FutureExt as _;
 use metrics::gauge;
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What is shed when there is too much, the first one first (N6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// Lists and looks.
     List,
@@ -35,7 +35,8 @@ pub(crate) enum Class {
     Acquire,
     /// New claims of tasks.
     Claim,
-    /// Renewals, heartbeats, releases and endings: never shed.
+    /// Renewals, heartbeats, releases and endings, and what they have to read: never shed, and by the connections that stores
+    /// keep for holders (G1).
     Hold,
 }
 
@@ -115,7 +116,10 @@ impl Calls {
         let call = self.begin(class)?;
         let answer = DetachOnDrop::new(async move {
             let request = AssertUnwindSafe(request).catch_unwind();
-            let answer = timeout(limit, request).await;
+            let answer = match class {
+                Class::Hold => for_holder(timeout(limit, request)).await,
+                _ => timeout(limit, request).await,
+            };
             drop(call);
             answer
         });

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Service,
+    asking::Asking,
     hints::Listener,
     problem::{Refusal, of_store},
 };
@@ -20,7 +20,7 @@ const ALIVE: Duration = Duration::from_secs(10);
 
 /// What a listener hears, as `shown` tells it, until `ended`. What `shown` has no event for is left out.
 pub(crate) async fn of<Open, Shown>(
-    service: Service,
+    service: Asking,
     ended: CancellationToken,
     open: Open,
     shown: Shown,

@@ -1,4 +1,5 @@
-//! Who asks, and whether they may. A handler learns its namespace only from here, so none can forget to ask.
+//! Who asks, and whether they may. A handler gets its namespace and its way to the store only from here, so none can forget to
+//! ask, nor which calls matter most.
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Right, Service,
+    asking::Asking,
     audit::{Audit, address},
+    calls::Class,
     listen::Recognised,
     names::Namespace,
     problem::Refusal,
@@ -25,48 +28,50 @@ use crate::{
 pub(crate) trait Need: Send + 'static {
     /// One of these is enough.
     const RIGHTS: &'static [Right];
-    /// Whether these requests have a rate limit: not those that keep or end what a client has.
-    const PACED: bool = true;
+    /// What the calls of these requests are: those that keep or end what a client has come before all others, and have no rate
+    /// limit.
+    const CLASS: Class;
 }
 
 macro_rules! needs {
-    ($($(#[$doc:meta])* $name:ident: $($right:ident),+; $paced:literal)+) => {$(
+    ($($(#[$doc:meta])* $name:ident: $($right:ident),+; $class:ident)+) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) enum $name {}
 
         impl Need for $name {
             const RIGHTS: &'static [Right] = &[$(Right::$right),+];
-            const PACED: bool = $paced;
+            const CLASS: Class = Class::$class;
         }
     )+};
 }
 
 needs! {
     /// Lists.
-    ToRead: Read; true
+    ToRead: Read; List
     /// One lease, or hints of them.
-    ToLook: Read, Hold; true
+    ToLook: Read, Hold; List
     /// A lease.
-    ToHold: Hold; true
+    ToHold: Hold; Acquire
     /// Keeping a lease, and giving it back.
-    ToKeep: Hold; false
+    ToKeep: Hold; Hold
     /// What takes something away from others.
-    ToAdmin: Admin; true
+    ToAdmin: Admin; Acquire
     /// The server's metrics.
-    ToMeasure: Metrics; true
+    ToMeasure: Metrics; List
     /// New tasks.
-    ToEnqueue: Enqueue; true
+    ToEnqueue: Enqueue; Enqueue
     /// Claims, and looks at them.
-    ToClaim: Work; true
+    ToClaim: Work; Claim
     /// Keeping a claim, and ending it.
-    ToWork: Work; false
+    ToWork: Work; Hold
     /// Hints of tasks.
-    ToHear: Read, Work; true
+    ToHear: Read, Work; List
 }
 
 /// Somebody who may do this in this namespace.
 pub(crate) struct Allowed<N> {
+    pub(crate) service: Asking,
     pub(crate) namespace: Namespace,
     /// Cancelled when they have to be asked again who they are, and when the server stops.
     pub(crate) ended: CancellationToken,
@@ -75,12 +80,16 @@ pub(crate) struct Allowed<N> {
 
 /// Somebody who may do this in the namespace `default`, by the [interface of the sample](crate::api).
 pub(crate) struct InApi<N> {
+    pub(crate) service: Asking,
     pub(crate) namespace: Namespace,
     need: PhantomData<N>,
 }
 
 /// Somebody who may do this in all namespaces.
-pub(crate) struct AllowedEverywhere<N>(PhantomData<N>);
+pub(crate) struct AllowedEverywhere<N> {
+    pub(crate) service: Asking,
+    need: PhantomData<N>,
+}
 
 /// Before everything else: whether the request is meant for this server, and who has sent it.
 pub(crate) async fn check(
@@ -171,7 +180,7 @@ fn admit<N: Need>(
         return Err(Code::Forbidden.into());
     }
     match service.0.limits.rate {
-        Some(rate) if N::PACED && !holder.within(rate) => Err(Refusal::new(
+        Some(rate) if N::CLASS != Class::Hold && !holder.within(rate) => Err(Refusal::new(
             Code::TooMany,
             format!("at most {rate} requests in a second"),
         )),
@@ -196,6 +205,7 @@ impl<N: Need> FromRequestParts<Service> for Allowed<N> {
         let access = parts.extensions.get::<Access>();
         let access = access.ok_or_else(|| Refusal::from(Code::Unauthenticated))?;
         Ok(Self {
+            service: Asking::new(service.clone(), N::CLASS),
             namespace,
             ended: access.ended.clone(),
             need: PhantomData,
@@ -214,6 +224,7 @@ impl<N: Need> FromRequestParts<Service> for InApi<N> {
         let namespace = Namespace::default();
         admit::<N>(parts, service, Some(&namespace))?;
         Ok(Self {
+            service: Asking::new(service.clone(), N::CLASS),
             namespace,
             need: PhantomData,
         })
@@ -225,7 +236,10 @@ impl<N: Need> FromRequestParts<Service> for AllowedEverywhere<N> {
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
         admit::<N>(parts, service, None)?;
-        Ok(Self(PhantomData))
+        Ok(Self {
+            service: Asking::new(service.clone(), N::CLASS),
+            need: PhantomData,
+        })
     }
 }
 

@@ -18,6 +18,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Service,
+    asking::Asking,
     calls::Class,
     guard::{AllowedEverywhere, ToMeasure},
     problem::Refusal,
@@ -72,10 +73,8 @@ async fn look(service: &Service) -> Result<(), Refusal> {
     let name = Name::new("readyz").map_err(|_| Refusal::from(Code::Fatal))?;
     let limit = service.0.limits.call_time;
     // Never shed: a server that is busy is not one that should get no requests.
-    service
-        .ask(Class::Hold, limit, |store| async move {
-            store.read(&name).await
-        })
+    Asking::new(service.clone(), Class::Hold)
+        .ask(limit, |store| async move { store.read(&name).await })
         .await
         .map(drop)
 }
@@ -107,8 +106,7 @@ async fn capabilities(State(service): State<Service>) -> Json<Capabilities> {
     ),
 )]
 async fn metrics(
-    State(service): State<Service>,
-    _allowed: AllowedEverywhere<ToMeasure>,
+    AllowedEverywhere { service, .. }: AllowedEverywhere<ToMeasure>,
 ) -> Result<Response, Refusal> {
     let Some(shown) = service.0.metrics.get() else {
         return Err(Refusal::new(Code::NotFound, "this server keeps no metrics"));

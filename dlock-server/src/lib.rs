@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod api;
+mod asking;
 mod audit;
 mod body;
 mod calls;

@@ -3,11 +3,10 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock, PoisonError, RwLock},
-    time::Duration,
 };
 
 use axum::Json;
-use dlock_core::{Clock, ProviderError, provider::Admin};
+use dlock_core::{Clock, provider::Admin};
 use dlock_http::{Code, leases::Done};
 use dlock_tasks::TaskStore;
 use tokio::{sync::Mutex, time::Instant};
@@ -15,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Limits, Rights,
-    calls::{Calls, Class},
+    calls::Calls,
     hints::Hints,
     journal::{Journal, Observed},
     pace::Pace,
@@ -158,40 +157,10 @@ impl Service {
         self.0.stopping.cancel();
     }
 
-    /// One call of the store.
-    pub(crate) async fn ask<T, F>(
-        &self,
-        class: Class,
-        limit: Duration,
-        call: impl FnOnce(Arc<dyn Admin>) -> F,
-    ) -> Result<T, Refusal>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
-    {
-        let request = call(Arc::clone(&self.0.provider));
-        self.0.calls.ask(class, limit, request).await
-    }
-
     /// The tasks, if there are any.
     pub(crate) fn tasks(&self) -> Result<&Tasks, Refusal> {
         let tasks = self.0.tasks.get();
         tasks.ok_or_else(|| Refusal::new(Code::NotFound, "this server has no tasks"))
-    }
-
-    /// One call of the store of tasks.
-    pub(crate) async fn ask_tasks<T, F>(
-        &self,
-        class: Class,
-        limit: Duration,
-        call: impl FnOnce(Arc<dyn TaskStore>) -> F,
-    ) -> Result<T, Refusal>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
-    {
-        let request = call(Arc::clone(&self.tasks()?.store));
-        self.0.calls.ask(class, limit, request).await
     }
 }
 

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{QUEUE, now};
-use crate::{Service, calls::Class, problem::Refusal};
+use crate::{asking::Asking, problem::Refusal};
 
 /// The longest name of a processor, in bytes: it is kept with the task, where there is room for 4 KiB.
 pub(super) const LONGEST_NAME: usize = 256;
@@ -76,14 +76,14 @@ fn hash(name: &str) -> u64 {
 
 /// Keeps whose a claim is. For a repeated claim that changes nothing: its checkpoint of this number is there already.
 pub(super) async fn keep(
-    service: &Service,
+    service: &Asking,
     claimed: &ClaimedTask,
     processor: &str,
 ) -> Result<(), Refusal> {
     let note = serde_json::to_value(Note::new(claimed, processor)).unwrap_or_default();
     let (key, limit) = (claimed.key, service.0.limits.call_time);
     let kept = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             store.checkpoint(&key, 1, &note).await
         })
         .await?;
@@ -101,12 +101,12 @@ pub(super) struct Found {
 
 /// The claim that a processor means.
 pub(super) async fn find(
-    service: &Service,
+    service: &Asking,
     id: TaskId,
     processor: &str,
     claim: Option<FencingToken>,
 ) -> Result<Found, Refusal> {
-    let task = task(service, Class::Hold, id).await?;
+    let task = task(service, id).await?;
     if task.state.has_ended() {
         let detail = format!("the task has been processed: it {}", ended(task.state));
         return Err(Problem::new(Code::Lost)
@@ -138,9 +138,10 @@ pub(super) async fn find(
     let (token, limit) = (holder.token, service.0.limits.call_time);
     let name = self::name(id, token)?;
     let record = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
-            store.claims().read(&name).await
-        })
+        .ask_tasks(
+            limit,
+            |store| async move { store.claims().read(&name).await },
+        )
         .await?
         .ok_or_else(over)?;
     Ok(Found {
@@ -150,10 +151,10 @@ pub(super) async fn find(
 }
 
 /// A task of this interface.
-pub(super) async fn task(service: &Service, class: Class, id: TaskId) -> Result<Task, Refusal> {
+pub(super) async fn task(service: &Asking, id: TaskId) -> Result<Task, Refusal> {
     let limit = service.0.limits.call_time;
     let task = service
-        .ask_tasks(class, limit, |store| async move { store.task(id).await })
+        .ask_tasks(limit, |store| async move { store.task(id).await })
         .await?;
     task.filter(|task| task.queue == QUEUE)
         .ok_or_else(|| Refusal::new(Code::NotFound, "there is no such task"))

@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use dlock_core::ProviderError;
 use dlock_http::{Code, Problem};
 use dlock_tasks::{Enqueued, Filter, NewTask, TaskId, TaskStore};
@@ -19,7 +19,6 @@ pub use self::tick::generate;
 use super::answer::Answer;
 use crate::{
     Service,
-    calls::Class,
     guard::{InApi, ToEnqueue, ToHear},
     problem::Refusal,
 };
@@ -112,12 +111,10 @@ impl Generator {
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]
-async fn start(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> Answer<Generator> {
+async fn start(InApi { service, .. }: InApi<ToEnqueue>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
     let switched = service
-        .ask_tasks(Class::Enqueue, limit, |store| async move {
-            switch(&*store).await
-        })
+        .ask_tasks(limit, |store| async move { switch(&*store).await })
         .await?;
     match switched {
         Enqueued::New(_) => answer(Generator::on("the generator is started")),
@@ -135,14 +132,10 @@ async fn start(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> An
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]
-async fn status(State(service): State<Service>, _allowed: InApi<ToHear>) -> Answer<Generator> {
+async fn status(InApi { service, .. }: InApi<ToHear>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
     let on = service
-        .ask_tasks(
-            Class::List,
-            limit,
-            |store| async move { current(&*store).await },
-        )
+        .ask_tasks(limit, |store| async move { current(&*store).await })
         .await?;
     answer(match on {
         Some(_) => Generator::on("the generator is on, on one of the servers"),
@@ -161,11 +154,11 @@ async fn status(State(service): State<Service>, _allowed: InApi<ToHear>) -> Answ
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]
-async fn stop(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> Answer<Generator> {
+async fn stop(InApi { service, .. }: InApi<ToEnqueue>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
     // By force: a server that is just adding a task learns of it when that is done, and adds no other.
     let was = service
-        .ask_tasks(Class::Enqueue, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             match current(&*store).await? {
                 Some(id) => store.cancel(id, true).await,
                 None => Ok(None),

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{answer::Row, now, numbers, released};
-use crate::{Service, calls::Class, names::Namespace, problem::Refusal};
+use crate::{asking::Asking, names::Namespace, problem::Refusal};
 
 /// A lease. Its instants are there in camelCase, too.
 #[derive(Debug, Serialize, ToSchema)]
@@ -72,27 +72,22 @@ fn end(record: &Record) -> Option<SystemTime> {
 
 /// The row of this name, as its record is now.
 pub(super) async fn row(
-    service: &Service,
-    class: Class,
+    service: &Asking,
     namespace: &Namespace,
     name: &Name,
     record: &Record,
 ) -> Result<Row<Lease>, Refusal> {
-    let id = numbers::of_one(service, class, name).await?;
-    let released_at = released::at(service, class, name, record).await?;
+    let id = numbers::of_one(service, name).await?;
+    let released_at = released::at(service, name, record).await?;
     let resource = namespace.shown(name.as_str()).unwrap_or_default();
     Ok(Lease::new(id, resource.to_owned(), record, released_at))
 }
 
 /// The record of this name.
-pub(super) async fn record(
-    service: &Service,
-    class: Class,
-    name: &Name,
-) -> Result<Record, Refusal> {
+pub(super) async fn record(service: &Asking, name: &Name) -> Result<Record, Refusal> {
     let (limit, name) = (service.0.limits.call_time, name.clone());
     let record = service
-        .ask(class, limit, |store| async move { store.read(&name).await })
+        .ask(limit, |store| async move { store.read(&name).await })
         .await?;
     record.ok_or_else(|| Code::NotFound.into())
 }

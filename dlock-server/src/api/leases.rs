@@ -1,6 +1,6 @@
 //! Having a lease: `POST /api/leases`, renew, release.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use dlock_core::{
     Name, Record,
     provider::{self, AcquireOutcome, ReleaseOutcome, RenewOutcome},
@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     Service,
+    asking::Asking,
     body::Body,
-    calls::Class,
     guard::{InApi, ToHold, ToKeep},
     names::Namespace,
     number::Number,
@@ -75,8 +75,9 @@ struct Message {
     ),
 )]
 async fn take(
-    State(service): State<Service>,
-    InApi { namespace, .. }: InApi<ToHold>,
+    InApi {
+        service, namespace, ..
+    }: InApi<ToHold>,
     key: Key,
     Body(meant): Body<Meant>,
 ) -> Answer<Row<Lease>> {
@@ -90,9 +91,7 @@ async fn take(
     request.check().map_err(|error| not_possible(&error))?;
     let limit = service.0.limits.call_time.min(LEASE / 6);
     let outcome = service
-        .ask(Class::Acquire, limit, |store| async move {
-            store.acquire(&request).await
-        })
+        .ask(limit, |store| async move { store.acquire(&request).await })
         .await?;
     match outcome {
         AcquireOutcome::Acquired(_) => {}
@@ -103,7 +102,8 @@ async fn take(
         }
         AcquireOutcome::Spent => return Err(Code::Spent.into()),
     }
-    let record = of_written(lease::record(&service, Class::Hold, &name).await)?;
+    let service = service.granted();
+    let record = of_written(lease::record(&service, &name).await)?;
     if record.uuid != uuid {
         return Err(Code::Lost.into());
     }
@@ -123,12 +123,13 @@ async fn take(
     ),
 )]
 async fn renew(
-    State(service): State<Service>,
-    InApi { namespace, .. }: InApi<ToKeep>,
+    InApi {
+        service, namespace, ..
+    }: InApi<ToKeep>,
     Body(meant): Body<Meant>,
 ) -> Answer<Row<Lease>> {
     let name = meant.name(&namespace)?;
-    let record = lease::record(&service, Class::Hold, &name).await?;
+    let record = lease::record(&service, &name).await?;
     if !meant.is_of(&record) {
         return Err(not_theirs());
     }
@@ -139,7 +140,7 @@ async fn renew(
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(not_theirs()),
     }
-    let renewed = of_written(lease::record(&service, Class::Hold, &name).await)?;
+    let renewed = of_written(lease::record(&service, &name).await)?;
     if renewed.uuid != record.uuid {
         return Err(not_theirs());
     }
@@ -159,8 +160,9 @@ async fn renew(
     ),
 )]
 async fn release(
-    State(service): State<Service>,
-    InApi { namespace, .. }: InApi<ToKeep>,
+    InApi {
+        service, namespace, ..
+    }: InApi<ToKeep>,
     Body(meant): Body<Meant>,
 ) -> Answer<Row<Lease>> {
     let name = meant.name(&namespace)?;
@@ -182,8 +184,9 @@ async fn release(
     params(("id" = i64, Path, description = "The number of the lease")),
 )]
 async fn release_by_number(
-    State(service): State<Service>,
-    InApi { namespace, .. }: InApi<ToKeep>,
+    InApi {
+        service, namespace, ..
+    }: InApi<ToKeep>,
     Number(id): Number,
     Body(meant): Body<Meant>,
 ) -> Answer<Message> {
@@ -197,8 +200,8 @@ async fn release_by_number(
     Ok((StatusCode::OK, Json(Message { message })))
 }
 
-async fn give_back(service: &Service, name: &Name, meant: &Meant) -> Result<Record, Refusal> {
-    let record = lease::record(service, Class::Hold, name).await?;
+async fn give_back(service: &Asking, name: &Name, meant: &Meant) -> Result<Record, Refusal> {
+    let record = lease::record(service, name).await?;
     if meant.uuid == Some(record.uuid) && meant.is_of(&record) && record.released {
         // A repeat.
         return Ok(record);
@@ -210,9 +213,7 @@ async fn give_back(service: &Service, name: &Name, meant: &Meant) -> Result<Reco
     let request = provider::Release::new(name.clone(), record.uuid, Some(record.token));
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::Hold, limit, |store| async move {
-            store.release(&request).await
-        })
+        .ask(limit, |store| async move { store.release(&request).await })
         .await?;
     if let ReleaseOutcome::NotHeld(_) = outcome {
         return Err(not_theirs());
@@ -224,12 +225,12 @@ async fn give_back(service: &Service, name: &Name, meant: &Meant) -> Result<Reco
 }
 
 async fn created(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     name: &Name,
     record: &Record,
 ) -> Answer<Row<Lease>> {
-    let row = lease::row(service, Class::Hold, namespace, name, record).await;
+    let row = lease::row(service, namespace, name, record).await;
     Ok((StatusCode::CREATED, Json(of_written(row)?)))
 }
 

@@ -1,6 +1,6 @@
 //! Looking at leases.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, http::StatusCode};
 use dlock_core::{Name, Record, provider};
 use dlock_http::{Code, Problem};
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     Service,
+    asking::Asking,
     body::Asked,
-    calls::Class,
     guard::{InApi, ToLook, ToRead},
     names::Namespace,
     number::Number,
@@ -70,8 +70,7 @@ macro_rules! lists {
             ),
         )]
         async fn $name(
-            State(service): State<Service>,
-            InApi { namespace, .. }: InApi<ToRead>,
+            InApi { service, namespace, .. }: InApi<ToRead>,
             Asked(start): Asked<Start>,
         ) -> Answer<Leases> {
             list(&service, &namespace, start, $is_one).await
@@ -93,7 +92,7 @@ lists! {
 }
 
 async fn list(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     start: Start,
     is_one: impl Fn(&Record) -> bool,
@@ -109,9 +108,7 @@ async fn list(
             .limit(PAGE);
         let limit = service.0.limits.call_time;
         let page = service
-            .ask(Class::List, limit, |store| async move {
-                store.list(&request).await
-            })
+            .ask(limit, |store| async move { store.list(&request).await })
             .await?;
         let mut records = page.records;
         records.retain(|(_, record)| is_one(record));
@@ -126,13 +123,13 @@ async fn list(
 }
 
 async fn rows(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     after: Option<&Name>,
     records: &[(Name, Record)],
 ) -> Result<Vec<Row<Lease>>, Refusal> {
     let names: Vec<_> = records.iter().map(|(name, _)| name.clone()).collect();
-    let numbers = numbers::of(service, Class::List, &names).await?;
+    let numbers = numbers::of(service, &names).await?;
     let released = released::of_page(service, after, PAGE, records).await?;
     let rows = records
         .iter()
@@ -162,8 +159,9 @@ async fn rows(
     params(("id" = i64, Path, description = "The number of the lease")),
 )]
 async fn one(
-    State(service): State<Service>,
-    InApi { namespace, .. }: InApi<ToLook>,
+    InApi {
+        service, namespace, ..
+    }: InApi<ToLook>,
     Number(id): Number,
 ) -> Answer<Row<Lease>> {
     let name = numbers::name(&service, id).await?;
@@ -171,7 +169,7 @@ async fn one(
     let Some(name) = name else {
         return Err(Code::NotFound.into());
     };
-    let record = lease::record(&service, Class::List, &name).await?;
-    let row = lease::row(&service, Class::List, &namespace, &name, &record).await?;
+    let record = lease::record(&service, &name).await?;
+    let row = lease::row(&service, &namespace, &name, &record).await?;
     Ok((StatusCode::OK, Json(row)))
 }

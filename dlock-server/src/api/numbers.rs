@@ -11,7 +11,7 @@ use dlock_http::Code;
 use dlock_tasks::{NewTask, TaskId, When};
 use sha2::{Digest, Sha256};
 
-use crate::{Service, calls::Class, problem::Refusal};
+use crate::{asking::Asking, problem::Refusal};
 
 /// No worker has this queue.
 const QUEUE: &str = "~api/leases";
@@ -20,22 +20,14 @@ const QUEUE: &str = "~api/leases";
 const NEVER: Duration = Duration::from_secs(1_000 * 365 * 86_400);
 
 /// The numbers of these names, in their order. A name that has none gets one.
-pub(super) async fn of(
-    service: &Service,
-    class: Class,
-    names: &[Name],
-) -> Result<Vec<i64>, Refusal> {
+pub(super) async fn of(service: &Asking, names: &[Name]) -> Result<Vec<i64>, Refusal> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let rows: Vec<_> = names.iter().map(row).collect();
     let limit = service.0.limits.call_time;
     let numbered = service
-        .ask_tasks(
-            class,
-            limit,
-            |store| async move { store.enqueue(&rows).await },
-        )
+        .ask_tasks(limit, |store| async move { store.enqueue(&rows).await })
         .await?;
     if numbered.len() != names.len() {
         return Err(Code::Unknown.into());
@@ -44,18 +36,16 @@ pub(super) async fn of(
 }
 
 /// The number of this name.
-pub(super) async fn of_one(service: &Service, class: Class, name: &Name) -> Result<i64, Refusal> {
-    let numbers = of(service, class, std::slice::from_ref(name)).await?;
+pub(super) async fn of_one(service: &Asking, name: &Name) -> Result<i64, Refusal> {
+    let numbers = of(service, std::slice::from_ref(name)).await?;
     numbers.first().copied().ok_or_else(|| Code::Unknown.into())
 }
 
 /// The name that has this number.
-pub(super) async fn name(service: &Service, number: TaskId) -> Result<Option<Name>, Refusal> {
+pub(super) async fn name(service: &Asking, number: TaskId) -> Result<Option<Name>, Refusal> {
     let limit = service.0.limits.call_time;
     let row = service
-        .ask_tasks(Class::List, limit, |store| async move {
-            store.task(number).await
-        })
+        .ask_tasks(limit, |store| async move { store.task(number).await })
         .await?;
     let row = row.filter(|row| row.queue == QUEUE);
     Ok(row.and_then(|row| Name::new(row.payload.as_str()?).ok()))

@@ -13,7 +13,7 @@ use dlock_core::{
 use dlock_http::{Code, Problem};
 use uuid::Uuid;
 
-use crate::{Service, calls::Class, problem::Refusal};
+use crate::{asking::Asking, problem::Refusal};
 
 /// What these locks are called: this, and the name of the lease.
 const PREFIX: &str = "~api/released/";
@@ -24,14 +24,14 @@ pub(super) fn is_possible(lease: &Name) -> Result<(), Refusal> {
 }
 
 /// Keeps that this term ends now.
-pub(super) async fn keep(service: &Service, lease: &Name, term: Uuid) -> Result<(), Refusal> {
+pub(super) async fn keep(service: &Asking, lease: &Name, term: Uuid) -> Result<(), Refusal> {
     let beside = beside(lease)?;
     let uuid = Uuid::new_v4();
     let acquire =
         provider::Acquire::new(beside.clone(), uuid, Record::SHORTEST).owner(term.to_string());
     let limit = service.0.limits.call_time;
     service
-        .ask(Class::Hold, limit, |store| async move {
+        .ask(limit, |store| async move {
             // If somebody has it, another copy of this request is keeping the same just now.
             if let AcquireOutcome::Acquired(tokens) = store.acquire(&acquire).await? {
                 let release = provider::Release::new(beside, uuid, Some(tokens.last()));
@@ -45,8 +45,7 @@ pub(super) async fn keep(service: &Service, lease: &Name, term: Uuid) -> Result<
 
 /// When this record's term was released, if it was, and by this interface.
 pub(super) async fn at(
-    service: &Service,
-    class: Class,
+    service: &Asking,
     lease: &Name,
     record: &Record,
 ) -> Result<Option<SystemTime>, Refusal> {
@@ -56,18 +55,14 @@ pub(super) async fn at(
     let beside = beside(lease)?;
     let limit = service.0.limits.call_time;
     let kept = service
-        .ask(
-            class,
-            limit,
-            |store| async move { store.read(&beside).await },
-        )
+        .ask(limit, |store| async move { store.read(&beside).await })
         .await?;
     Ok(kept.and_then(|kept| of_term(&kept, record)))
 }
 
 /// The same of leases of one page, which began after this name and had at most so many.
 pub(super) async fn of_page(
-    service: &Service,
+    service: &Asking,
     after: Option<&Name>,
     most: usize,
     page: &[(Name, Record)],
@@ -84,9 +79,7 @@ pub(super) async fn of_page(
         .limit(most);
     let limit = service.0.limits.call_time;
     let kept = service
-        .ask(Class::List, limit, |store| async move {
-            store.list(&request).await
-        })
+        .ask(limit, |store| async move { store.list(&request).await })
         .await?;
     let of_lease = |(beside, kept): &(Name, Record)| {
         let lease = Name::new(beside.as_str().strip_prefix(PREFIX)?).ok()?;

@@ -2,7 +2,6 @@
 
 use axum::{
     Json,
-    extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -27,8 +26,8 @@ use super::{
 };
 use crate::{
     Service,
+    asking::Asking,
     body::{Asked, Body},
-    calls::Class,
     guard::{InApi, ToClaim, ToEnqueue, ToRead, ToWork},
     number::Number,
     problem::{Refusal, not_possible},
@@ -116,8 +115,7 @@ struct Output {
     ),
 )]
 async fn add(
-    State(service): State<Service>,
-    _allowed: InApi<ToEnqueue>,
+    InApi { service, .. }: InApi<ToEnqueue>,
     Body(New {
         task_data,
         scheduled_at,
@@ -135,14 +133,12 @@ async fn add(
     })?;
     let limit = service.0.limits.call_time;
     let added = service
-        .ask_tasks(Class::Enqueue, limit, |store| async move {
-            store.enqueue(&[task]).await
-        })
+        .ask_tasks(limit, |store| async move { store.enqueue(&[task]).await })
         .await?;
     let Some(added) = added.first() else {
         return Err(Code::Unknown.into());
     };
-    let task = of_written(claims::task(&service, Class::Enqueue, added.id()).await)?;
+    let task = of_written(claims::task(&service, added.id()).await)?;
     Ok((StatusCode::CREATED, Json(shown(task))))
 }
 
@@ -160,8 +156,7 @@ async fn add(
     ),
 )]
 async fn next(
-    State(service): State<Service>,
-    _allowed: InApi<ToClaim>,
+    InApi { service, .. }: InApi<ToClaim>,
     key: Key,
     Body(Processor { processor, uuid }): Body<Processor>,
 ) -> Result<Response, Refusal> {
@@ -174,15 +169,14 @@ async fn next(
     claim.check().map_err(|error| not_possible(&error))?;
     let limit = service.0.limits.call_time;
     let claimed_ones = service
-        .ask_tasks(Class::Claim, limit, |store| async move {
-            store.claim(&claim).await
-        })
+        .ask_tasks(limit, |store| async move { store.claim(&claim).await })
         .await?;
     let Some(got) = claimed_ones.tasks.into_iter().next() else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
+    let service = service.granted();
     of_written(claims::keep(&service, &got, &processor).await)?;
-    let task = of_written(claims::task(&service, Class::Hold, got.key.id).await)?;
+    let task = of_written(claims::task(&service, got.key.id).await)?;
     let row = claimed(task, got.key.token);
     Ok((StatusCode::ACCEPTED, Json(row)).into_response())
 }
@@ -202,8 +196,7 @@ async fn next(
     params(("id" = i64, Path, description = "The number of the task")),
 )]
 async fn heartbeat(
-    State(service): State<Service>,
-    _allowed: InApi<ToWork>,
+    InApi { service, .. }: InApi<ToWork>,
     Number(id): Number,
     Body(Beat { processor, claim }): Body<Beat>,
 ) -> Answer<Row<Shown>> {
@@ -212,7 +205,7 @@ async fn heartbeat(
     let renewal = Renew::new(claims::name(id, key.token)?, key.uuid, renewals + 1);
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             store.claims().renew(&renewal).await
         })
         .await?;
@@ -220,7 +213,7 @@ async fn heartbeat(
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(lost("the lease of the task has run out")),
     }
-    let task = of_written(claims::task(&service, Class::Hold, id).await)?;
+    let task = of_written(claims::task(&service, id).await)?;
     Ok((StatusCode::ACCEPTED, Json(claimed(task, key.token))))
 }
 
@@ -239,8 +232,7 @@ async fn heartbeat(
     params(("id" = i64, Path, description = "The number of the task")),
 )]
 async fn complete(
-    State(service): State<Service>,
-    _allowed: InApi<ToWork>,
+    InApi { service, .. }: InApi<ToWork>,
     Number(id): Number,
     Body(Output {
         processor,
@@ -257,9 +249,7 @@ async fn complete(
     })?;
     let limit = service.0.limits.call_time;
     let ended = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
-            store.finish(&[ending]).await
-        })
+        .ask_tasks(limit, |store| async move { store.finish(&[ending]).await })
         .await?;
     match ended.first() {
         Some(Ended::Own(Doing::Succeeded)) => {}
@@ -270,7 +260,7 @@ async fn complete(
         Some(Ended::Lost(None)) => return Err(Code::Lost.into()),
         _ => return Err(Code::Unknown.into()),
     }
-    let task = of_written(claims::task(&service, Class::Hold, id).await)?;
+    let task = of_written(claims::task(&service, id).await)?;
     Ok((StatusCode::ACCEPTED, Json(shown(task))))
 }
 
@@ -322,8 +312,7 @@ macro_rules! lists {
             ),
         )]
         async fn $name(
-            State(service): State<Service>,
-            _allowed: InApi<ToRead>,
+            InApi { service, .. }: InApi<ToRead>,
             Asked(start): Asked<Start>,
         ) -> Answer<Tasks> {
             list(&service, start, $is_one).await
@@ -340,7 +329,7 @@ lists! {
     processed, "/api/tasks/processed", |task| task.state.has_ended();
 }
 
-async fn list(service: &Service, start: Start, is_one: impl Fn(&Task) -> bool) -> Answer<Tasks> {
+async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) -> Answer<Tasks> {
     let mut after = start.after;
     let mut tasks = Vec::new();
     for _ in 0..PAGES {
@@ -350,9 +339,7 @@ async fn list(service: &Service, start: Start, is_one: impl Fn(&Task) -> bool) -
             .limit(PAGE);
         let limit = service.0.limits.call_time;
         let page = service
-            .ask_tasks(Class::List, limit, |store| async move {
-                store.list(&filter).await
-            })
+            .ask_tasks(limit, |store| async move { store.list(&filter).await })
             .await?;
         after = page.get(PAGE - 1).map(|last| last.id);
         tasks.extend(page.into_iter().filter(|task| is_one(task)).map(shown));
@@ -375,11 +362,7 @@ async fn list(service: &Service, start: Start, is_one: impl Fn(&Task) -> bool) -
     ),
     params(("id" = i64, Path, description = "The number of the task")),
 )]
-async fn one(
-    State(service): State<Service>,
-    _allowed: InApi<ToRead>,
-    Number(id): Number,
-) -> Answer<Row<Shown>> {
-    let task = claims::task(&service, Class::List, id).await?;
+async fn one(InApi { service, .. }: InApi<ToRead>, Number(id): Number) -> Answer<Row<Shown>> {
+    let task = claims::task(&service, id).await?;
     Ok((StatusCode::OK, Json(shown(task))))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::{Extension, Json, extract::State};
+use axum::{Extension, Json};
 use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
 use dlock_http::{
     Code, Millis, Problem,
@@ -19,7 +19,6 @@ use super::{
 use crate::{
     Service,
     body::Body,
-    calls::Class,
     guard::{Allowed, ToHold, ToKeep},
     names::{InNamespace, Namespace},
     problem::{Refusal, not_possible, of_store},
@@ -56,8 +55,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn acquire(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToHold>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToHold>,
     Extension(sender): Extension<Sender>,
     Body(body): Body<Acquire>,
 ) -> Answer<Acquired> {
@@ -82,9 +82,7 @@ async fn acquire(
     }
     let limit = service.0.limits.call_time.min(request.duration / 6);
     let outcome = service
-        .ask(Class::Acquire, limit, |store| async move {
-            store.acquire(&request).await
-        })
+        .ask(limit, |store| async move { store.acquire(&request).await })
         .await?;
     match outcome {
         AcquireOutcome::Acquired(tokens) => Ok(Json(Acquired {
@@ -111,8 +109,9 @@ async fn acquire(
     params(InNamespace),
 )]
 async fn renew(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToKeep>,
     Body(body): Body<Renew>,
 ) -> Answer<Renewed> {
     let request = renewal(&namespace, &body, "/name")?;
@@ -133,8 +132,9 @@ async fn renew(
     params(InNamespace),
 )]
 async fn renew_many(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToKeep>,
     Body(RenewMany { renewals }): Body<RenewMany>,
 ) -> Answer<RenewedMany> {
     if renewals.len() > MOST_RENEWALS {
@@ -153,7 +153,7 @@ async fn renew_many(
     let expected = requests.len();
     let limit = service.0.limits.call_time;
     let outcomes = service
-        .ask(Class::Hold, limit, |store| async move {
+        .ask(limit, |store| async move {
             Ok(store.renew_many(&requests).await)
         })
         .await?;
@@ -189,8 +189,9 @@ async fn renew_many(
     params(InNamespace),
 )]
 async fn release(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToKeep>,
     Body(body): Body<Release>,
 ) -> Answer<Done> {
     let name = namespace.stored(&body.name, "/name")?;
@@ -207,9 +208,7 @@ async fn release(
     }
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::Hold, limit, |store| async move {
-            store.release(&request).await
-        })
+        .ask(limit, |store| async move { store.release(&request).await })
         .await?;
     released(outcome)
 }

@@ -2,7 +2,6 @@
 
 use axum::{
     Json,
-    extract::State,
     response::{IntoResponse, Response},
 };
 use dlock_core::provider;
@@ -16,8 +15,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Service,
+    asking::Asking,
     body::Asked,
-    calls::Class,
     guard::{Allowed, ToLook, ToRead},
     names::{InNamespace, Namespace},
     problem::Refusal,
@@ -66,8 +65,9 @@ struct Named {
     ),
 )]
 async fn list(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
     Asked(Which {
         prefix,
         after,
@@ -87,7 +87,7 @@ async fn list(
 
 /// The leases whose names begin so in the store, from the one after `after` on.
 pub(super) async fn page(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     prefix: String,
     after: dlock_core::Name,
@@ -96,9 +96,7 @@ pub(super) async fn page(
     let request = provider::List::new(prefix).after(Some(after)).limit(most);
     let limit = service.0.limits.call_time;
     let page = service
-        .ask(Class::List, limit, |store| async move {
-            store.list(&request).await
-        })
+        .ask(limit, |store| async move { store.list(&request).await })
         .await?;
     let shown = |name: &dlock_core::Name| {
         let name = namespace.shown(name.as_str()).unwrap_or_default();
@@ -140,16 +138,15 @@ pub(super) async fn page(
     ),
 )]
 async fn look(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToLook>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToLook>,
     Asked(Named { name }): Asked<Named>,
 ) -> Result<Response, Refusal> {
     let name = namespace.stored(&name, "/name")?;
     let limit = service.0.limits.call_time;
     let record = service
-        .ask(Class::List, limit, |store| async move {
-            store.read(&name).await
-        })
+        .ask(limit, |store| async move { store.read(&name).await })
         .await?;
     match record {
         Some(record) => Ok(Json(Record::from(record)).into_response()),
@@ -169,8 +166,9 @@ async fn look(
     ),
 )]
 async fn history(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
     Asked(Named { name }): Asked<Named>,
 ) -> Result<Json<History>, Refusal> {
     let name = namespace.stored(&name, "/name")?;

@@ -1,6 +1,6 @@
 //! A page of leases, as it changes.
 
-use axum::{extract::State, response::IntoResponse};
+use axum::response::IntoResponse;
 use dlock_http::{Code, Problem, leases::Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -55,9 +55,11 @@ struct Which {
     params(Which, InNamespace),
 )]
 async fn watch(
-    State(service): State<Service>,
     Allowed {
-        namespace, ended, ..
+        service,
+        namespace,
+        ended,
+        ..
     }: Allowed<ToRead>,
     Asked(Which {
         prefix,

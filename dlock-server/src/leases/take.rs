@@ -1,6 +1,6 @@
 //! Taking leases away from others, and clearing up.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_core::provider::{self, AskOutcome, RevokeOutcome};
 use dlock_http::{
     Code, Problem,
@@ -40,16 +40,15 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn ask(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToHold>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToHold>,
     Body(Ask { name, uuid }): Body<Ask>,
 ) -> Answer<Done> {
     let request = provider::Ask::new(namespace.stored(&name, "/name")?, uuid);
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::List, limit, |store| async move {
-            store.ask(&request).await
-        })
+        .ask(limit, |store| async move { store.ask(&request).await })
         .await?;
     match outcome {
         AskOutcome::Asked => Ok(Json(Done {})),
@@ -71,8 +70,9 @@ async fn ask(
     params(InNamespace),
 )]
 async fn revoke(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToAdmin>,
     Body(Revoke { name, version, new }): Body<Revoke>,
 ) -> Answer<Done> {
     let name = namespace.stored(&name, "/name")?;
@@ -81,9 +81,7 @@ async fn revoke(
     request.new = new.unwrap_or(request.new);
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::Acquire, limit, |store| async move {
-            store.revoke(&request).await
-        })
+        .ask(limit, |store| async move { store.revoke(&request).await })
         .await?;
     match outcome {
         RevokeOutcome::Revoked => Ok(Json(Done {})),
@@ -106,8 +104,9 @@ async fn revoke(
     params(InNamespace),
 )]
 async fn force(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToAdmin>,
     Body(Force { name, uuid, token }): Body<Force>,
 ) -> Answer<Done> {
     let name = namespace.stored(&name, "/name")?;
@@ -115,9 +114,7 @@ async fn force(
     let request = provider::Release::new(name.clone(), uuid, Some(token));
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::Acquire, limit, |store| async move {
-            store.release(&request).await
-        })
+        .ask(limit, |store| async move { store.release(&request).await })
         .await?;
     service.0.journal.forced(sent, &name, uuid);
     released(outcome)
@@ -135,15 +132,13 @@ async fn force(
     ),
 )]
 async fn purge(
-    State(service): State<Service>,
-    _allowed: AllowedEverywhere<ToAdmin>,
+    AllowedEverywhere { service, .. }: AllowedEverywhere<ToAdmin>,
     Body(Purge { limit: most }): Body<Purge>,
 ) -> Answer<Purged> {
     let limit = service.0.limits.call_time;
     let deleted = service
-        .ask(Class::List, limit, |store| async move {
-            store.purge(most).await
-        })
+        .lowered(Class::List)
+        .ask(limit, |store| async move { store.purge(most).await })
         .await?;
     Ok(Json(Purged { deleted }))
 }

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    Service,
+    asking::Asking,
     calls::Class,
     hints::Listener,
     problem::Refusal,
@@ -37,7 +37,7 @@ pub(super) struct Waited {
 
 /// Waits until the name of this request may be free, or `longest` has passed.
 pub(super) async fn until_free(
-    service: &Service,
+    service: &Asking,
     request: Acquire,
     longest: Duration,
 ) -> Result<Waited, Refusal> {
@@ -63,7 +63,7 @@ pub(super) async fn until_free(
 
 /// Looks, as the oldest who waits for the name, until it may be free.
 async fn look(
-    service: &Service,
+    service: &Asking,
     turn: Arc<Turn>,
     stopwatch: &Stopwatch,
     waited: &mut Waited,
@@ -83,15 +83,11 @@ async fn look(
     let mut observed: Option<(Record, Stopwatch)> = None;
     loop {
         let sent = stopwatch.elapsed();
-        let provider = Arc::clone(&service.0.provider);
         let looked_up = name.clone();
         let limit = service.0.limits.call_time;
         let record = service
-            .0
-            .calls
-            .ask(Class::Wait, limit, async move {
-                provider.read(&looked_up).await
-            })
+            .lowered(Class::Wait)
+            .ask(limit, |store| async move { store.read(&looked_up).await })
             .await?;
         let Some(record) = record else {
             waited.waited = sent;
@@ -136,7 +132,7 @@ async fn look(
 }
 
 /// The store's hints, if it has any and can be listened to.
-async fn listen(service: &Service) -> Option<Listener> {
+async fn listen(service: &Asking) -> Option<Listener> {
     let capabilities = service.0.provider.capabilities();
     if !capabilities.watch {
         return None;
@@ -146,7 +142,7 @@ async fn listen(service: &Service) -> Option<Listener> {
 }
 
 /// Until there is a hint of this name, or the time has passed, or it is time to look again.
-async fn pause_for(service: &Service, hints: &mut Option<Listener>, name: &Name, pause: Duration) {
+async fn pause_for(service: &Asking, hints: &mut Option<Listener>, name: &Name, pause: Duration) {
     let poll = service.0.waits.stretched(if hints.is_some() {
         POLL_WITH_HINTS
     } else {

@@ -2,10 +2,7 @@
 
 use std::convert::Infallible;
 
-use axum::{
-    extract::State,
-    response::sse::{Event, Sse},
-};
+use axum::response::sse::{Event, Sse};
 use dlock_core::provider::Wakeup;
 use dlock_http::{Problem, leases::Hint};
 use futures_util::Stream;
@@ -36,9 +33,11 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn watch(
-    State(service): State<Service>,
     Allowed {
-        namespace, ended, ..
+        service,
+        namespace,
+        ended,
+        ..
     }: Allowed<ToLook>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let hints = service.clone();

@@ -1,6 +1,6 @@
 //! What people do about tasks.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_http::{
     Code, Problem,
     tasks::{Cancel, Cancelled, Enqueued, Prune, Pruned, Retry},
@@ -41,17 +41,16 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     ),
 )]
 async fn cancel(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToAdmin>,
     Number(id): Number,
     Body(Cancel { force }): Body<Cancel>,
 ) -> Answer<Cancelled> {
     whose::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let was = service
-        .ask_tasks(Class::List, limit, |store| async move {
-            store.cancel(id, force).await
-        })
+        .ask_tasks(limit, |store| async move { store.cancel(id, force).await })
         .await?;
     was.map(|was| Json(Cancelled { was }))
         .ok_or_else(|| Code::NotFound.into())
@@ -75,19 +74,16 @@ async fn cancel(
     ),
 )]
 async fn retry(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToAdmin>,
     Number(id): Number,
     Body(Retry {}): Body<Retry>,
 ) -> Answer<Enqueued> {
     let seen = whose::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let added = service
-        .ask_tasks(
-            Class::List,
-            limit,
-            |store| async move { store.retry(id).await },
-        )
+        .ask_tasks(limit, |store| async move { store.retry(id).await })
         .await?;
     added.map(|added| Json(added.into())).ok_or_else(|| {
         let problem = Problem::new(Code::Changed).detail("the task has not ended");
@@ -107,13 +103,13 @@ async fn retry(
     ),
 )]
 async fn prune(
-    State(service): State<Service>,
-    _allowed: AllowedEverywhere<ToAdmin>,
+    AllowedEverywhere { service, .. }: AllowedEverywhere<ToAdmin>,
     Body(prune): Body<Prune>,
 ) -> Answer<Pruned> {
     let limit = service.0.limits.call_time;
     let deleted = service
-        .ask_tasks(Class::List, limit, |store| async move {
+        .lowered(Class::List)
+        .ask_tasks(limit, |store| async move {
             store.prune(prune.ages(), prune.limit).await
         })
         .await?;

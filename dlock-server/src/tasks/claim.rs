@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    extract::State,
     http::{HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
@@ -20,7 +19,6 @@ use super::wait;
 use crate::{
     Service,
     body::Body,
-    calls::Class,
     guard::{Allowed, ToClaim},
     names::{InNamespace, Namespace},
     problem::{Refusal, not_possible},
@@ -50,8 +48,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn claim(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToClaim>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToClaim>,
     Body(body): Body<Claim>,
 ) -> Result<Response, Refusal> {
     let stopwatch = service.0.clock.stopwatch();
@@ -62,7 +61,7 @@ async fn claim(
         return Err(problem.pointer("/wait_ms").into());
     }
     let claim = of_store(&namespace, body)?;
-    let at_once = wait::ask(&service, Class::Claim, &claim).await?;
+    let at_once = wait::ask(&service, &claim).await?;
     if !at_once.tasks.is_empty() || wait.is_zero() {
         return Ok(answer(&namespace, at_once, Duration::ZERO));
     }

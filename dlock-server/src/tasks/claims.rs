@@ -1,6 +1,6 @@
 //! Claims as leases: heartbeats, giving back, and a look.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_core::FencingToken;
 use dlock_core::{
     Name,
@@ -49,8 +49,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn heartbeat(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToWork>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToWork>,
     Body(Heartbeats { heartbeats }): Body<Heartbeats>,
 ) -> Answer<RenewedMany> {
     if heartbeats.len() > MOST {
@@ -67,7 +68,7 @@ async fn heartbeat(
     let renewals: Vec<_> = renewals.collect::<Result<_, _>>()?;
     let limit = service.0.limits.call_time;
     let outcomes = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             Ok(store.claims().renew_many(&renewals).await)
         })
         .await?;
@@ -106,14 +107,15 @@ async fn heartbeat(
     params(InNamespace),
 )]
 async fn release(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToWork>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToWork>,
     Body(key): Body<Key>,
 ) -> Answer<Done> {
     let request = provider::Release::new(name(key.into())?, key.uuid, Some(key.token));
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             store.claims().release(&request).await
         })
         .await?;
@@ -153,17 +155,20 @@ struct Which {
     ),
 )]
 async fn lease(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToClaim>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToClaim>,
     Asked(Which { id, token }): Asked<Which>,
 ) -> Answer<Record> {
     let name = name(ClaimKey::new(id, uuid::Uuid::nil(), token))?;
+    let service = service.lowered(Class::List);
     whose::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let record = service
-        .ask_tasks(Class::List, limit, |store| async move {
-            store.claims().read(&name).await
-        })
+        .ask_tasks(
+            limit,
+            |store| async move { store.claims().read(&name).await },
+        )
         .await?;
     record
         .map(|record| Json(record.into()))

@@ -1,6 +1,6 @@
 //! How claims end, and what they leave for the next attempt.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_http::{
     Code, Problem,
     leases::Done,
@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{
     Service,
+    asking::Asking,
     body::Body,
-    calls::Class,
     guard::{Allowed, ToWork},
     names::{InNamespace, Namespace},
     number::Number,
@@ -50,8 +50,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn endings(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToWork>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToWork>,
     Body(Endings { endings }): Body<Endings>,
 ) -> Answer<EndedMany> {
     if endings.len() > MOST {
@@ -91,8 +92,7 @@ macro_rules! endings {
             ),
         )]
         async fn $name(
-            State(service): State<Service>,
-            Allowed { namespace, .. }: Allowed<ToWork>,
+            Allowed { service, namespace, .. }: Allowed<ToWork>,
             Number(id): Number,
             Body(body): Body<$body>,
         ) -> Answer<Ended> {
@@ -131,8 +131,9 @@ endings! {
     ),
 )]
 async fn checkpoint(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToWork>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToWork>,
     Number(id): Number,
     Body(body): Body<Checkpoint>,
 ) -> Answer<Done> {
@@ -143,7 +144,7 @@ async fn checkpoint(
     let key = ClaimKey::new(id, body.uuid, body.token);
     let limit = service.0.limits.call_time;
     let kept = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             let (number, checkpoint) = (body.number, &body.checkpoint);
             store.checkpoint(&key, number, checkpoint).await
         })
@@ -158,7 +159,7 @@ async fn checkpoint(
     }
 }
 
-async fn one(service: &Service, namespace: &Namespace, ending: Ending) -> Answer<Ended> {
+async fn one(service: &Asking, namespace: &Namespace, ending: Ending) -> Answer<Ended> {
     let ending = checked(ending, None)?;
     match finish(service, namespace, vec![ending]).await?.pop() {
         Some(Ok(ended)) => Ok(Json(ended)),
@@ -180,16 +181,14 @@ fn checked(ending: Ending, pointer: Option<String>) -> Result<tasks::Ending, Ref
 
 /// As many answers as endings.
 async fn finish(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     endings: Vec<tasks::Ending>,
 ) -> Result<Vec<Result<Ended, Box<Problem>>>, Refusal> {
     let ids: Vec<TaskId> = endings.iter().map(|ending| ending.key.id).collect();
     let limit = service.0.limits.call_time;
     let answers = service
-        .ask_tasks(Class::Hold, limit, |store| async move {
-            store.finish(&endings).await
-        })
+        .ask_tasks(limit, |store| async move { store.finish(&endings).await })
         .await?;
     if answers.len() != ids.len() {
         return Err(Code::Unknown.into());

@@ -1,6 +1,6 @@
 //! New tasks.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_http::{
     Code, Problem,
     tasks::{Enqueue, EnqueuePeriodic, EnqueuedMany, NewTask, Served},
@@ -12,7 +12,6 @@ use super::request::Answer;
 use crate::{
     Service,
     body::Body,
-    calls::Class,
     guard::{Allowed, ToEnqueue},
     names::{InNamespace, Namespace},
     problem::Refusal,
@@ -40,8 +39,9 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn enqueue(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToEnqueue>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToEnqueue>,
     Body(Enqueue { tasks }): Body<Enqueue>,
 ) -> Answer<EnqueuedMany> {
     if tasks.len() > MOST {
@@ -54,9 +54,7 @@ async fn enqueue(
     let tasks: Vec<_> = kept.collect::<Result<_, _>>()?;
     let limit = service.0.limits.call_time;
     let added = service
-        .ask_tasks(Class::Enqueue, limit, |store| async move {
-            store.enqueue(&tasks).await
-        })
+        .ask_tasks(limit, |store| async move { store.enqueue(&tasks).await })
         .await?;
     Ok(Json(EnqueuedMany {
         tasks: added.into_iter().map(Into::into).collect(),
@@ -76,15 +74,16 @@ async fn enqueue(
     params(InNamespace),
 )]
 async fn periodic(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToEnqueue>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToEnqueue>,
     Body(body): Body<EnqueuePeriodic>,
 ) -> Answer<Served> {
     let schedule = namespace.stored_label(&body.schedule, "/schedule")?;
     let task = to_keep(&namespace, body.task, "/task")?;
     let limit = service.0.limits.call_time;
     let served = service
-        .ask_tasks(Class::Enqueue, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             store
                 .enqueue_periodic(&schedule, body.instant.0, &task)
                 .await

@@ -2,10 +2,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use axum::{
-    extract::State,
-    response::sse::{Event, Sse},
-};
+use axum::response::sse::{Event, Sse};
 use dlock_http::{Code, Problem, tasks::Hint};
 use dlock_tasks::Claim;
 use futures_util::Stream;
@@ -42,9 +39,11 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     ),
 )]
 async fn events(
-    State(service): State<Service>,
     Allowed {
-        namespace, ended, ..
+        service,
+        namespace,
+        ended,
+        ..
     }: Allowed<ToHear>,
     Asked(query): Asked<Vec<(String, String)>>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {

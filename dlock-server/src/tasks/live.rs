@@ -1,6 +1,6 @@
 //! How many tasks there are, and a page of them, as they change.
 
-use axum::{extract::State, response::IntoResponse};
+use axum::response::IntoResponse;
 use dlock_http::{
     Code, Problem,
     tasks::{Counts, Overview, Page, Queues},
@@ -13,6 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{queues, show};
 use crate::{
     Service,
+    asking::Asking,
     body::Asked,
     guard::{Allowed, ToRead},
     live,
@@ -57,9 +58,11 @@ struct Which {
     params(Which, InNamespace),
 )]
 async fn watch(
-    State(service): State<Service>,
     Allowed {
-        namespace, ended, ..
+        service,
+        namespace,
+        ended,
+        ..
     }: Allowed<ToRead>,
     Asked(Which {
         queue,
@@ -95,7 +98,7 @@ async fn watch(
 }
 
 /// The tasks are counted in one place for all pages of all namespaces: most stores read all of them for it.
-fn counted(service: &Service) -> Result<Watcher, Refusal> {
+fn counted(service: &Asking) -> Result<Watcher, Refusal> {
     let asked = service.clone();
     service.0.views.watch(View::Counts, move || {
         let service = asked.clone();
@@ -107,7 +110,7 @@ fn counted(service: &Service) -> Result<Watcher, Refusal> {
 }
 
 async fn look(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     counts: Watcher,
     filter: Filter,

@@ -5,7 +5,7 @@ use std::{convert::Infallible, time::Duration};
 use dlock_tasks::Ages;
 use tokio::time::sleep;
 
-use crate::{Service, calls::Class};
+use crate::{Service, asking::Asking, calls::Class};
 
 /// How often, and how many in one call of the store.
 const EVERY: Duration = Duration::from_secs(600);
@@ -25,11 +25,13 @@ impl Service {
 
     async fn prune(&self) {
         let limit = self.0.limits.call_time;
+        let service = Asking::new(self.clone(), Class::List);
         let portion = async || {
-            self.ask_tasks(Class::List, limit, |store| async move {
-                store.prune(Ages::default(), PORTION).await
-            })
-            .await
+            service
+                .ask_tasks(limit, |store| async move {
+                    store.prune(Ages::default(), PORTION).await
+                })
+                .await
         };
         loop {
             match portion().await {

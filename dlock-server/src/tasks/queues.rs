@@ -1,6 +1,6 @@
 //! `/v1/{namespace}/queues`: which queues are paused, and which have a limit.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_http::{
     Code, Problem, Time,
     leases::Done,
@@ -12,8 +12,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::request::Answer;
 use crate::{
     Service,
+    asking::Asking,
     body::Body,
-    calls::Class,
     guard::{Allowed, ToAdmin, ToRead},
     names::{InNamespace, Namespace},
     problem::Refusal,
@@ -35,17 +35,18 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     params(InNamespace),
 )]
 async fn queues(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
 ) -> Answer<Queues> {
     set_apart(&service, &namespace).await.map(Json)
 }
 
 /// The queues of a namespace that are paused, and those that have a limit.
-pub(super) async fn set_apart(service: &Service, namespace: &Namespace) -> Result<Queues, Refusal> {
+pub(super) async fn set_apart(service: &Asking, namespace: &Namespace) -> Result<Queues, Refusal> {
     let limit = service.0.limits.call_time;
     let (paused, limits) = service
-        .ask_tasks(Class::List, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             Ok((store.paused().await?, store.limits().await?))
         })
         .await?;
@@ -81,8 +82,9 @@ pub(super) async fn set_apart(service: &Service, namespace: &Namespace) -> Resul
     params(InNamespace),
 )]
 async fn set(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToAdmin>,
     Body(body): Body<SetQueue>,
 ) -> Answer<Done> {
     let SetQueue {
@@ -101,7 +103,7 @@ async fn set(
     })?;
     let limit = service.0.limits.call_time;
     service
-        .ask_tasks(Class::List, limit, |store| async move {
+        .ask_tasks(limit, |store| async move {
             if let Some(most) = most {
                 store.set_limit(&queue, most).await?;
             }

@@ -1,6 +1,6 @@
 //! Tasks, pages of them, and how many there are.
 
-use axum::{Json, extract::State};
+use axum::Json;
 use dlock_http::{
     Problem,
     tasks::{Count, Counts, Page, Task},
@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{request::Answer, whose};
 use crate::{
     Service,
+    asking::Asking,
     body::Asked,
-    calls::Class,
     guard::{Allowed, ToRead},
     names::{InNamespace, Namespace},
     number::Number,
@@ -62,8 +62,9 @@ struct Which {
     ),
 )]
 async fn list(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
     Asked(which): Asked<Which>,
 ) -> Answer<Page> {
     let queue = which.queue.as_deref();
@@ -78,7 +79,7 @@ async fn list(
 }
 
 pub(super) async fn page(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     filter: Filter,
     mut after: Option<TaskId>,
@@ -91,9 +92,7 @@ pub(super) async fn page(
         let filter = filter.clone().after(after).limit(at_a_time);
         let limit = service.0.limits.call_time;
         let listed = service
-            .ask_tasks(Class::List, limit, |store| async move {
-                store.list(&filter).await
-            })
+            .ask_tasks(limit, |store| async move { store.list(&filter).await })
             .await?;
         let is_last = listed.len() < at_a_time;
         for task in listed {
@@ -126,8 +125,9 @@ pub(super) async fn page(
     params(InNamespace),
 )]
 async fn counts(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
 ) -> Answer<Counts> {
     let counts = counted(&service).await?;
     let counts = own(&namespace, counts);
@@ -135,14 +135,10 @@ async fn counts(
 }
 
 /// How many tasks of each queue are in each state. The queues are those of all namespaces, as the store calls them.
-pub(super) async fn counted(service: &Service) -> Result<Vec<Count>, Refusal> {
+pub(super) async fn counted(service: &Asking) -> Result<Vec<Count>, Refusal> {
     let limit = service.0.limits.call_time;
     let counts = service
-        .ask_tasks(
-            Class::List,
-            limit,
-            |store| async move { store.counts().await },
-        )
+        .ask_tasks(limit, |store| async move { store.counts().await })
         .await?;
     let counts = counts.into_iter().map(|count| Count {
         queue: count.queue,
@@ -177,8 +173,9 @@ pub(super) fn own(namespace: &Namespace, counts: Vec<Count>) -> Vec<Count> {
     ),
 )]
 async fn one(
-    State(service): State<Service>,
-    Allowed { namespace, .. }: Allowed<ToRead>,
+    Allowed {
+        service, namespace, ..
+    }: Allowed<ToRead>,
     Number(id): Number,
 ) -> Answer<Task> {
     let task = whose::task(&service, &namespace, id).await?;

@@ -9,7 +9,7 @@ use dlock_http::Code;
 use dlock_tasks::{Claim, Claimed};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::{Service, calls::Class, hints::Listener, problem::Refusal};
+use crate::{asking::Asking, calls::Class, hints::Listener, problem::Refusal};
 
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
 const POLL: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ const APART: Duration = Duration::from_millis(5);
 /// A future that is dropped sends no further claim. One that is under way goes on, and what it gets is leased to its
 /// uuid.
 pub(super) async fn for_tasks(
-    service: &Service,
+    service: &Asking,
     claim: &Claim,
     deadline: Instant,
     stopwatch: &Stopwatch,
@@ -45,7 +45,7 @@ pub(super) async fn for_tasks(
         // First this, then the claim: a task that comes between the two is hinted.
         listen(service, claim, &mut turn, deadline).await;
         let sent = stopwatch.elapsed();
-        let claimed = ask(service, Class::Wait, claim).await?;
+        let claimed = ask(&service.lowered(Class::Wait), claim).await?;
         if !claimed.tasks.is_empty() {
             return Ok((claimed, sent));
         }
@@ -69,7 +69,7 @@ pub(super) async fn for_tasks(
 }
 
 /// Listens from now on, if the store has hints and answers.
-async fn listen(service: &Service, claim: &Claim, turn: &mut Option<Listener>, deadline: Instant) {
+async fn listen(service: &Asking, claim: &Claim, turn: &mut Option<Listener>, deadline: Instant) {
     if let Some(listener) = turn {
         return listener.skip();
     }
@@ -92,18 +92,10 @@ async fn hint(turn: &mut Option<Listener>) {
 }
 
 /// One claim of the store.
-pub(super) async fn ask(
-    service: &Service,
-    class: Class,
-    claim: &Claim,
-) -> Result<Claimed, Refusal> {
+pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refusal> {
     let limit = service.0.limits.call_time.min(claim.lease / 6);
     let claim = claim.clone();
     service
-        .ask_tasks(
-            class,
-            limit,
-            |store| async move { store.claim(&claim).await },
-        )
+        .ask_tasks(limit, |store| async move { store.claim(&claim).await })
         .await
 }

@@ -3,21 +3,17 @@
 use dlock_http::Code;
 use dlock_tasks::{State, Task, TaskId};
 
-use crate::{Service, calls::Class, names::Namespace, problem::Refusal};
+use crate::{asking::Asking, calls::Class, names::Namespace, problem::Refusal};
 
 /// A task of this namespace, its queue as it is shown.
 pub(super) async fn task(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     id: TaskId,
 ) -> Result<Task, Refusal> {
     let limit = service.0.limits.call_time;
     let task = service
-        .ask_tasks(
-            Class::List,
-            limit,
-            |store| async move { store.task(id).await },
-        )
+        .ask_tasks(limit, |store| async move { store.task(id).await })
         .await?;
     task.and_then(|task| shown(namespace, task))
         .ok_or_else(|| Code::NotFound.into())
@@ -32,7 +28,7 @@ pub(super) fn shown(namespace: &Namespace, mut task: Task) -> Option<Task> {
 /// What each of these tasks is doing, if it is of this namespace. It says more of an answer that is known already, so
 /// nothing is said if the store cannot be asked.
 pub(super) async fn states(
-    service: &Service,
+    service: &Asking,
     namespace: &Namespace,
     ids: Vec<TaskId>,
 ) -> Vec<Option<State>> {
@@ -41,7 +37,8 @@ pub(super) async fn states(
         return nothing;
     }
     let (limit, namespace) = (service.0.limits.call_time, namespace.clone());
-    let looked = service.ask_tasks(Class::List, limit, |store| async move {
+    let service = service.lowered(Class::List);
+    let looked = service.ask_tasks(limit, |store| async move {
         let mut states = Vec::with_capacity(ids.len());
         for id in ids {
             let task = store.task(id).await?;

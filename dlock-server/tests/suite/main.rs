@@ -8,6 +8,7 @@
 
 mod api;
 mod blocks;
+mod classes;
 mod conformance;
 mod description;
 mod history;
@@ -17,6 +18,7 @@ mod overload;
 mod page;
 mod refusals;
 mod renewals;
+mod reserved;
 mod rights;
 mod session;
 mod support;

@@ -17,6 +17,8 @@ use dlock_tasks::{
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::Value;
 
+use crate::reserved::{Crowd, Reserved};
+
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -29,7 +31,7 @@ pub(crate) enum Fault {
 }
 
 #[derive(Clone)]
-pub(crate) struct Watched(Arc<Inner>);
+pub(crate) struct Watched(Arc<Inner>, Crowd);
 
 struct Inner {
     store: MemoryTasks,
@@ -45,7 +47,7 @@ struct Inner {
 
 impl Watched {
     pub(crate) fn new(store: MemoryTasks) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             store,
             claims: AtomicUsize::new(0),
             counts: AtomicUsize::new(0),
@@ -53,7 +55,13 @@ impl Watched {
             claims_hang: AtomicBool::new(false),
             endings_hang: AtomicBool::new(false),
             has_hints: AtomicBool::new(true),
-        }))
+        });
+        Self(inner, Crowd::default())
+    }
+
+    /// The same, and only holders are served when this crowd comes.
+    pub(crate) fn before(self, crowd: &Crowd) -> Self {
+        Self(self.0, crowd.clone())
     }
 
     pub(crate) fn shared(&self) -> Arc<dyn TaskStore> {
@@ -89,6 +97,14 @@ impl Watched {
     }
 
     async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, ProviderError>> + Send,
+    ) -> Result<T, ProviderError> {
+        self.1.pass().await;
+        self.call_of_holder(call).await
+    }
+
+    async fn call_of_holder<T>(
         &self,
         call: impl Future<Output = Result<T, ProviderError>> + Send,
     ) -> Result<T, ProviderError> {
@@ -134,7 +150,7 @@ impl TaskStore for Watched {
         if self.0.endings_hang.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
-        self.call(self.0.store.finish(endings)).await
+        self.call_of_holder(self.0.store.finish(endings)).await
     }
 
     async fn checkpoint(
@@ -144,11 +160,11 @@ impl TaskStore for Watched {
         checkpoint: &Value,
     ) -> Result<Kept, ProviderError> {
         let kept = self.0.store.checkpoint(key, number, checkpoint);
-        self.call(kept).await
+        self.call_of_holder(kept).await
     }
 
     fn claims(&self) -> Arc<dyn Provider> {
-        self.0.store.claims()
+        Arc::new(Reserved::new(self.0.store.claims(), &self.1))
     }
 
     async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
