@@ -13,7 +13,8 @@ use crate::{
     provider::SqliteProvider,
     record::{self, Flaw, MAX_EXACT},
     requests,
-    store::{Failure, View},
+    store::{Failure, Store, View},
+    worker::Caller,
 };
 
 /// A record is kept so long after its lease has ended (T5): 7 days in nanoseconds.
@@ -23,22 +24,24 @@ const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000_000_000;
 impl Admin for SqliteProvider {
     async fn list(&self, request: &List) -> Result<Page, ProviderError> {
         let (prefix, request) = (self.prefix.clone(), request.clone());
-        self.call(move |store| store.read(|view| list(view, &prefix, &request)))
-            .await
+        self.look(move |view| list(view, &prefix, &request)).await
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        self.write(&request.name, request, requests::revoke).await
+        self.write(Caller::Other, &request.name, request, requests::revoke)
+            .await
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
-        self.write(&request.name, request, requests::ask).await
+        self.write(Caller::Other, &request.name, request, requests::ask)
+            .await
     }
 
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
         let prefix = self.prefix.clone();
-        self.call(move |store| store.write(|_| None, |view| purge(view, &prefix, limit)))
-            .await
+        let purge =
+            move |store: &mut Store| store.write(|_| None, |view| purge(view, &prefix, limit));
+        self.call(Caller::Other, purge).await
     }
 }
 

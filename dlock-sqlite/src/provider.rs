@@ -23,14 +23,15 @@ use crate::{
     requests,
     store::{Failure, Store, View},
     wakeups::Watch,
-    worker::Worker,
+    worker::{Caller, Reader, Worker},
 };
 
 /// Locks in one SQLite file, shared by every process of one host.
 ///
 /// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What the file
 /// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate). Its
-/// calls run one at a time on a thread that they share, and need no runtime.
+/// calls run one at a time on a thread that they share, those of holders first, and need no runtime.
+/// Lists have a connection and a thread of their own.
 ///
 /// # Cancel safety
 /// A future that is dropped in line has done nothing. One that is dropped later leaves a call that
@@ -40,6 +41,8 @@ use crate::{
 pub struct SqliteProvider {
     /// Before the store, so that its connection closes first.
     pub(crate) watch: Arc<Watch>,
+    /// Lists, which may be long. Before the store, too.
+    pub(crate) reader: Arc<Reader<Store>>,
     /// Only calls on the worker's thread lock it.
     pub(crate) store: Arc<Mutex<Store>>,
     pub(crate) clock: StoreClock,
@@ -72,6 +75,7 @@ impl SqliteProvider {
     /// Runs `work` with the connection when its turn comes.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
+        caller: Caller,
         work: impl FnOnce(&mut Store) -> Result<T, ProviderError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let store = Arc::clone(&self.store);
@@ -81,19 +85,30 @@ impl SqliteProvider {
             store.call_of(called);
             work(&mut store)
         };
-        self.worker.run(work).await
+        self.worker.run(caller, work).await
+    }
+
+    /// Reads what may be long, when its turn comes among such reads.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(View<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let (watch, clock) = (Arc::clone(&self.watch), self.clock.clone());
+        let open = move || Store::only_to_read(watch.files(), &clock);
+        self.reader.run(open, |store| store.read(work)).await
     }
 
     /// Runs the transaction of a request about one lock.
     pub(crate) async fn write<R: Clone + Send + Sync + 'static, T: Send + 'static>(
         &self,
+        caller: Caller,
         name: &Name,
         request: &R,
         rule: fn(View<'_>, &Key, &R) -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         let key = Key::new(&self.prefix, name)?;
         let request = request.clone();
-        self.call(move |store| {
+        self.call(caller, move |store| {
             store.write(|view| view.lease(&key), |view| rule(view, &key, &request))
         })
         .await
@@ -122,7 +137,7 @@ impl Provider for SqliteProvider {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let key = Key::new(&self.prefix, &request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
-        self.call(move |store| {
+        self.call(Caller::Other, move |store| {
             let outcome = requests::acquire(store, &key, &request)?;
             if let AcquireOutcome::Held(record) = &outcome {
                 watch.refused(&key, record);
@@ -133,13 +148,14 @@ impl Provider for SqliteProvider {
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        self.write(&request.name, request, requests::renew).await
+        self.write(Caller::Holder, &request.name, request, requests::renew)
+            .await
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let key = Key::new(&self.prefix, &request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
-        self.call(move |store| {
+        self.call(Caller::Holder, move |store| {
             let outcome = store.write(
                 |view| view.lease(&key),
                 |view| requests::release(view, &key, &request),
@@ -155,7 +171,7 @@ impl Provider for SqliteProvider {
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let key = Key::new(&self.prefix, name)?;
         let watch = Arc::clone(&self.watch);
-        self.call(move |store| {
+        self.call(Caller::Other, move |store| {
             let record = store.read(|view| requests::read(view, &key))?;
             if let Some(record) = record.as_ref().filter(|record| !record.released) {
                 watch.refused(&key, record);
@@ -171,7 +187,8 @@ impl Provider for SqliteProvider {
         }
         let item = |request: &Renew| Ok((Key::new(&self.prefix, &request.name)?, request.clone()));
         let items: Vec<requests::Item> = requests.iter().map(item).collect();
-        self.call(move |store| Ok(requests::renew_many(store, &items)))
+        let renew = move |store: &mut Store| Ok(requests::renew_many(store, &items));
+        self.call(Caller::Holder, renew)
             .await
             .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
     }

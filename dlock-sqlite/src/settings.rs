@@ -10,8 +10,11 @@ use dlock_core::provider::{Prefix, Sharing};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    error::OpenError, provider::SqliteProvider, store::Store, synchronous::Synchronous,
-    worker::Worker,
+    error::OpenError,
+    provider::SqliteProvider,
+    store::Store,
+    synchronous::Synchronous,
+    worker::{Reader, Worker},
 };
 
 /// What a provider is opened with.
@@ -120,6 +123,7 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
         Ok(SqliteProvider {
             watch: store.watch(),
             clock: store.clock().clone(),
+            reader: Arc::new(Reader::new()),
             store: Arc::new(Mutex::new(store)),
             worker,
             path: path.into(),

@@ -8,7 +8,9 @@ use std::{
 };
 
 use dlock_core::{ProviderError, Record};
-use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
+use rusqlite::{
+    Connection, OpenFlags, Params, Row, Transaction, TransactionBehavior, config::DbConfig,
+};
 
 use crate::{
     clock::{Now, StoreClock},
@@ -19,6 +21,9 @@ use crate::{
     synchronous::Synchronous,
     wakeups::Watch,
 };
+
+/// How long a reader waits for a process that repairs the file or closes it: no other keeps it waiting.
+const READING: Duration = Duration::from_secs(1);
 
 /// A lock file that is open.
 #[derive(Debug)]
@@ -75,6 +80,33 @@ impl Store {
             called: clock.now().instant,
             clock,
             busy_timeout,
+            locked_since: None,
+        })
+    }
+
+    /// A further connection to the file that is open, which writes nothing.
+    ///
+    /// # Errors
+    /// `Fatal` if the file is not there any more, and SQLite's error.
+    pub(crate) fn only_to_read(files: &Files, clock: &StoreClock) -> Result<Self, ProviderError> {
+        files.check()?;
+        let (path, _) = files.database();
+        let open = || {
+            // No URI: a path is a path. No creating: a file that is gone stays gone.
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(READING)?;
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            connection.execute_batch("PRAGMA query_only = ON")?;
+            Ok(connection)
+        };
+        Ok(Self {
+            connection: open().map_err(|error| error::provider_error(path, error))?,
+            path: path.to_owned(),
+            files: files.clone(),
+            called: clock.now().instant,
+            clock: clock.clone(),
+            busy_timeout: READING,
             locked_since: None,
         })
     }

@@ -55,7 +55,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError, provider::Wakeups};
+use dlock_core::{
+    Provider, ProviderError,
+    provider::{Wakeups, is_for_holder},
+};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept,
     LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
@@ -67,16 +70,24 @@ use self::{
     beats::Beats,
     database::{Database, Work},
 };
-use crate::{clock::StoreClock, error::OpenError, store::Failure, worker::Worker};
+use crate::{
+    clock::StoreClock,
+    error::OpenError,
+    store::Failure,
+    worker::{Caller, Reader, Worker},
+};
 
 /// A queue in one SQLite database. Cheap to clone; clones use one connection, whose calls run one at a time on
-/// a thread that they share.
+/// a thread that they share, those of workers that have a task first. With a write-ahead log, which every database that is
+/// made here has, what only reads has a connection and a thread of its own.
 ///
 /// # Cancel safety
 /// A future that is dropped in line has done nothing. One that is dropped later leaves a call that runs to its
 /// end.
 #[derive(Clone)]
 pub struct SqliteTasks {
+    /// Before the database, so that its connection closes first. `None` if readers and writers wait for each other.
+    reader: Option<Arc<Reader<Database>>>,
     database: Arc<Mutex<Database>>,
     clock: StoreClock,
     worker: Worker,
@@ -149,9 +160,11 @@ impl SqliteTasks {
         let path: Arc<Path> = database.path().into();
         let worker = Worker::start().map_err(|error| OpenError::other(&path, error))?;
         let clock = database.clock().clone();
+        let reader = database.has_log().then(|| Arc::new(Reader::new()));
         let database = Arc::new(Mutex::new(database));
         let beats = Arc::new(Beats::new(Arc::clone(&database), worker.clone()));
         Ok(Self {
+            reader,
             database,
             clock,
             worker,
@@ -233,12 +246,13 @@ impl SqliteTasks {
     /// caller waits no longer for an answer than a sixth of it.
     async fn write<T: Send + 'static>(
         &self,
+        caller: Caller,
         lease: Option<Duration>,
         work: impl FnOnce(Work<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let database = Arc::clone(&self.database);
         self.worker
-            .run(move || lock(&database).write(|_| lease, work))
+            .run(caller, move || lock(&database).write(|_| lease, work))
             .await
     }
 
@@ -247,8 +261,14 @@ impl SqliteTasks {
         &self,
         work: impl FnOnce(Work<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, ProviderError> {
+        if let Some(reader) = self.reader.as_ref().filter(|_| !is_for_holder()) {
+            let path = Arc::clone(&self.path);
+            let open = move || Database::only_to_read(&path);
+            return reader.run(open, |database| database.read(work)).await;
+        }
         let database = Arc::clone(&self.database);
-        self.worker.run(move || lock(&database).read(work)).await
+        let read = move || lock(&database).read(work);
+        self.worker.run(Caller::Other, read).await
     }
 }
 
@@ -283,8 +303,10 @@ impl TaskStore for SqliteTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         let texts = checked(tasks)?;
         let tasks = tasks.to_vec();
-        self.write(None, move |work| work.enqueue(&tasks, &texts))
-            .await
+        self.write(Caller::Other, None, move |work| {
+            work.enqueue(&tasks, &texts)
+        })
+        .await
     }
 
     async fn enqueue_periodic(
@@ -296,7 +318,7 @@ impl TaskStore for SqliteTasks {
         limits::schedule(schedule)?;
         let text = task.check()?;
         let (schedule, task) = (schedule.to_owned(), task.clone());
-        self.write(None, move |work| {
+        self.write(Caller::Other, None, move |work| {
             work.enqueue_periodic(&schedule, instant, &task, &text)
         })
         .await
@@ -306,7 +328,7 @@ impl TaskStore for SqliteTasks {
         claim.check()?;
         let (claim, database) = (claim.clone(), Arc::clone(&self.database));
         self.worker
-            .run(move || {
+            .run(Caller::Other, move || {
                 let database = lock(&database);
                 match database.read(|work| work.nothing_until(&claim))? {
                     Some(nothing) => Ok(nothing),
@@ -323,7 +345,7 @@ impl TaskStore for SqliteTasks {
             .iter()
             .map(check)
             .collect::<Result<_, ProviderError>>()?;
-        self.write(None, move |work| {
+        self.write(Caller::Holder, None, move |work| {
             let finish =
                 |(ending, text): &(Ending, Option<String>)| work.finish(ending, text.as_deref());
             endings.iter().map(finish).collect()
@@ -339,8 +361,10 @@ impl TaskStore for SqliteTasks {
     ) -> Result<Kept, ProviderError> {
         let text = limits::checkpoint(checkpoint)?;
         let key = *key;
-        self.write(None, move |work| work.checkpoint(&key, number, &text))
-            .await
+        self.write(Caller::Holder, None, move |work| {
+            work.checkpoint(&key, number, &text)
+        })
+        .await
     }
 
     fn claims(&self) -> Arc<dyn Provider> {
@@ -356,11 +380,13 @@ impl TaskStore for SqliteTasks {
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
-        self.write(None, move |work| work.cancel(id, force)).await
+        self.write(Caller::Other, None, move |work| work.cancel(id, force))
+            .await
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
-        self.write(None, move |work| work.retry(id)).await
+        self.write(Caller::Other, None, move |work| work.retry(id))
+            .await
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
@@ -375,8 +401,10 @@ impl TaskStore for SqliteTasks {
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
         limits::queue(queue)?;
         let queue = queue.to_owned();
-        self.write(None, move |work| work.set_paused(&queue, paused))
-            .await
+        self.write(Caller::Other, None, move |work| {
+            work.set_paused(&queue, paused)
+        })
+        .await
     }
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
@@ -387,8 +415,10 @@ impl TaskStore for SqliteTasks {
         limits::queue(queue)?;
         limits::limit(limit)?;
         let queue = queue.to_owned();
-        self.write(None, move |work| work.set_limit(&queue, limit))
-            .await
+        self.write(Caller::Other, None, move |work| {
+            work.set_limit(&queue, limit)
+        })
+        .await
     }
 
     async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
@@ -402,6 +432,7 @@ impl TaskStore for SqliteTasks {
     }
 
     async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
-        self.write(None, move |work| work.prune(ages, most)).await
+        self.write(Caller::Other, None, move |work| work.prune(ages, most))
+            .await
     }
 }

@@ -102,6 +102,10 @@ impl Watch {
         watch
     }
 
+    pub(crate) fn files(&self) -> &Files {
+        &self.0.files
+    }
+
     /// Opens a stream of hints about locks with this prefix.
     pub(crate) fn listen(&self, prefix: &Prefix) -> Wakeups {
         let (sender, wakeups) = Wakeups::channel(UNREAD);

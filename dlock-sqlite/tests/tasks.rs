@@ -29,6 +29,8 @@ mod columns;
 mod hints;
 #[path = "tasks/rows.rs"]
 mod rows;
+#[path = "tasks/turns.rs"]
+mod turns;
 
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]

@@ -20,7 +20,12 @@ use super::{
     database::{Database, Work},
     lock,
 };
-use crate::{clock::StoreClock, requests::integer, store::Failure, worker::Worker};
+use crate::{
+    clock::StoreClock,
+    requests::integer,
+    store::Failure,
+    worker::{Caller, Worker},
+};
 
 /// The claims of one database.
 pub(super) struct Beats {
@@ -48,7 +53,7 @@ impl Beats {
         let database = Arc::clone(&self.database);
         let lease = move |work: Work<'_>| names.iter().filter_map(|name| work.lease(name)).min();
         self.worker
-            .run(move || lock(&database).write(lease, work))
+            .run(Caller::Holder, move || lock(&database).write(lease, work))
             .await
     }
 }
@@ -117,9 +122,8 @@ impl Provider for Beats {
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let name = self::name(name)?;
         let database = Arc::clone(&self.database);
-        self.worker
-            .run(move || lock(&database).read(|work| work.record(&name)))
-            .await
+        let read = move || lock(&database).read(|work| work.record(&name));
+        self.worker.run(Caller::Other, read).await
     }
 
     fn sharing(&self) -> Option<&Sharing> {

@@ -26,6 +26,7 @@ pub(super) struct Database {
     path: PathBuf,
     clock: StoreClock,
     busy_timeout: Duration,
+    has_log: bool,
 }
 
 /// The database in a transaction, and the clock beside it.
@@ -66,12 +67,34 @@ impl Database {
                 known: LAYOUT,
             });
         }
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+            .map_err(sqlite)?;
         Ok(Some(Self {
+            has_log: mode == "wal",
             connection,
             path: file,
             clock,
             busy_timeout,
         }))
+    }
+
+    /// A further connection to a database that is open, which writes nothing.
+    ///
+    /// # Errors
+    /// `Fatal` if the file or its tables are not there any more; `NotApplied` if it cannot be opened.
+    pub(super) fn only_to_read(file: &Path) -> Result<Self, ProviderError> {
+        const BUSY: Duration = Duration::from_secs(1);
+        let database = Self::open(file, false, BUSY).map_err(|error| {
+            ProviderError::not_applied("the database cannot be opened to read it")
+                .with_source(error)
+        })?;
+        let database = database.ok_or_else(|| {
+            ProviderError::fatal("the database of the tasks is not there any more")
+        })?;
+        let settled = database.connection.execute_batch("PRAGMA query_only = ON");
+        settled.map_err(|error| database.error(error.into()))?;
+        Ok(database)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -80,6 +103,11 @@ impl Database {
 
     pub(super) const fn clock(&self) -> &StoreClock {
         &self.clock
+    }
+
+    /// Whether readers and the writer do not wait for each other.
+    pub(super) const fn has_log(&self) -> bool {
+        self.has_log
     }
 
     /// Nothing is ever written over this connection. A few pages are all it reads.

@@ -24,4 +24,5 @@ mod processes;
 mod shares;
 mod support;
 mod time_namespaces;
+mod turns;
 mod wakeups;
