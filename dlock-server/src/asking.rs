@@ -5,9 +5,11 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use dlock_core::{ProviderError, provider::Admin};
+use dlock_http::Code;
 use dlock_tasks::TaskStore;
+use tokio::{sync::SemaphorePermit, time::timeout};
 
-use crate::{Service, calls::Class, problem::Refusal};
+use crate::{Service, calls::Class, measure, problem::Refusal};
 
 /// A service, as one who may ask its store.
 #[derive(Clone, Debug)]
@@ -54,6 +56,23 @@ impl Asking {
     {
         let request = call(Arc::clone(&self.0.provider));
         self.0.calls.ask(self.class, limit, request).await
+    }
+
+    /// A place to read a page in, which may be large until it is cut. Those who wait for one have their place in line.
+    ///
+    /// # Errors
+    /// A refusal if there is no memory for one, or if it takes too long.
+    pub(crate) async fn page(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        drop(self.0.memory.take(self.class, 0)?);
+        let place = timeout(self.0.limits.call_time, self.0.pages.acquire()).await;
+        match place {
+            // Nobody closes the semaphore.
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) | Err(_) => {
+                measure::shed(self.class.name());
+                Err(Code::Overloaded.into())
+            }
+        }
     }
 
     /// One call of the store of tasks.

@@ -11,7 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use tokio::time::timeout;
 
-use crate::{Service, audit::Audit, problem::Refusal};
+use crate::{
+    Service,
+    audit::Audit,
+    calls::Class,
+    memory::{OfRequest, SMALL},
+    problem::Refusal,
+};
 
 /// The body of a request, as JSON.
 #[derive(Debug)]
@@ -33,7 +39,7 @@ impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
         }
         let limits = &service.0.limits;
         let audit = request.extensions().get::<Audit>().cloned();
-        let body = timeout(limits.body_time, whole(request, limits.body)).await;
+        let body = timeout(limits.body_time, whole(request, service)).await;
         let body = body.map_err(|_elapsed| Refusal::from(Code::TooSlow))??;
         if let Some(audit) = audit {
             audit.asked(&body);
@@ -62,8 +68,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// All of the body, unless it is too large.
-async fn whole(request: Request, most: usize) -> Result<Vec<u8>, Refusal> {
+/// All of the body, unless it is too large. That of a sender who was not admitted to anything is small.
+async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> {
+    let class = request.extensions().get::<Class>().copied();
+    let kept = request.extensions().get::<OfRequest>().cloned();
+    let kept = kept.unwrap_or_default();
+    let most = match class {
+        Some(_) => service.0.limits.body,
+        None => service.0.limits.body.min(SMALL),
+    };
     let mut stream = request.into_body().into_data_stream();
     let mut body = Vec::new();
     while let Some(part) = stream.next().await {
@@ -73,6 +86,11 @@ async fn whole(request: Request, most: usize) -> Result<Vec<u8>, Refusal> {
                 Code::TooLarge,
                 format!("at most {most} bytes are taken"),
             ));
+        }
+        if let Some(class) = class
+            && body.len() + part.len() > SMALL
+        {
+            kept.keep(service.0.memory.take(class, part.len())?);
         }
         body.extend_from_slice(&part);
     }

@@ -53,8 +53,8 @@ impl Class {
         }
     }
 
-    /// Which part of all calls may be under way for one of this class to begin, in percent.
-    const fn share(self) -> Option<usize> {
+    /// Which part of all calls may be under way for one of this class to begin, in percent; `None`: any.
+    pub(crate) const fn share(self) -> Option<usize> {
         match self {
             Self::List => Some(50),
             Self::Wait => Some(60),

@@ -4,6 +4,7 @@
 use std::{fmt, marker::PhantomData};
 
 use axum::{
+    body::{Body, HttpBody as _},
     extract::{FromRequestParts, RawPathParams, Request, State},
     http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::Next,
@@ -18,6 +19,7 @@ use crate::{
     audit::{Audit, address},
     calls::Class,
     listen::Recognised,
+    memory::{Counted, OfRequest, SMALL},
     names::Namespace,
     problem::Refusal,
     sender::{Sender, host, is_cross_site, is_link, is_same_origin},
@@ -131,7 +133,10 @@ pub(crate) async fn check(
     }
     request.extensions_mut().insert(sender.clone());
     request.extensions_mut().insert(access);
-    let mut response = next.run(request).await;
+    let kept = OfRequest::default();
+    request.extensions_mut().insert(kept.clone());
+    let mut response = counted(next.run(request).await, &service);
+    drop(kept);
     if response.status() == StatusCode::UNAUTHORIZED && service.is_logged() {
         tracing::warn!(
             ?from,
@@ -153,13 +158,25 @@ pub(crate) async fn check(
     response
 }
 
+/// An answer that takes its bytes of the server's memory until it is sent. A stream has none.
+fn counted(response: Response, service: &Service) -> Response {
+    let size = response.body().size_hint().exact().unwrap_or_default();
+    match usize::try_from(size) {
+        Ok(bytes) if bytes > SMALL => {
+            let taken = service.0.memory.add(bytes);
+            response.map(|body| Body::new(Counted::new(body, taken)))
+        }
+        _ => response,
+    }
+}
+
 /// Whether the sender may do this here, or everywhere if no namespace is given.
 fn admit<N: Need>(
-    parts: &Parts,
+    parts: &mut Parts,
     service: &Service,
     namespace: Option<&Namespace>,
 ) -> Result<(), Refusal> {
-    let holder = match parts.extensions.get::<Sender>() {
+    let holder = match parts.extensions.get::<Sender>().cloned() {
         Some(Sender::Anybody) => None,
         Some(Sender::Known(holder) | Sender::LoggedIn(holder)) => Some(holder),
         Some(Sender::Unknown) | None => {
@@ -172,6 +189,8 @@ fn admit<N: Need>(
     if N::RIGHTS.contains(&Right::Admin) {
         Audit::begin(parts);
     }
+    // From here on its body may be large.
+    parts.extensions.insert(N::CLASS);
     let Some(holder) = holder else {
         return Ok(());
     };

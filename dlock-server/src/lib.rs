@@ -17,6 +17,7 @@ mod limits;
 pub mod listen;
 mod live;
 mod measure;
+mod memory;
 mod names;
 mod number;
 mod pace;

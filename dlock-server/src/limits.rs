@@ -15,8 +15,11 @@ pub struct Limits {
     pub streams: usize,
     /// Requests of one token in a second, renewals and the like left out: none.
     pub rate: Option<u32>,
-    /// The body of a request, in bytes: 1 MiB.
+    /// The body of a request, in bytes: 1 MiB. One of a sender who is not known yet, to log in, has at most 4 KiB.
     pub body: usize,
+    /// Bodies and answers at a time, in bytes of their text, small ones left out: 256 MiB. Lists are refused when half of it
+    /// is taken, and bodies of holders when twice as much is.
+    pub memory: usize,
     /// How long a body may take: 10 s.
     pub body_time: Duration,
     /// How long a call of the store may take: 5 s, and no more than a sixth of the lease where that is known.
@@ -33,6 +36,7 @@ impl Default for Limits {
             streams: 200,
             rate: None,
             body: 1024 * 1024,
+            memory: 256 * 1024 * 1024,
             body_time: Duration::from_secs(10),
             call_time: Duration::from_secs(5),
             hosts: Vec::new(),

@@ -9,7 +9,10 @@ use axum::Json;
 use dlock_core::{Clock, provider::Admin};
 use dlock_http::{Code, leases::Done};
 use dlock_tasks::TaskStore;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::{
+    sync::{Mutex, Semaphore},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
     calls::Calls,
     hints::Hints,
     journal::{Journal, Observed},
+    memory::Memory,
     pace::Pace,
     problem::Refusal,
     renewals::Renewals,
@@ -24,6 +28,10 @@ use crate::{
     views::Views,
     waits::Waits,
 };
+
+/// How many pages of leases and tasks are read at a time: a store answers up to a hundred tasks of half a megabyte each, or a
+/// thousand leases.
+const PAGES: usize = 4;
 
 /// A store, and the terms on which it is served. Clones serve the same one.
 #[derive(Clone)]
@@ -36,6 +44,9 @@ pub(crate) struct Shared {
     pub(crate) access: RwLock<Access>,
     pub(crate) limits: Limits,
     pub(crate) calls: Calls,
+    pub(crate) memory: Memory,
+    /// Places for calls that read pages, each of which may be large before it is cut.
+    pub(crate) pages: Semaphore,
     pub(crate) renewals: Renewals,
     pub(crate) waits: Waits,
     pub(crate) hints: Hints,
@@ -90,6 +101,8 @@ impl Service {
                 ended: stopping.child_token(),
             }),
             calls,
+            memory: Memory::new(limits.memory),
+            pages: Semaphore::new(PAGES),
             waits: Waits::new(limits.waits),
             limits,
             clock: Clock::system(),

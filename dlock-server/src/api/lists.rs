@@ -17,6 +17,7 @@ use crate::{
     asking::Asking,
     body::Asked,
     guard::{InApi, ToLook, ToRead},
+    memory::PageSize,
     names::Namespace,
     number::Number,
     problem::Refusal,
@@ -101,7 +102,8 @@ async fn list(
         Some(resource) => Some(namespace.stored(&resource, "/after")?),
         None => None,
     };
-    let mut leases = Vec::new();
+    let (mut leases, mut size) = (Vec::new(), PageSize::default());
+    let _place = service.page().await?;
     for _ in 0..PAGES {
         let request = provider::List::new(namespace.prefix())
             .after(after.clone())
@@ -112,9 +114,11 @@ async fn list(
             .await?;
         let mut records = page.records;
         records.retain(|(_, record)| is_one(record));
-        leases.extend(rows(service, namespace, after.as_ref(), &records).await?);
+        let rows = rows(service, namespace, after.as_ref(), &records).await?;
+        let is_full = size.is_full_with(&rows);
+        leases.extend(rows);
         after = page.next;
-        if after.is_none() {
+        if is_full || after.is_none() {
             break;
         }
     }

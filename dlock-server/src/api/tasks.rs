@@ -29,6 +29,7 @@ use crate::{
     asking::Asking,
     body::{Asked, Body},
     guard::{InApi, ToClaim, ToEnqueue, ToRead, ToWork},
+    memory::PageSize,
     number::Number,
     problem::{Refusal, not_possible},
 };
@@ -331,8 +332,9 @@ lists! {
 
 async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) -> Answer<Tasks> {
     let mut after = start.after;
-    let mut tasks = Vec::new();
-    for _ in 0..PAGES {
+    let (mut tasks, mut size) = (Vec::new(), PageSize::default());
+    let _place = service.page().await?;
+    'pages: for _ in 0..PAGES {
         let filter = Filter::default()
             .queue(Some(QUEUE.to_owned()))
             .after(after)
@@ -341,9 +343,20 @@ async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) ->
         let page = service
             .ask_tasks(limit, |store| async move { store.list(&filter).await })
             .await?;
-        after = page.get(PAGE - 1).map(|last| last.id);
-        tasks.extend(page.into_iter().filter(|task| is_one(task)).map(shown));
-        if after.is_none() || tasks.len() >= PAGE {
+        let is_last = page.len() < PAGE;
+        for task in page {
+            after = Some(task.id);
+            if is_one(&task) {
+                let row = shown(task);
+                let is_full = size.is_full_with(&row);
+                tasks.push(row);
+                if is_full || tasks.len() == PAGE {
+                    break 'pages;
+                }
+            }
+        }
+        if is_last {
+            after = None;
             break;
         }
     }

@@ -18,6 +18,7 @@ use crate::{
     asking::Asking,
     body::Asked,
     guard::{Allowed, ToLook, ToRead},
+    memory::PageSize,
     names::{InNamespace, Namespace},
     problem::Refusal,
 };
@@ -53,7 +54,7 @@ struct Named {
     name: String,
 }
 
-/// A page of leases, in byte order of their names.
+/// A page of leases, in byte order of their names. It ends after a megabyte: if there are more, `next` tells.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases",
@@ -93,6 +94,7 @@ pub(super) async fn page(
     after: dlock_core::Name,
     most: usize,
 ) -> Result<Page, Refusal> {
+    let _place = service.page().await?;
     let request = provider::List::new(prefix).after(Some(after)).limit(most);
     let limit = service.0.limits.call_time;
     let page = service
@@ -102,7 +104,7 @@ pub(super) async fn page(
         let name = namespace.shown(name.as_str()).unwrap_or_default();
         name.to_owned()
     };
-    Ok(Page {
+    let mut found = Page {
         next: page.next.as_ref().map(shown),
         unreadable: page
             .unreadable
@@ -122,7 +124,21 @@ pub(super) async fn page(
                 record: record.into(),
             })
             .collect(),
-    })
+    };
+    let mut size = PageSize::default();
+    let full = found
+        .leases
+        .iter()
+        .position(|lease| size.is_full_with(lease));
+    if let Some(last) = full.filter(|last| last + 1 < found.leases.len()) {
+        found.leases.truncate(last + 1);
+        let last = found.leases.last().map(|lease| lease.name.clone());
+        found
+            .unreadable
+            .retain(|row| Some(&row.name) <= last.as_ref());
+        found.next = last;
+    }
+    Ok(found)
 }
 
 /// One lease as the store has it now.

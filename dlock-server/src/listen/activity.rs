@@ -4,19 +4,22 @@
 //! early as slow ones; and it knows none for HTTP/2.
 
 use std::{
+    collections::{BTreeMap, btree_map::Entry},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use http_body::{Frame, SizeHint};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::Notify,
     time::{Instant, sleep_until},
 };
+
+use super::Bounds;
 
 /// What a connection is doing.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub(super) struct Activity {
     hurried: Notify,
     head: Duration,
     idle: Duration,
+    write: Duration,
     /// Whether bytes between requests are the beginning of one: those of HTTP/2 may be pings.
     bytes_are_requests: bool,
 }
@@ -40,6 +44,21 @@ struct State {
     /// What is waited for while there is no request.
     next: Awaited,
     since: Instant,
+    /// Answers that are not sent yet, by when a piece of them was given out last: streams that have nothing to send are not
+    /// among them.
+    answers: BTreeMap<Instant, usize>,
+}
+
+impl State {
+    /// An answer was taken on, or has ended.
+    fn forget(&mut self, since: Instant) {
+        if let Entry::Occupied(mut answers) = self.answers.entry(since) {
+            *answers.get_mut() -= 1;
+            if *answers.get() == 0 {
+                answers.remove();
+            }
+        }
+    }
 }
 
 /// What a connection without a request waits for.
@@ -51,10 +70,12 @@ pub(super) enum Awaited {
     Head,
     /// A further request, if there is one.
     Another,
+    /// That the client takes an answer.
+    Taking,
 }
 
 impl Activity {
-    pub(super) fn new(head: Duration, idle: Duration, bytes_are_requests: bool) -> Arc<Self> {
+    pub(super) fn new(bounds: &Bounds, bytes_are_requests: bool) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 requests: 0,
@@ -62,10 +83,12 @@ impl Activity {
                 leaving: false,
                 next: Awaited::First,
                 since: Instant::now(),
+                answers: BTreeMap::new(),
             }),
             hurried: Notify::new(),
-            head,
-            idle,
+            head: bounds.head,
+            idle: bounds.idle,
+            write: bounds.write,
             bytes_are_requests,
         })
     }
@@ -107,9 +130,16 @@ impl Activity {
             leaving,
             next,
             since,
+            ref answers,
         } = *self.state();
         if requests > 0 {
-            return (None, Instant::now() + self.head);
+            let now = Instant::now();
+            let taking = answers.first_key_value();
+            let taking = taking.map(|(since, _)| *since + self.write);
+            return match taking.filter(|deadline| *deadline <= now) {
+                Some(deadline) => (Some(Awaited::Taking), deadline),
+                None => (None, now + self.head.min(self.write)),
+            };
         }
         match next {
             // A stranger is cut off.
@@ -118,7 +148,7 @@ impl Activity {
             _ => {}
         }
         let limit = match next {
-            Awaited::First | Awaited::Head => self.head,
+            Awaited::First | Awaited::Head | Awaited::Taking => self.head,
             Awaited::Another => self.idle,
         };
         (Some(next), since + limit)
@@ -143,7 +173,7 @@ impl Activity {
             Awaited::Head => {}
             // Since the connection's beginning.
             Awaited::First => state.next = Awaited::Head,
-            Awaited::Another => {
+            Awaited::Another | Awaited::Taking => {
                 state.next = Awaited::Head;
                 state.since = Instant::now();
                 self.hurried.notify_one();
@@ -154,7 +184,10 @@ impl Activity {
     /// A request's headers are there.
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.state().requests += 1;
-        UnderWay(Arc::clone(self))
+        UnderWay {
+            activity: Arc::clone(self),
+            since: None,
+        }
     }
 }
 
@@ -184,6 +217,7 @@ impl Crowd {
                 leaving,
                 next,
                 since,
+                ..
             } = *activity.state();
             let is_idle = requests == 0 && !leaving && !(known && next == Awaited::Head);
             is_idle.then_some(((known, since), activity))
@@ -197,31 +231,72 @@ impl Crowd {
 
 /// A request, until it is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Activity>);
+pub(super) struct UnderWay {
+    activity: Arc<Activity>,
+    /// When a piece of its answer was given out last, which has more.
+    since: Option<Instant>,
+}
 
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.requests -= 1;
-        state.next = Awaited::Another;
-        state.since = Instant::now();
-        self.0.hurried.notify_one();
+impl UnderWay {
+    /// The client takes what it is sent.
+    fn given_out(&mut self) {
+        let now = Instant::now();
+        let mut state = self.activity.state();
+        if let Some(since) = self.since.replace(now) {
+            state.forget(since);
+        }
+        *state.answers.entry(now).or_default() += 1;
     }
 }
 
-/// The body of an answer, whose request is under way for as long as it is sent.
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut state = self.activity.state();
+        if let Some(since) = self.since {
+            state.forget(since);
+        }
+        state.requests -= 1;
+        state.next = Awaited::Another;
+        state.since = Instant::now();
+        self.activity.hurried.notify_one();
+    }
+}
+
+/// The body of an answer, whose request is under way for as long as it is sent. It is given out in pieces, so that a client of
+/// HTTP/2 that takes none of a stream is noticed.
 #[derive(Debug)]
 pub(super) struct Answer {
     body: Body,
-    _request: UnderWay,
+    /// What was not given out yet of what the body has.
+    rest: Bytes,
+    request: UnderWay,
 }
 
+/// The most that is given out at a time, and that a connection keeps of an answer that is not taken.
+const PIECE: usize = 16 * 1024;
+
 impl Answer {
-    pub(super) const fn new(body: Body, request: UnderWay) -> Self {
+    pub(super) fn new(body: Body, mut request: UnderWay) -> Self {
+        // A stream may have nothing to send.
+        if body.size_hint().exact().is_some_and(|size| size > 0) {
+            request.given_out();
+        }
         Self {
             body,
-            _request: request,
+            rest: Bytes::new(),
+            request,
         }
+    }
+
+    fn piece(&mut self) -> Bytes {
+        self.request.given_out();
+        if self.rest.len() <= PIECE {
+            return std::mem::take(&mut self.rest);
+        }
+        // A part of the whole would keep the whole.
+        let piece = Bytes::copy_from_slice(&self.rest[..PIECE]);
+        self.rest = self.rest.slice(PIECE..);
+        piece
     }
 }
 
@@ -233,15 +308,31 @@ impl http_body::Body for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = self.piece();
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, body) = (self.rest.len() as u64, self.body.size_hint());
+        let mut whole = SizeHint::new();
+        whole.set_lower(body.lower().saturating_add(rest));
+        if let Some(upper) = body.upper() {
+            whole.set_upper(upper.saturating_add(rest));
+        }
+        whole
     }
 }
 

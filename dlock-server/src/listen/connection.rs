@@ -97,7 +97,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let bounds = &server.bounds;
-    let activity = Activity::new(bounds.head, bounds.idle, protocol == Protocol::Http1);
+    let activity = Activity::new(bounds, protocol == Protocol::Http1);
     server.crowd.add(&activity);
     let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let router = TowerToHyperService::new(server.router.clone());

@@ -16,6 +16,7 @@ use crate::{
     asking::Asking,
     body::Asked,
     guard::{Allowed, ToRead},
+    memory::PageSize,
     names::{InNamespace, Namespace},
     number::Number,
     problem::Refusal,
@@ -49,8 +50,8 @@ struct Which {
     limit: Option<usize>,
 }
 
-/// A page of tasks, by number. Without a queue the server looks through those of other namespaces, too, so a page may
-/// be short or empty although there are more: `next` tells.
+/// A page of tasks, by number, which ends after a megabyte. Without a queue the server looks through those of other
+/// namespaces, too. So a page may be short or empty although there are more: `next` tells.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks",
@@ -85,9 +86,10 @@ pub(super) async fn page(
     mut after: Option<TaskId>,
     most: usize,
 ) -> Result<Page, Refusal> {
-    let mut page = Page::default();
+    let (mut page, mut size) = (Page::default(), PageSize::default());
     // Of one queue, nothing is looked at in vain.
     let at_a_time = if filter.queue.is_some() { most } else { MOST };
+    let _place = service.page().await?;
     for _ in 0..CALLS {
         let filter = filter.clone().after(after).limit(at_a_time);
         let limit = service.0.limits.call_time;
@@ -97,10 +99,13 @@ pub(super) async fn page(
         let is_last = listed.len() < at_a_time;
         for task in listed {
             after = Some(task.id);
+            let mut is_full = false;
             if let Some(task) = whose::shown(namespace, task) {
-                page.tasks.push(task.into());
+                let task = task.into();
+                is_full = size.is_full_with(&task);
+                page.tasks.push(task);
             }
-            if page.tasks.len() == most {
+            if is_full || page.tasks.len() == most {
                 page.next = after;
                 return Ok(page);
             }

@@ -14,6 +14,7 @@ mod description;
 mod history;
 mod list;
 mod live;
+mod memory;
 mod overload;
 mod page;
 mod refusals;

@@ -1,0 +1,166 @@
+//! How much of the server's memory requests and their answers have at a time.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use axum::body::{Body, Bytes};
+use dlock_http::Code;
+use http_body::{Frame, SizeHint};
+use serde::Serialize;
+
+use crate::{calls::Class, measure, problem::Refusal};
+
+/// Bodies and answers of at most so many bytes do not count: what holders send is as small, and each connection has more.
+pub(crate) const SMALL: usize = 4 * 1024;
+
+/// The largest page of a list, in bytes of its text: a page ends after the item that exceeds it.
+const PAGE: usize = 1024 * 1024;
+
+/// Bytes of bodies and answers. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    taken: Arc<AtomicUsize>,
+    most: usize,
+}
+
+/// Bytes that are taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            taken: Arc::default(),
+            most,
+        }
+    }
+
+    /// Takes bytes for a body, or for a list before it is read.
+    ///
+    /// # Errors
+    /// A refusal if there is no room for this class: as of calls of the store, lists are refused first. A holder is refused if
+    /// twice of what all others may have is taken.
+    pub(crate) fn take(&self, class: Class, bytes: usize) -> Result<Taken, Refusal> {
+        let room = self.most.saturating_mul(class.share().unwrap_or(200)) / 100;
+        let taken = self.add(bytes);
+        if taken.all.load(Ordering::Relaxed) > room {
+            measure::shed(class.name());
+            return Err(Code::Overloaded.into());
+        }
+        Ok(taken)
+    }
+
+    /// Takes bytes for an answer, which is there already.
+    pub(crate) fn add(&self, bytes: usize) -> Taken {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        Taken {
+            all: Arc::clone(&self.taken),
+            bytes,
+        }
+    }
+}
+
+/// What a request has taken, until it is answered. Clones are of the same request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OfRequest(Arc<Mutex<Vec<Taken>>>);
+
+impl OfRequest {
+    pub(crate) fn keep(&self, taken: Taken) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(taken);
+    }
+}
+
+/// A body of an answer that has its bytes until it is sent, or dropped.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    body: Body,
+    _taken: Taken,
+}
+
+impl Counted {
+    pub(crate) const fn new(body: Body, taken: Taken) -> Self {
+        Self {
+            body,
+            _taken: taken,
+        }
+    }
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A page that grows until it is large.
+#[derive(Debug, Default)]
+pub(crate) struct PageSize(usize);
+
+impl PageSize {
+    /// Counts one more item, and says whether it was the last one that the page has room for.
+    pub(crate) fn is_full_with(&mut self, item: &impl Serialize) -> bool {
+        // Counting cannot fail, and what cannot be written has no size.
+        drop(serde_json::to_writer(&mut *self, item));
+        self.0 >= PAGE
+    }
+}
+
+impl io::Write for PageSize {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_refused_first_and_holders_have_as_much_again() {
+        let memory = Memory::new(100);
+        let held = memory.add(50);
+        assert!(memory.take(Class::List, 1).is_err());
+        let claims = memory.take(Class::Claim, 50).unwrap();
+        assert!(memory.take(Class::Claim, 1).is_err());
+        let holder = memory.take(Class::Hold, 100).unwrap();
+        assert!(memory.take(Class::Hold, 1).is_err());
+        drop((held, claims, holder));
+        assert!(memory.take(Class::List, 50).is_ok());
+    }
+}
