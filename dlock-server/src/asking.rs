@@ -7,21 +7,40 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use dlock_core::{ProviderError, provider::Admin};
 use dlock_http::Code;
 use dlock_tasks::TaskStore;
-use tokio::{sync::SemaphorePermit, time::timeout};
+use tokio::{sync::AcquireError, time::timeout};
 
-use crate::{Service, calls::Class, measure, problem::Refusal};
+use crate::{
+    Service,
+    calls::Class,
+    measure,
+    memory::Taken,
+    problem::Refusal,
+    share::{Client, Kind, Part},
+    views, waits,
+};
 
 /// A service, as one who may ask its store.
 #[derive(Clone, Debug)]
 pub(crate) struct Asking {
     service: Service,
     class: Class,
+    /// Who has only a part of the server.
+    client: Option<Client>,
 }
 
 impl Asking {
     /// Calls of this class, of a request that needs it or of the server's own.
     pub(crate) const fn new(service: Service, class: Class) -> Self {
-        Self { service, class }
+        Self {
+            service,
+            class,
+            client: None,
+        }
+    }
+
+    /// The same for a client that has only a part of the server; `None`: for one that may have all.
+    pub(crate) fn on_behalf_of(self, client: Option<Client>) -> Self {
+        Self { client, ..self }
     }
 
     /// The same for calls that matter less than the request: no call of it comes to matter more.
@@ -55,19 +74,25 @@ impl Asking {
         F: Future<Output = Result<T, ProviderError>> + Send + 'static,
     {
         let request = call(Arc::clone(&self.0.provider));
-        self.0.calls.ask(self.class, limit, request).await
+        self.send(limit, request).await
     }
 
     /// A place to read a page in, which may be large until it is cut. Those who wait for one have their place in line.
     ///
     /// # Errors
     /// A refusal if there is no memory for one, or if it takes too long.
-    pub(crate) async fn page(&self) -> Result<SemaphorePermit<'_>, Refusal> {
-        drop(self.0.memory.take(self.class, 0)?);
-        let place = timeout(self.0.limits.call_time, self.0.pages.acquire()).await;
-        match place {
-            // Nobody closes the semaphore.
-            Ok(Ok(place)) => Ok(place),
+    pub(crate) async fn page(&self) -> Result<impl Sized + use<'_>, Refusal> {
+        drop(self.memory(0)?);
+        let places = async {
+            let own = match &self.client {
+                Some(client) => Some(client.usage().pages.acquire().await?),
+                None => None,
+            };
+            Ok::<_, AcquireError>((self.0.pages.acquire().await?, own))
+        };
+        match timeout(self.0.limits.call_time, places).await {
+            // Nobody closes the semaphores.
+            Ok(Ok(places)) => Ok(places),
             Ok(Err(_)) | Err(_) => {
                 measure::shed(self.class.name());
                 Err(Code::Overloaded.into())
@@ -89,7 +114,59 @@ impl Asking {
         F: Future<Output = Result<T, ProviderError>> + Send + 'static,
     {
         let request = call(Arc::clone(&self.tasks()?.store));
-        self.0.calls.ask(self.class, limit, request).await
+        self.send(limit, request).await
+    }
+
+    async fn send<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        request: impl Future<Output = Result<T, ProviderError>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let calls = &self.0.calls;
+        let client = self.client.as_ref().filter(|_| self.class != Class::Hold);
+        let part = client.map(|client| client.take(Kind::Calls, 1, self.0.limits.calls));
+        let part = part.transpose()?;
+        let request = async move {
+            let answer = request.await;
+            drop(part);
+            answer
+        };
+        calls.ask(self.class, limit, request).await
+    }
+
+    /// A place among those who wait, also for a stream of hints.
+    ///
+    /// # Errors
+    /// A refusal if all places are taken, or the client's.
+    pub(crate) fn wait(&self) -> Result<(waits::Place, Option<Part>), Refusal> {
+        let part = self.part(Kind::Waits, 1, self.0.limits.waits)?;
+        Ok((self.0.waits.enter()?, part))
+    }
+
+    /// A place for one more stream of the dashboard.
+    ///
+    /// # Errors
+    /// As of [`wait`](Self::wait).
+    pub(crate) fn stream(&self) -> Result<(views::Place, Option<Part>), Refusal> {
+        let part = self.part(Kind::Streams, 1, self.0.limits.streams)?;
+        Ok((self.0.views.enter()?, part))
+    }
+
+    /// Bytes for a body.
+    ///
+    /// # Errors
+    /// As of [`wait`](Self::wait).
+    pub(crate) fn memory(&self, bytes: usize) -> Result<(Taken, Option<Part>), Refusal> {
+        let memory = &self.0.memory;
+        let part = self.part(Kind::Memory, bytes, memory.room(self.class))?;
+        Ok((memory.take(self.class, bytes)?, part))
+    }
+
+    fn part(&self, kind: Kind, count: usize, all: usize) -> Result<Option<Part>, Refusal> {
+        let client = self.client.as_ref();
+        client
+            .map(|client| client.take(kind, count, all))
+            .transpose()
     }
 }
 

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::{
     Service,
+    asking::Asking,
     audit::Audit,
-    calls::Class,
     memory::{OfRequest, SMALL},
     problem::Refusal,
 };
@@ -70,10 +70,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// All of the body, unless it is too large. That of a sender who was not admitted to anything is small.
 async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> {
-    let class = request.extensions().get::<Class>().copied();
+    let asking = request.extensions().get::<Asking>().cloned();
     let kept = request.extensions().get::<OfRequest>().cloned();
     let kept = kept.unwrap_or_default();
-    let most = match class {
+    let most = match asking {
         Some(_) => service.0.limits.body,
         None => service.0.limits.body.min(SMALL),
     };
@@ -87,10 +87,10 @@ async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> 
                 format!("at most {most} bytes are taken"),
             ));
         }
-        if let Some(class) = class
+        if let Some(asking) = &asking
             && body.len() + part.len() > SMALL
         {
-            kept.keep(service.0.memory.take(class, part.len())?);
+            kept.keep(asking.memory(part.len())?);
         }
         body.extend_from_slice(&part);
     }

@@ -32,7 +32,7 @@ where
     if service.0.stopping.is_cancelled() {
         return Err(Code::Stopping.into());
     }
-    let place = service.0.waits.enter()?;
+    let place = service.wait()?;
     let listener = match timeout(service.0.limits.call_time, open).await {
         Ok(Ok(Some(listener))) => listener,
         Ok(Ok(None)) => return Err(Refusal::new(Code::NotFound, "this store has no hints")),

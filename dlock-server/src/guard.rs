@@ -24,6 +24,7 @@ use crate::{
     problem::Refusal,
     sender::{Sender, host, is_cross_site, is_link, is_same_origin},
     service::Access,
+    share::{Client, Kind},
 };
 
 /// What one has to have a right to.
@@ -132,10 +133,11 @@ pub(crate) async fn check(
             .into_response();
     }
     request.extensions_mut().insert(sender.clone());
+    let client = sender.client(&access, service.0.limits.share);
     request.extensions_mut().insert(access);
     let kept = OfRequest::default();
     request.extensions_mut().insert(kept.clone());
-    let mut response = counted(next.run(request).await, &service);
+    let mut response = counted(next.run(request).await, &service, client.as_ref());
     drop(kept);
     if response.status() == StatusCode::UNAUTHORIZED && service.is_logged() {
         tracing::warn!(
@@ -159,12 +161,13 @@ pub(crate) async fn check(
 }
 
 /// An answer that takes its bytes of the server's memory until it is sent. A stream has none.
-fn counted(response: Response, service: &Service) -> Response {
+fn counted(response: Response, service: &Service, client: Option<&Client>) -> Response {
     let size = response.body().size_hint().exact().unwrap_or_default();
     match usize::try_from(size) {
         Ok(bytes) if bytes > SMALL => {
             let taken = service.0.memory.add(bytes);
-            response.map(|body| Body::new(Counted::new(body, taken)))
+            let part = client.map(|client| client.add(Kind::Memory, bytes));
+            response.map(|body| Body::new(Counted::new(body, (taken, part))))
         }
         _ => response,
     }
@@ -175,11 +178,13 @@ fn admit<N: Need>(
     parts: &mut Parts,
     service: &Service,
     namespace: Option<&Namespace>,
-) -> Result<(), Refusal> {
-    let holder = match parts.extensions.get::<Sender>().cloned() {
-        Some(Sender::Anybody) => None,
-        Some(Sender::Known(holder) | Sender::LoggedIn(holder)) => Some(holder),
-        Some(Sender::Unknown) | None => {
+) -> Result<Asking, Refusal> {
+    let sender = parts.extensions.get::<Sender>().cloned();
+    let sender = sender.unwrap_or(Sender::Unknown);
+    let holder = match &sender {
+        Sender::Anybody => None,
+        Sender::Known(holder) | Sender::LoggedIn(holder) => Some(holder),
+        Sender::Unknown => {
             return Err(Refusal::new(
                 Code::Unauthenticated,
                 "send a token that this server knows: Authorization: Bearer TOKEN",
@@ -189,22 +194,26 @@ fn admit<N: Need>(
     if N::RIGHTS.contains(&Right::Admin) {
         Audit::begin(parts);
     }
+    let access = parts.extensions.get::<Access>();
+    let share = service.0.limits.share;
+    let client = access.and_then(|access| sender.client(access, share));
+    let asking = Asking::new(service.clone(), N::CLASS).on_behalf_of(client);
     // From here on its body may be large.
-    parts.extensions.insert(N::CLASS);
+    parts.extensions.insert(asking.clone());
     let Some(holder) = holder else {
-        return Ok(());
+        return Ok(asking);
     };
     if !holder.may(N::RIGHTS, namespace) {
         tracing::info!(who = ?holder.name, ?namespace, rights = ?N::RIGHTS, "refused: no such right");
         return Err(Code::Forbidden.into());
     }
-    match service.0.limits.rate {
-        Some(rate) if N::CLASS != Class::Hold && !holder.within(rate) => Err(Refusal::new(
-            Code::TooMany,
-            format!("at most {rate} requests in a second"),
-        )),
-        _ => Ok(()),
+    if N::CLASS != Class::Hold {
+        holder.pace(service.0.limits.rate).map_err(|rate| {
+            let detail = format!("this client may send {rate} requests in a second");
+            Refusal::new(Code::TooMany, detail)
+        })?;
     }
+    Ok(asking)
 }
 
 impl<N: Need> FromRequestParts<Service> for Allowed<N> {
@@ -220,11 +229,11 @@ impl<N: Need> FromRequestParts<Service> for Allowed<N> {
                 "a namespace has 1 to 63 of a-z, 0-9 and -",
             ));
         };
-        admit::<N>(parts, service, Some(&namespace))?;
+        let service = admit::<N>(parts, service, Some(&namespace))?;
         let access = parts.extensions.get::<Access>();
         let access = access.ok_or_else(|| Refusal::from(Code::Unauthenticated))?;
         Ok(Self {
-            service: Asking::new(service.clone(), N::CLASS),
+            service,
             namespace,
             ended: access.ended.clone(),
             need: PhantomData,
@@ -241,9 +250,9 @@ impl<N: Need> FromRequestParts<Service> for InApi<N> {
             return Err(Refusal::new(Code::NotFound, detail));
         }
         let namespace = Namespace::default();
-        admit::<N>(parts, service, Some(&namespace))?;
+        let service = admit::<N>(parts, service, Some(&namespace))?;
         Ok(Self {
-            service: Asking::new(service.clone(), N::CLASS),
+            service,
             namespace,
             need: PhantomData,
         })
@@ -254,9 +263,9 @@ impl<N: Need> FromRequestParts<Service> for AllowedEverywhere<N> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
-        admit::<N>(parts, service, None)?;
+        let service = admit::<N>(parts, service, None)?;
         Ok(Self {
-            service: Asking::new(service.clone(), N::CLASS),
+            service,
             need: PhantomData,
         })
     }

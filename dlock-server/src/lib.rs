@@ -30,6 +30,7 @@ mod router;
 mod sender;
 mod service;
 mod session;
+mod share;
 mod tasks;
 mod views;
 mod waits;

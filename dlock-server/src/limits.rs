@@ -13,8 +13,13 @@ pub struct Limits {
     pub waits: usize,
     /// Streams of leases and tasks as they change, which the dashboard shows: 200.
     pub streams: usize,
-    /// Requests of one token in a second, renewals and the like left out: none.
+    /// Requests in a second of one token or certificate whose entry says nothing else, renewals and the like left out: any
+    /// number. A further one is answered 429.
     pub rate: Option<u32>,
+    /// Which part of [calls](Self::calls), [waits](Self::waits), [streams](Self::streams) and [memory](Self::memory) one token or
+    /// certificate may have where there are several, and its entry says nothing else, in percent: 50. A request for more is
+    /// answered 429. Renewals and the like are not meant but for their memory.
+    pub share: u8,
     /// The body of a request, in bytes: 1 MiB. One of a sender who is not known yet, to log in, has at most 4 KiB.
     pub body: usize,
     /// Bodies and answers at a time, in bytes of their text, small ones left out: 256 MiB. Lists are refused when half of it
@@ -35,6 +40,7 @@ impl Default for Limits {
             waits: 1_000,
             streams: 200,
             rate: None,
+            share: 50,
             body: 1024 * 1024,
             memory: 256 * 1024 * 1024,
             body_time: Duration::from_secs(10),

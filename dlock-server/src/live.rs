@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Service,
+    asking::Asking,
     problem::Refusal,
+    share::Part,
     views::{Place, Seen, View},
 };
 
@@ -31,17 +33,17 @@ const HEADERS: [(HeaderName, &str); 2] = [
 
 /// Somebody who was allowed to watch.
 pub(crate) struct Entered {
-    place: Place,
+    place: (Place, Option<Part>),
     ended: CancellationToken,
 }
 
 /// A place for a stream.
-pub(crate) fn enter(service: &Service, ended: CancellationToken) -> Result<Entered, Refusal> {
+pub(crate) fn enter(service: &Asking, ended: CancellationToken) -> Result<Entered, Refusal> {
     if service.0.stopping.is_cancelled() {
         return Err(Code::Stopping.into());
     }
     Ok(Entered {
-        place: service.0.views.enter()?,
+        place: service.stream()?,
         ended,
     })
 }

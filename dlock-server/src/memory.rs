@@ -15,7 +15,7 @@ use dlock_http::Code;
 use http_body::{Frame, SizeHint};
 use serde::Serialize;
 
-use crate::{calls::Class, measure, problem::Refusal};
+use crate::{calls::Class, measure, problem::Refusal, share::Part};
 
 /// Bodies and answers of at most so many bytes do not count: what holders send is as small, and each connection has more.
 pub(crate) const SMALL: usize = 4 * 1024;
@@ -57,13 +57,21 @@ impl Memory {
     /// A refusal if there is no room for this class: as of calls of the store, lists are refused first. A holder is refused if
     /// twice of what all others may have is taken.
     pub(crate) fn take(&self, class: Class, bytes: usize) -> Result<Taken, Refusal> {
-        let room = self.most.saturating_mul(class.share().unwrap_or(200)) / 100;
+        let room = self.room(class);
         let taken = self.add(bytes);
         if taken.all.load(Ordering::Relaxed) > room {
             measure::shed(class.name());
             return Err(Code::Overloaded.into());
         }
         Ok(taken)
+    }
+
+    /// How many bytes may be taken for one of this class to get some.
+    pub(crate) const fn room(&self, class: Class) -> usize {
+        match class.share() {
+            Some(share) => self.most.saturating_mul(share) / 100,
+            None => self.most.saturating_mul(2),
+        }
     }
 
     /// Takes bytes for an answer, which is there already.
@@ -78,10 +86,10 @@ impl Memory {
 
 /// What a request has taken, until it is answered. Clones are of the same request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OfRequest(Arc<Mutex<Vec<Taken>>>);
+pub(crate) struct OfRequest(Arc<Mutex<Vec<(Taken, Option<Part>)>>>);
 
 impl OfRequest {
-    pub(crate) fn keep(&self, taken: Taken) {
+    pub(crate) fn keep(&self, taken: (Taken, Option<Part>)) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(taken);
     }
@@ -91,11 +99,11 @@ impl OfRequest {
 #[derive(Debug)]
 pub(crate) struct Counted {
     body: Body,
-    _taken: Taken,
+    _taken: (Taken, Option<Part>),
 }
 
 impl Counted {
-    pub(crate) const fn new(body: Body, taken: Taken) -> Self {
+    pub(crate) const fn new(body: Body, taken: (Taken, Option<Part>)) -> Self {
         Self {
             body,
             _taken: taken,

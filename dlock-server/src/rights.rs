@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
+    num::{NonZeroU8, NonZeroU32},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::{names::Namespace, pace::Pace};
+use crate::{names::Namespace, pace::Pace, share::Usage};
 
 /// What somebody may do in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -43,7 +44,16 @@ pub(crate) struct Holder {
     /// For the log.
     pub(crate) name: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
+    limits: OwnLimits,
     pace: Mutex<Pace>,
+    pub(crate) usage: Usage,
+}
+
+/// What an entry says in place of the server's limits.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct OwnLimits {
+    rate: Option<NonZeroU32>,
+    share: Option<NonZeroU8>,
 }
 
 /// A file of rights that cannot be used.
@@ -73,6 +83,12 @@ pub enum InvalidRights {
     Namespace {
         /// What stands there.
         namespace: String,
+    },
+    /// A share is none.
+    #[error("the share of {name:?} is more than 100 percent")]
+    Share {
+        /// The entry's name.
+        name: String,
     },
     /// Two entries are told apart by nothing.
     #[error("{name:?} has the same token or certificate as an entry before it")]
@@ -115,6 +131,8 @@ struct Entry {
     name: String,
     sha256: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
+    rate: Option<NonZeroU32>,
+    share: Option<NonZeroU8>,
 }
 
 #[derive(Deserialize)]
@@ -122,6 +140,8 @@ struct Entry {
 struct Certificate {
     name: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
+    rate: Option<NonZeroU32>,
+    share: Option<NonZeroU8>,
 }
 
 impl Right {
@@ -144,6 +164,8 @@ impl Rights {
     /// name = "billing"             # for the log
     /// sha256 = "9f86d081884c7d65.."  # of the token: printf %s "$TOKEN" | sha256sum
     /// rights = { "billing" = ["hold", "read"], "*" = ["read"] }
+    /// rate = 100                   # requests in a second, if not as all others
+    /// share = 20                   # of the server's places and memory, in percent
     ///
     /// [[certificate]]
     /// name = "worker.example.com"  # a subject alternative name
@@ -160,23 +182,38 @@ impl Rights {
             name,
             sha256,
             rights,
+            rate,
+            share,
         } in token
         {
             let Some(hash) = hash(&sha256) else {
                 return Err(InvalidRights::Hash { name });
             };
-            let holder = Holder::new(name.clone(), rights)?;
+            let holder = Holder::new(name.clone(), rights, OwnLimits { rate, share })?;
             if all.tokens.insert(hash, holder).is_some() {
                 return Err(InvalidRights::Twice { name });
             }
         }
-        for Certificate { name, rights } in certificate {
-            let holder = Holder::new(name.clone(), rights)?;
+        for Certificate {
+            name,
+            rights,
+            rate,
+            share,
+        } in certificate
+        {
+            let holder = Holder::new(name.clone(), rights, OwnLimits { rate, share })?;
             if all.certificates.insert(name.clone(), holder).is_some() {
                 return Err(InvalidRights::Twice { name });
             }
         }
         Ok(all)
+    }
+
+    /// Which part of a server this client may have, in percent; `share`: unless its entry says it. One that has no other beside
+    /// it has all.
+    pub(crate) fn share(&self, holder: &Holder, share: u8) -> u8 {
+        let is_alone = self.tokens.len() + self.certificates.len() <= 1;
+        holder.share().unwrap_or(if is_alone { 100 } else { share })
     }
 
     /// Who has this token.
@@ -195,7 +232,11 @@ impl Holder {
     fn new(
         name: String,
         rights: BTreeMap<String, BTreeSet<Right>>,
+        limits: OwnLimits,
     ) -> Result<Arc<Self>, InvalidRights> {
+        if limits.share.is_some_and(|share| share.get() > 100) {
+            return Err(InvalidRights::Share { name });
+        }
         let wrong = rights
             .keys()
             .find(|namespace| *namespace != EVERYWHERE && Namespace::new(namespace).is_none());
@@ -205,7 +246,9 @@ impl Holder {
         Ok(Arc::new(Self {
             name,
             rights,
+            limits,
             pace: Mutex::new(Pace::new()),
+            usage: Usage::new(),
         }))
     }
 
@@ -224,10 +267,21 @@ impl Holder {
         &self.rights
     }
 
-    /// Whether one more request is within so many in a second.
-    pub(crate) fn within(&self, rate: u32) -> bool {
+    /// Counts one more request. `rate`: how many there may be in a second, unless the entry says it.
+    ///
+    /// # Errors
+    /// How many there may be, if it is one too many.
+    pub(crate) fn pace(&self, rate: Option<u32>) -> Result<(), u32> {
+        let Some(rate) = self.limits.rate.map(NonZeroU32::get).or(rate) else {
+            return Ok(());
+        };
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.admits(rate)
+        if pace.admits(rate) { Ok(()) } else { Err(rate) }
+    }
+
+    /// What its entry says that it may have of the server, in percent.
+    pub(crate) fn share(&self) -> Option<u8> {
+        self.limits.share.map(NonZeroU8::get)
     }
 }
 

@@ -10,7 +10,9 @@ use axum::{
 };
 
 pub(crate) use self::site::{host, is_cross_site, is_link, is_same_origin};
-use crate::{Right, Rights, cookie, names::Namespace, rights::Holder};
+use crate::{
+    Right, Rights, cookie, names::Namespace, rights::Holder, service::Access, share::Client,
+};
 
 /// The names that the client's certificate was checked to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +51,15 @@ impl Sender {
                 holder.may(&[Right::Admin], Some(namespace))
             }
         }
+    }
+
+    /// A client that may have only a part of the server, if it is one.
+    pub(crate) fn client(&self, access: &Access, share: u8) -> Option<Client> {
+        let (Self::Known(holder) | Self::LoggedIn(holder)) = self else {
+            return None;
+        };
+        let share = access.rights.as_ref()?.share(holder, share);
+        (share < 100).then(|| Client::new(Arc::clone(holder), share.into()))
     }
 
     /// For the log.

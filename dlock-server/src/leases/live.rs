@@ -84,7 +84,8 @@ async fn watch(
     } else {
         MOST
     };
-    let asked = service.clone();
+    // All who watch share its looks.
+    let asked = service.clone().on_behalf_of(None);
     live::of(&service, entered, view, move || {
         let (service, namespace) = (asked.clone(), namespace.clone());
         let (prefix, after) = (prefix.clone(), after.clone());

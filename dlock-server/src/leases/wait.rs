@@ -48,7 +48,7 @@ pub(super) async fn until_free(
     };
     let stopwatch = shared.clock.stopwatch();
     let deadline = Instant::now() + longest.min(LONGEST);
-    let _place = shared.waits.enter()?;
+    let _place = service.wait()?;
     let turn = shared.waits.turn(&waited.request.name);
     tokio::select! {
         biased;

@@ -1,6 +1,11 @@
 //! Serving, until a signal ends it.
 
-use std::{fs, num::NonZeroU32, path::Path, sync::Arc};
+use std::{
+    fs,
+    num::{NonZeroU8, NonZeroU32},
+    path::Path,
+    sync::Arc,
+};
 
 use dlock_stores::text::with_causes;
 use tokio::net::{TcpListener, TcpSocket};
@@ -62,6 +67,10 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     };
     let number = |number: NonZeroU32| number.get() as usize;
     limits.waits = plan.max_waits.map_or(limits.waits, number);
+    limits.rate = plan.rate.map(NonZeroU32::get);
+    limits.share = plan.share.map_or(limits.share, NonZeroU8::get);
+    let mebibytes = |memory: NonZeroU32| number(memory).saturating_mul(1024 * 1024);
+    limits.memory = plan.max_memory.map_or(limits.memory, mebibytes);
     let mut bounds = Bounds::default();
     bounds.connections = plan.max_connections.map_or(bounds.connections, number);
     let metrics = metrics::keep()?;

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    num::NonZeroU32,
+    num::{NonZeroU8, NonZeroU32},
     path::{Path, PathBuf},
 };
 
@@ -74,6 +74,17 @@ pub(super) struct Settings {
     /// connection, so max-connections is to be larger [default: 1000]
     #[arg(long, value_name = "NUMBER", global = true)]
     max_waits: Option<NonZeroU32>,
+    /// Requests in a second of one token or certificate, renewals and the like left out; further ones are answered 429. Its
+    /// entry in the file of tokens may say another number [default: any number]
+    #[arg(long, value_name = "NUMBER", global = true)]
+    rate: Option<NonZeroU32>,
+    /// Which part of the server's calls, waits, streams and memory one token or certificate may have where there are several;
+    /// its entry in the file of tokens may say another one [default: 50]
+    #[arg(long, value_name = "PERCENT", global = true)]
+    share: Option<NonZeroU8>,
+    /// Bodies and answers at a time, in MiB [default: 256]
+    #[arg(long, value_name = "MIB", global = true)]
+    max_memory: Option<NonZeroU32>,
     /// Make the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
@@ -103,6 +114,9 @@ pub(super) struct Plan {
     pub(super) demo: bool,
     pub(super) max_connections: Option<NonZeroU32>,
     pub(super) max_waits: Option<NonZeroU32>,
+    pub(super) rate: Option<NonZeroU32>,
+    pub(super) share: Option<NonZeroU8>,
+    pub(super) max_memory: Option<NonZeroU32>,
     pub(super) log_format: LogFormat,
 }
 
@@ -134,6 +148,9 @@ impl Settings {
             demo,
             max_connections,
             max_waits,
+            rate,
+            share,
+            max_memory,
             setup,
             log_format,
         } = self;
@@ -149,6 +166,9 @@ impl Settings {
             demo: demo || other.demo,
             max_connections: max_connections.or(other.max_connections),
             max_waits: max_waits.or(other.max_waits),
+            rate: rate.or(other.rate),
+            share: share.or(other.share),
+            max_memory: max_memory.or(other.max_memory),
             setup: setup || other.setup,
             log_format: log_format.or(other.log_format),
         }
@@ -193,6 +213,9 @@ impl Plan {
             demo,
             max_connections,
             max_waits,
+            rate,
+            share,
+            max_memory,
             setup,
             log_format,
         } = settings;
@@ -219,6 +242,12 @@ impl Plan {
                 .advise("say both, tls-cert and tls-key"));
             }
         };
+        if share.is_some_and(|share| share.get() > 100) {
+            return Err(Failure::unusable(
+                "a client cannot have more than 100 percent of the server",
+            )
+            .advise("name a share from 1 to 100"));
+        }
         let location = dlock_stores::locate(&PROGRAM, store.as_deref().map(OsStr::new))?;
         if (api || demo) && !location.has_queues() {
             return Err(Failure::unusable(format!(
@@ -232,6 +261,9 @@ impl Plan {
             demo,
             max_connections,
             max_waits,
+            rate,
+            share,
+            max_memory,
             location,
             tls,
             tokens,

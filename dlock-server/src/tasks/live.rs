@@ -86,7 +86,7 @@ async fn watch(
     // when they have come.
     let first = counts.wait_for(Option::is_some).await;
     first.map_err(|_| Code::Unknown)?;
-    let asked = service.clone();
+    let asked = service.clone().on_behalf_of(None);
     live::of(&service, entered, view, move || {
         let (service, namespace, filter) = (asked.clone(), namespace.clone(), filter.clone());
         let counts = counts.clone();
@@ -99,7 +99,7 @@ async fn watch(
 
 /// The tasks are counted in one place for all pages of all namespaces: most stores read all of them for it.
 fn counted(service: &Asking) -> Result<Watcher, Refusal> {
-    let asked = service.clone();
+    let asked = service.clone().on_behalf_of(None);
     service.0.views.watch(View::Counts, move || {
         let service = asked.clone();
         async move {

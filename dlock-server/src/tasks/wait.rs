@@ -31,7 +31,7 @@ pub(super) async fn for_tasks(
 ) -> Result<(Claimed, Duration), Refusal> {
     let tasks = service.tasks()?;
     let stopping = &service.0.stopping;
-    let _place = service.0.waits.enter()?;
+    let _place = service.wait()?;
     let line = tasks.lines.of(claim);
     let turn = tokio::select! {
         biased;

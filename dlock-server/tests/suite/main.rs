@@ -22,6 +22,7 @@ mod renewals;
 mod reserved;
 mod rights;
 mod session;
+mod shares;
 mod support;
 mod tasks;
 mod waiting;
