@@ -1,8 +1,6 @@
 //! The description of everything that is served, for programs.
 
-use std::sync::Arc;
-
-use axum::{Json, Router, routing::get};
+use axum::{Router, body::Bytes, http::header, routing::get};
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 
 use crate::Service;
@@ -18,10 +16,9 @@ pub(crate) fn openapi() -> OpenApi {
     OpenApiBuilder::new().info(info).build()
 }
 
-pub(crate) fn routes(description: OpenApi) -> Router<Service> {
-    let description = Arc::new(description);
-    Router::new().route(
-        "/openapi.json",
-        get(async move || Json((*description).clone())),
-    )
+pub(crate) fn routes(description: &OpenApi) -> Router<Service> {
+    // Written once: everybody may ask for it, and all answers share it.
+    let text = Bytes::from(serde_json::to_vec(description).unwrap_or_default());
+    let answer = ([(header::CONTENT_TYPE, "application/json")], text);
+    Router::new().route("/openapi.json", get(async move || answer.clone()))
 }

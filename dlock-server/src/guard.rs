@@ -137,7 +137,10 @@ pub(crate) async fn check(
     request.extensions_mut().insert(access);
     let kept = OfRequest::default();
     request.extensions_mut().insert(kept.clone());
-    let mut response = counted(next.run(request).await, &service, client.as_ref());
+    let mut response = next.run(request).await;
+    if kept.is_admitted() {
+        response = counted(response, &service, client.as_ref());
+    }
     drop(kept);
     if response.status() == StatusCode::UNAUTHORIZED && service.is_logged() {
         tracing::warn!(
@@ -198,7 +201,10 @@ fn admit<N: Need>(
     let share = service.0.limits.share;
     let client = access.and_then(|access| sender.client(access, share));
     let asking = Asking::new(service.clone(), N::CLASS).on_behalf_of(client);
-    // From here on its body may be large.
+    // From here on its body may be large, and its answer.
+    if let Some(kept) = parts.extensions.get::<OfRequest>() {
+        kept.admit();
+    }
     parts.extensions.insert(asking.clone());
     let Some(holder) = holder else {
         return Ok(asking);

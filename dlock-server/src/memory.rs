@@ -4,7 +4,7 @@ use std::{
     io,
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll},
@@ -86,12 +86,31 @@ impl Memory {
 
 /// What a request has taken, until it is answered. Clones are of the same request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OfRequest(Arc<Mutex<Vec<(Taken, Option<Part>)>>>);
+pub(crate) struct OfRequest(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_admitted: bool,
+    taken: Vec<(Taken, Option<Part>)>,
+}
 
 impl OfRequest {
     pub(crate) fn keep(&self, taken: (Taken, Option<Part>)) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(taken);
+        self.state().taken.push(taken);
+    }
+
+    /// Its sender may have what was asked for.
+    pub(crate) fn admit(&self) {
+        self.state().is_admitted = true;
+    }
+
+    /// Whether its answer has memory of its own: what is there for everybody is shared by all answers.
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.state().is_admitted
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

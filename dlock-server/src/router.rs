@@ -15,7 +15,7 @@ pub fn router(service: &Service) -> Router {
         .merge(health::routes())
         .split_for_parts();
     router
-        .merge(describe::routes(description))
+        .merge(describe::routes(&description))
         .merge(page::routes())
         .fallback(body::no_such_path)
         .method_not_allowed_fallback(body::no_such_method)

@@ -110,6 +110,20 @@ async fn answer_that_is_not_sent_has_its_memory() {
     assert_eq!(api.open(ask()).await.status(), 200);
 }
 
+#[tokio::test]
+async fn what_everybody_may_have_takes_no_memory() {
+    let limits = limits(|limits| limits.memory = 10 * KIB);
+    let api = Api::limited(limits).with_tasks(Arc::new(MemoryTasks::new()));
+    let mut answers = Vec::new();
+    for path in ["/openapi.json", "/", "/page/main.js", "/v1/nothing"] {
+        for _ in 0..100 {
+            let ask = Request::builder().uri(path).body(Body::empty()).unwrap();
+            answers.push(api.open(ask).await);
+        }
+    }
+    assert_eq!(api.get(TASKS).await.status, 200);
+}
+
 /// All rows of a list, page by page, and how many pages there were.
 async fn all(api: &Api, list: &str, rows: &str) -> (Vec<Value>, usize) {
     let (mut all, mut pages, mut after) = (Vec::new(), 0, String::new());
