@@ -7,6 +7,9 @@
         write_report(lease.token)      # the storage refuses tokens lower than the highest it has seen
         lease.check()                  # raises Lost: stop before the next step
 
+In a coroutine it is `async with server.lock(..)`, with the same arguments. The work must not block the event loop for
+long, but the lease is renewed meanwhile: its thread does not need the loop.
+
 A lease ends by itself `duration` seconds after it was last renewed, so a holder that dies blocks nobody for longer. A
 thread renews it in the background. The client believes in its lease for 0.8 of the duration, counted from *before* it
 sent the request, on a clock that nobody sets; the rest is the margin for clocks that run at other rates. When that
@@ -20,20 +23,29 @@ virtual machine is paused). Only a storage that checks `lease.token` refuses suc
 grant a lease to two clients, or none to anybody: it is the judge. A lie can not make a client believe in a lease for
 longer than 0.8 of its duration after an answer, and never without one.
 
+An exception that a signal handler raises, at whatever moment, leaves no lease that is renewed: leaving the `with`
+statement ends the renewals, and so does the end of the last reference to a lease that was acquired by hand. The lease
+is given back in the background then.
+
 Leases are not re-entrant. Threads may share a `Server` and a `Lease`. Forked children may use a `Server`; a lease
 belongs to the process that acquired it, and is invalid in a child.
 """
 
 from __future__ import annotations
 
+import _thread
+import asyncio
 import collections
+import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import http.client
 import ipaddress
 import json
 import math
 import os
+import queue
 import random
 import re
 import socket
@@ -43,9 +55,10 @@ import threading
 import time
 import urllib.parse
 import uuid
-from typing import Any, Callable, Iterator, Mapping, Sequence
+import weakref
+from typing import Any, Callable, Mapping, Sequence
 
-__all__ = ["Error", "Held", "Lease", "Lost", "Refused", "Server", "Unreachable"]
+__all__ = ["Error", "Held", "Lease", "Lock", "Lost", "Refused", "Server", "Unreachable"]
 
 _BELIEF = 0.8
 """The part of a duration for which a holder believes. Safe while clock rates are at most 10 % wrong on both sides."""
@@ -53,8 +66,8 @@ _LONGEST_WAIT = 25.0
 """The longest wait that a server takes."""
 _LONGEST_BODY = 1 << 20
 _MOST_ATTEMPTS = 256
-"""Requests under way, those included that were given up and still hang, in a name server for instance."""
-_THREAD = "dlock request"
+"""Acquires under way, those included that were given up and still hang, in a name server for instance. As many others
+may be: those who wait keep nobody from a renewal."""
 
 _CODES = {
     "held": 409, "spent": 409, "lost": 409, "not-held": 409, "changed": 409,
@@ -127,21 +140,77 @@ def _awake() -> float:
     return time.monotonic()
 
 
-def _wait(event: threading.Event, until: float, step: float) -> bool:
-    """Waits for an event, or until the clock says so; whether it has come.
+_running: dict[object, str] = {}
+"""The threads of this client: what each of them does."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+def _start(what: str, function: Callable[[], object]) -> None:
+    """Runs a function in a thread that keeps no process alive. Raises `RuntimeError` if there are too many.
+
+    Not in a `threading.Thread`. If a signal handler raises while that is started, it can leave a thread that hangs, and
+    even raise something else instead.
+    """
+
+    def run() -> None:
+        try:
+            function()
+        finally:
+            _running.pop(run, None)
+
+    _running[run] = what
+    try:
+        _thread.start_new_thread(run, ())
+    except RuntimeError:
+        del _running[run]
+        raise
+
+
+class _Latch:
+    """An event for one thread that waits.
+
+    The lock inside of a `threading.Event` stays locked for ever if a signal handler raises at a bad moment, and the
+    other thread hangs. A `SimpleQueue` has no such moment.
+    """
+
+    def __init__(self) -> None:
+        self.queue: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+        self.queue.put(None)
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def wait(self, seconds: float) -> None:
+        """Returns early when it is set, or for no reason."""
+        with contextlib.suppress(queue.Empty):
+            self.queue.get(timeout=seconds)
+
+
+class _Abandoned(Exception):
+    """Ends an acquire whose coroutine was cancelled."""
+
+
+def _wait(event: _Latch, until: float, step: float, lock: Lock | None = None) -> None:
+    """Waits for an event, or until the clock says so. Raises `_Abandoned` when the lock is not wanted any more.
 
     The clock is read again after each `step`: timers follow another clock, which stops while a machine sleeps.
     """
     while not event.is_set():
+        if lock is not None and lock._abandoned:
+            raise _Abandoned
         left = until - now()
         if left <= 0:
             break
         event.wait(min(left, step))
-    return event.is_set()
 
 
-def _sleep(until: float, span: float) -> None:
-    _wait(threading.Event(), until, min(span / 10, 1.0))
+def _sleep(until: float, span: float, lock: Lock | None = None) -> None:
+    _wait(_Latch(), until, min(span / 10, 1.0), lock)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +237,7 @@ class _Attempt:
     name server, a handshake, a reply of one byte a second."""
 
     def __init__(self, server: Server, url: urllib.parse.SplitResult, what: str, body: bytes, seconds: float) -> None:
-        self.answered = threading.Event()
+        self.answered = _Latch()
         self._server = server
         self._url = url
         self._what = what
@@ -263,20 +332,19 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({[url.geturl() for url in self._urls]!r}, namespace={self._namespace!r})"
 
-    @contextlib.contextmanager
     def lock(
         self, name: str, *, duration: float = 30.0, wait: float | None = None, owner: str | None = None,
         on_lost: Callable[[], object] | None = None,
-    ) -> Iterator[Lease]:
-        """A `with` statement under the lease, as of `acquire`. It gives the lease back after the work, and raises
-        `Lost` if the work has ended without an exception, but not within the lease."""
-        with self.acquire(name, duration=duration, wait=wait, owner=owner, on_lost=on_lost) as lease:
-            yield lease
+    ) -> Lock:
+        """For one `with` statement under the lease, as of `acquire`, or for one `async with` in a coroutine. It gives
+        the lease back after the work, and raises `Lost` if the work has ended without an exception, but not within the
+        lease."""
+        return Lock(self, name, duration, wait, owner, on_lost)
 
     def try_lock(
         self, name: str, *, duration: float = 30.0, owner: str | None = None,
         on_lost: Callable[[], object] | None = None,
-    ) -> contextlib.AbstractContextManager[Lease]:
+    ) -> Lock:
         """`lock` that does not wait for others: raises `Held` at once."""
         return self.lock(name, duration=duration, wait=0, owner=owner, on_lost=on_lost)
 
@@ -288,22 +356,34 @@ class Server:
 
         `duration`, 0.1 s to 24 h, is how long others are kept out after a holder died. `owner` is a label for people.
         `on_lost` is called in a thread of its own when the lease is lost. Without `renew` the caller renews by
-        `lease.renew()`. Give the lease back by `with` or `release()`: one that is forgotten is renewed until the
-        process ends.
+        `lease.renew()`. Keep the lease, and give it back by `with` or `release()`: one that nothing refers to any more
+        is given back, too.
 
-        Raises `Held`; `Refused`; `Unreachable` if no server answered for 10 s, and for the duration if that is longer.
+        Raises `Held`; `Refused`; `Unreachable` if no server answered for 10 s, and for the duration if that is longer;
+        `RuntimeError` in a coroutine.
         """
+        _refuse_in_event_loop()
+        return self._acquire(None, name, duration, wait, owner, on_lost, renew)
+
+    def _acquire(
+        self, lock: Lock | None, name: str, duration: float, wait: float | None, owner: str | None,
+        on_lost: Callable[[], object] | None, renew: bool,
+    ) -> Lease:
+        if not isinstance(name, str):
+            raise TypeError("a name is a str")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            # JSON would make one of two names, as of a surrogate pair and its character.
+            raise ValueError(f"a name is text that UTF-8 can encode, without surrogates: {name!r}") from None
         if not 0.1 <= duration <= 86_400.0:
             raise ValueError("a duration is 0.1 s to 24 h")
         if wait is not None and not wait >= 0:
             raise ValueError("a wait is not negative")
         millis = int(duration * 1000)  # what the client believes is never more than what it asked for
         span = millis / 1000
-        request = {
-            "name": name,
-            "duration_ms": millis,
-            "owner": f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner,
-        }
+        owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
+        request = {"name": name, "duration_ms": millis, "owner": owner.encode(errors="replace").decode()}
         heard = now()
         limit = math.inf if wait is None else heard + (wait or span / 3)
         poll = min(max(span / 10, 0.1), 1.0)
@@ -325,19 +405,28 @@ class Server:
                 longest = max(0.0, min(_LONGEST_WAIT, span / 2, left - min(span / 6, left / 2)))
                 body["wait_ms"] = int(longest * 1000)
             sent = now()
-            reply, once = self._try(body, sent, longest, limit, span)
-            prev = None
-            if reply.is_success():
-                start = sent
-                if once:
-                    # Not more than was asked for, nor later than the answer: the server's word alone moves nothing.
-                    waited = min(_whole(reply.body.get("waited_ms")), body.get("wait_ms", 0)) / 1000
-                    start = max(sent, min(sent + _BELIEF * waited, reply.at))
-                if now() < start + _BELIEF * span:
-                    return Lease(self, name, term, reply.body["token"], span, start, on_lost, renew)
+            lease = None
+            try:
+                reply, once = self._try(body, sent, longest, limit, span, lock)
+                prev = None
+                if reply.is_success():
+                    start = sent
+                    if once:
+                        # Not more than was asked for, nor later than the answer: the server's word alone moves nothing.
+                        waited = min(_whole(reply.body.get("waited_ms")), body.get("wait_ms", 0)) / 1000
+                        start = max(sent, min(sent + _BELIEF * waited, reply.at))
+                    if now() < start + _BELIEF * span:
+                        lease = Lease(self, name, term, reply.body["token"], span, start, on_lost, renew)
+                        lease._begin(lease if lock is None else lock._holder())
+                        return lease
+                    self._give_back(name, term, span)
+                    heard, reply = now(), _Reply(why="the grant was known too late to be used")
+            except BaseException:  # the caller is interrupted, and takes no lease
+                if lease is not None:
+                    lease._abandoned = True
                 self._give_back(name, term, span)
-                heard, reply = now(), _Reply(why="the grant was known too late to be used")
-            elif reply.code == "held":
+                raise
+            if reply.code == "held":
                 heard, record = now(), reply.body
                 # A late copy of a try of ours that is over, and that nobody was given? Or has its holder died?
                 version = {"uuid": str(record.get("uuid")), "renewals": _whole(record.get("renewals"))}
@@ -351,7 +440,7 @@ class Server:
                 limit = now()
             # A server that answers at once, whatever it was asked, is not asked more often than one that is polled.
             resume = max(now() + 0.01, sent + poll * random.uniform(0.9, 1.0), now() + reply.retry_after)
-            _sleep(min(resume, limit), span)
+            _sleep(min(resume, limit), span, lock)
             if now() - heard > max(span, 10.0) or resume >= limit and record is None:
                 raise Unreachable(f"{name!r}: {reply.why}")
             if resume >= limit and record is not None:
@@ -372,30 +461,26 @@ class Server:
         return False
 
     def _try(
-        self, body: dict[str, Any], sent: float, wait: float, limit: float, span: float
+        self, body: dict[str, Any], sent: float, wait: float, limit: float, span: float, lock: Lock | None
     ) -> tuple[_Reply, bool]:
         """Sends one try until there is an answer to it or no use in one; and whether it was sent once only."""
         until = min(sent + wait + span / 3, sent + _BELIEF * span)
         maybe = False
         once = True
-        try:
-            while True:
-                reply = self._call("acquire", body, min(now() + wait + span / 6, limit), span)
-                if reply.is_success() and not 1 <= _whole(reply.body.get("token")) < 1 << 53:
-                    reply = _Reply(maybe=True, why="a grant without a token")
-                maybe = maybe or reply.maybe
-                if reply.is_success() or reply.code in ("held", "spent"):
-                    return reply, once
-                resume = now() + max(_pause(span), reply.retry_after)
-                if reply.code == "refused" or resume >= min(until, limit):
-                    break
-                _sleep(resume, span)
-                once = False
-                body.pop("wait_ms", None)
-                wait = 0.0
-        except BaseException:  # the caller is interrupted, and takes no lease
-            self._give_back(body["name"], body["uuid"], span)
-            raise
+        while True:
+            reply = self._call("acquire", body, min(now() + wait + span / 6, limit), span, lock)
+            if reply.is_success() and not 1 <= _whole(reply.body.get("token")) < 1 << 53:
+                reply = _Reply(maybe=True, why="a grant without a token")
+            maybe = maybe or reply.maybe
+            if reply.is_success() or reply.code in ("held", "spent"):
+                return reply, once
+            resume = now() + max(_pause(span), reply.retry_after)
+            if reply.code == "refused" or resume >= min(until, limit):
+                break
+            _sleep(resume, span, lock)
+            once = False
+            body.pop("wait_ms", None)
+            wait = 0.0
         if maybe:
             self._give_back(body["name"], body["uuid"], span)
         return reply, once
@@ -405,7 +490,7 @@ class Server:
         until = now() + span
         # If there is no thread for it the record expires.
         with contextlib.suppress(RuntimeError):
-            threading.Thread(target=self._release, args=(name, term, None, until, span), daemon=True).start()
+            _start("release", functools.partial(self._release, name, term, None, until, span))
 
     def _release(self, name: str, term: str, token: int | None, until: float, span: float) -> bool | None:
         """Sends a release until it is answered: whether the term was this client's to the end, `None` if that is not
@@ -427,19 +512,22 @@ class Server:
                 return None
             _sleep(resume, span)
 
-    def _call(self, what: str, body: Mapping[str, Any], until: float, span: float) -> _Reply:
+    def _call(
+        self, what: str, body: Mapping[str, Any], until: float, span: float, lock: Lock | None = None
+    ) -> _Reply:
         """One attempt of one request, given up when the clock says so."""
-        if sum(thread.name == _THREAD for thread in threading.enumerate()) >= _MOST_ATTEMPTS:
-            return _Reply(why="too many requests hang")
+        most = _MOST_ATTEMPTS if what == "acquire" else 2 * _MOST_ATTEMPTS
+        if list(_running.values()).count("request") >= most:
+            return _Reply(why=f"{most} requests of this process are under way")
         turn = self._turn % len(self._urls)
         seconds = min(max(until - now(), 0.001), 60.0)
         attempt = _Attempt(self, self._urls[turn], what, json.dumps(body).encode(), seconds)
         try:
-            threading.Thread(target=attempt.run, name=_THREAD, daemon=True).start()
-        except RuntimeError as error:
-            return _Reply(why=str(error))
-        try:
-            _wait(attempt.answered, until, min(span / 10, 1.0))
+            try:
+                _start("request", attempt.run)
+            except RuntimeError as error:
+                return _Reply(why=str(error))
+            _wait(attempt.answered, until, min(span / 10, 1.0), lock)
         finally:
             reply = attempt.give_up()
         if reply.code in ("", *_NOTHING_DONE):
@@ -509,16 +597,19 @@ class Lease:
         self._process = os.getpid()
         self._mutex = threading.RLock()  # re-entrant: a signal handler may ask as well
         self._lost = threading.Event()
-        self._stop = threading.Event()
+        self._stop = _Latch()
         # Guarded by the mutex.
         self._n = 0
         self._renewed = start  # `sent` of the newest success
         self._sent = start  # `sent` of the newest attempt
         self._until = start + _BELIEF * span
+        self._due = start + span / 3 if renew else math.inf
         self._over = ""
+        self._taken = False
         self._asked = False
         self._fatal = False
-        threading.Thread(target=self._keep, name="dlock lease", daemon=True).start()
+        self._failure = ""  # of the newest attempt
+        self._abandoned = False  # not wanted any more, although a traceback may still refer to it
 
     def __repr__(self) -> str:
         return f"<Lease of {self.name!r}, token {self.token}>"
@@ -577,12 +668,15 @@ class Lease:
         reply = self._server._call("renew", {"name": self.name, "uuid": self._term, "n": n}, until, self._span)
         with self._mutex:
             if reply.code == "lost":
-                self._lose("the server says that it is over")
+                self._taken = not self._over
+                self._lose("the server says that it is over: expired there, revoked, or released by force")
+            self._failure = reply.why or "an answer that came too late, or makes no sense"
             self.check()  # also: a success after the deadline is none
             self._fatal = reply.code == "refused"
             asked = reply.body.get("asked")
             if not reply.is_success() or not isinstance(asked, bool):
                 return False
+            self._failure = ""
             self._asked = self._asked or asked
             # The attempt's own `sent`: others may have been sent since.
             self._renewed = max(self._renewed, sent)
@@ -597,16 +691,21 @@ class Lease:
         """
         if os.getpid() != self._process:
             return False  # it is the parent's
-        with self._mutex:
-            over = self._end()
-            if over == _RELEASED:
-                return None
-            taken = self._lost.is_set() and over != _LATE
+        try:
+            with self._mutex:
+                over = self._end()
+                if over == _RELEASED:
+                    return None
+                self._over = self._over or _RELEASED
+                until = self._sent + self._span
+                self._stop.set()
+            # What another has is not this client's to release.
+            kept = False if self._taken else self._server._release(self.name, self._term, self.token, until, self._span)
+        except BaseException:  # the caller is interrupted, and the lease ends all the same
             self._over = self._over or _RELEASED
-            until = self._sent + self._span
             self._stop.set()
-        # What another has is not this client's to release.
-        kept = False if taken else self._server._release(self.name, self._term, self.token, until, self._span)
+            self._server._give_back(self.name, self._term, self._span)
+            raise
         return False if over else kept
 
     def __enter__(self) -> Lease:
@@ -629,8 +728,12 @@ class Lease:
             return "a lease is not inherited by a forked process"
         with self._mutex:
             if not self._over and now() >= self._until:
-                self._lose(_LATE)
+                self._lose(self._lateness())
             return self._over
+
+    def _lateness(self) -> str:
+        why = f" for {now() - self._renewed:.1f} s: {self._failure}" if self._failure else ""
+        return f"its time has passed without a renewal{why}"
 
     def _lose(self, why: str) -> None:
         """The caller has the mutex."""
@@ -643,28 +746,166 @@ class Lease:
             with contextlib.suppress(RuntimeError):  # there are too many threads, but the event is set
                 threading.Thread(target=self._on_lost, name="dlock on_lost", daemon=True).start()
 
-    def _keep(self) -> None:
-        """Renews until the lease is over, and sees to it that a loss is told. Waits for nothing but the clock: each
-        attempt is given up in time."""
-        step = min(self._span / 10, 1.0)
-        due = self._renewed + self._span / 3
-        while True:
-            with self._mutex:
-                until = min(due, self._until) if self._renews else self._until
-            _wait(self._stop, until, step)
-            if self._end():
-                return
-            if not self._renews:
-                continue
+    def _begin(self, holder: object) -> None:
+        """Renews until the lease is over, or its holder does not exist any more."""
+        # Wakes the thread up without a line of Python, in which there could be another exception.
+        alive = weakref.ref(holder, self._stop.queue.put)
+        give_back = functools.partial(self._server._release, self.name, self._term, self.token, span=self._span)
+        _start("lease", functools.partial(_keep, weakref.ref(self), alive, self._stop, self._span, give_back))
+
+    def _tend(self) -> float | None:
+        """Renews if that is due, and sees to it that a loss is told. When to look again; `None` for never."""
+        if self._end():
+            return None
+        if now() >= self._due:
             try:
                 renewed = self.renew()
             except Lost:
-                return
-            due = self._renewed + self._span / 3 if renewed else now() + _pause(self._span)
+                return None
+            self._due = self._renewed + self._span / 3 if renewed else now() + _pause(self._span)
+        with self._mutex:
+            return min(self._due, self._until)
+
+
+def _keep(
+    lease: weakref.ref[Lease], holder: weakref.ref[Any], stop: _Latch, span: float, give_back: Callable[..., object]
+) -> None:
+    """The thread of a lease. It waits for nothing but the clock: each attempt is given up in time.
+
+    While it waits it refers neither to the lease nor to its holder. So whatever an exception of a signal handler leaves
+    half done, nothing is renewed that nothing can give back.
+    """
+    while not stop.is_set():
+        kept = lease()
+        if kept is None:
+            give_back(until=now() + span)
+            return
+        if kept._abandoned or holder() is None:
+            kept.release()
+            return
+        until = kept._tend()
+        del kept
+        if until is None:
+            return
+        stop.wait(max(0.0, min(until - now(), span / 10, 1.0)))
+
+
+class _Leaving:
+    """The `__exit__` of a lock.
+
+    A `with` statement finds an object here that nothing else refers to. So that exists until the statement is left, and
+    not longer, even if a signal handler raises before the first line of `__exit__`, and the exception with its
+    traceback is kept.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, lock: Lock | None, kind: type[Lock]) -> Callable[..., Any]:
+        if lock is None:
+            return self._method  # for `contextlib.ExitStack`, which keeps the lock itself
+        statement = functools.partial(self._method, lock)
+        lock._statement = weakref.ref(statement)
+        return statement
+
+
+class Lock:
+    """For one `with` or `async with`. See `Server.lock`; made by it alone."""
+
+    def __init__(
+        self, server: Server, name: str, duration: float, wait: float | None, owner: str | None,
+        on_lost: Callable[[], object] | None,
+    ) -> None:
+        self._server = server
+        self._arguments = (name, duration, wait, owner, on_lost, True)
+        self._statement: Callable[[], object] = lambda: None
+        self._lease: Lease | None = None
+        self._entered = False
+        self._abandoned = False
+
+    def __enter__(self) -> Lease:
+        _refuse_in_event_loop()
+        try:
+            return self._take()
+        except BaseException:
+            self._abandon()
+            raise
+
+    @_Leaving
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self._give(kind, error, trace)
+        finally:
+            self._abandon()
+
+    async def __aenter__(self) -> Lease:
+        try:
+            lease: Lease = await _in_thread(self._take)
+            return lease
+        except BaseException:  # a cancellation, too: it ends the wait
+            self._abandon()
+            raise
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            await _in_thread(functools.partial(self._give, kind, error, trace))
+        finally:
+            self._abandon()
+
+    def _holder(self) -> object:
+        """The lease is renewed while this exists."""
+        return self._statement() or self
+
+    def _take(self) -> Lease:
+        if self._entered:
+            raise RuntimeError("a lock is for one `with` statement: call `lock` again")
+        self._entered = True
+        self._lease = self._server._acquire(self, *self._arguments)
+        if self._abandoned:
+            self._abandon()
+        return self._lease
+
+    def _give(self, *outcome: Any) -> None:
+        if self._lease is not None:
+            self._lease.__exit__(*outcome)
+
+    def _abandon(self) -> None:
+        """Ends the wait for a lease, and the renewals of one that has not been given back."""
+        self._abandoned = True
+        if self._lease is not None:
+            self._lease._abandoned = True
+
+
+def _refuse_in_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "waiting here would stop the event loop, and with it the coroutine that has the lock: use `async with"
+        " server.lock(..)`, or `await asyncio.to_thread(server.acquire, ..)`"
+    )
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """What a function returns or raises in a thread of its own, which does not end when the coroutine is cancelled.
+
+    Not in one of the event loop's: they are few, and all of them may be waiting for what the caller has.
+    """
+    outcome: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run() -> None:
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # it was cancelled
+            try:
+                outcome.set_result(function())
+            except BaseException as error:
+                outcome.set_exception(error)
+
+    _start("wait", run)
+    return await asyncio.wrap_future(outcome)
 
 
 _RELEASED = "it was given back"
-_LATE = "its time has passed without a renewal"
 
 
 def _pause(span: float) -> float:

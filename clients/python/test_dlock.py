@@ -6,8 +6,12 @@ the fake server reads the same clock. With `DLOCK_TEST_SERVER=http://HOST:PORT` 
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
+import gc
 import http.server
+import itertools
 import json
 import os
 import random
@@ -29,6 +33,8 @@ from dlock import Held, Lease, Lost, Refused, Server, Unreachable
 
 D = 1.0
 """The duration of most leases. The client looks at a clock moved by hand every tenth of it, in real time."""
+LONG = 600.0
+"""The duration of leases under a clock that stands still. A request may take a minute of real time then."""
 TOKEN = "s3cret-of-the-tests"
 
 
@@ -41,6 +47,18 @@ def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -
             return value
         time.sleep(0.002)
     raise AssertionError(f"not within {seconds} s: {what}")
+
+
+class Interrupt(Exception):
+    """Of a signal handler."""
+
+
+def interrupt(*_: object) -> None:
+    raise Interrupt
+
+
+def threads(what: str) -> int:
+    return list(dlock._running.values()).count(what)
 
 
 class Clock:
@@ -400,9 +418,10 @@ class Case(unittest.TestCase):
         self.leases: list[Lease] = []
         self.fakes: list[Fake] = []
         self.failed: list[str] = []
-        hook = mock.patch("threading.excepthook", lambda args: self.failed.append(repr(args.exc_value)))
-        hook.start()
-        self.addCleanup(hook.stop)
+        for name in ("sys.unraisablehook", "threading.excepthook"):
+            hook = mock.patch(name, self.fail_later)
+            hook.start()
+            self.addCleanup(hook.stop)
         for clock in ("dlock.now", "dlock._awake"):
             patch = mock.patch(clock, self.clock)
             patch.start()
@@ -410,6 +429,11 @@ class Case(unittest.TestCase):
         self.fake = self.start()
         self.server = Server(self.fake.url)
         self.addCleanup(self.end)
+
+    def fail_later(self, args: Any) -> None:
+        # What a signal handler raises in a destructor is ignored by Python, and here.
+        if not isinstance(args.exc_value, Interrupt):
+            self.failed.append(repr(args.exc_value))
 
     def start(self, store: Store | None = None) -> Fake:
         fake = Fake(self.clock, store)
@@ -422,8 +446,7 @@ class Case(unittest.TestCase):
         for lease in self.leases:
             lease._stop.set()
         self.clock.advance(1000.0)
-        names = ("dlock lease", dlock._THREAD)
-        eventually(lambda: not any(t.name in names for t in threading.enumerate()), "threads end")
+        eventually(lambda: not dlock._running, "threads end")
         self.assertFalse(self.failed, "no thread ends by an exception")
         for fake in self.fakes:
             self.assertFalse(fake.failed, "all requests are as the interface wants them")
@@ -437,7 +460,7 @@ class Case(unittest.TestCase):
     def dozing(self) -> Iterator[None]:
         """Whoever would sleep moves the clock instead; no attempt is given up, however slow the machine is."""
 
-        def doze(until: float, span: float) -> None:
+        def doze(until: float, *more: Any) -> None:
             self.clock.time = max(self.clock.time, until)
 
         with mock.patch("dlock._sleep", doze):
@@ -451,7 +474,7 @@ class Case(unittest.TestCase):
 @contextlib.contextmanager
 def patience() -> Iterator[None]:
     """No attempt is given up when the clock moves, so that its reply comes late."""
-    with mock.patch("dlock._wait", lambda event, until, step: event.wait(20)), mock.patch("dlock._sleep"):
+    with mock.patch("dlock._wait", lambda event, *more: event.wait(20)), mock.patch("dlock._sleep"):
         yield
 
 
@@ -640,7 +663,7 @@ class Renewals(Case):
         self.renewed(1)
         self.clock.advance(D)
         self.assertTrue(lease.lost.wait(20))
-        eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "they end")
+        eventually(lambda: not threads("request"), "they end")
 
     def test_success_counts_for_the_attempt_that_it_answers(self) -> None:
         lease = self.acquire(renew=False)
@@ -783,12 +806,56 @@ class Renewals(Case):
 
     def test_loss_is_told_though_no_thread_can_be_started(self) -> None:
         lease = self.acquire()
-        with mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+        with mock.patch("_thread.start_new_thread", side_effect=RuntimeError("can't start new thread")):
             self.clock.advance(D / 3)
             time.sleep(0.15)
             self.assertTrue(lease.valid)
             self.clock.advance(0.5 * D)
             self.assertTrue(lease.lost.wait(20))
+
+    def test_loss_names_its_cause_and_how_long_it_lasted(self) -> None:
+        causes: dict[str, Fault] = {
+            r"for 24\.\d s: overloaded \(503\)": refusal("overloaded"),
+            r"for 24\.\d s: unauthenticated \(401\): 'who'": refusal("unauthenticated", detail="who"),
+            r"for 24\.\d s: status 200, and not the answer of a dlock server": answer(200, []),
+            r"for 24\.\d s: .*makes no sense": answer(200, {}),
+        }
+        for cause, fault in causes.items():
+            with self.subTest(cause):
+                lease = self.acquire(renew=False, duration=30.0)
+                self.fake.plan("renew", fault)
+                self.assertFalse(lease.renew())
+                self.clock.advance(24.0)
+                with self.assertRaisesRegex(Lost, cause):
+                    lease.check()
+                lease.release()
+        lease = self.acquire(renew=False, duration=30.0)
+        self.fake.plan("renew", refusal("overloaded"))
+        self.assertFalse(lease.renew())
+        self.assertTrue(lease.renew())
+        self.clock.advance(24.0)
+        with self.assertRaisesRegex(Lost, "its time has passed without a renewal$"):
+            lease.check()
+        lease.release()
+
+    def test_loss_names_a_server_that_is_gone(self) -> None:
+        with socket.socket() as gone, self.assertRaisesRegex(Lost, r"for 480\.0 s: .*refused"):
+            gone.bind(("127.0.0.1", 0))
+            with self.server.lock("a", duration=LONG) as lease:
+                self.leases.append(lease)
+                url = self.server._urls[0]._replace(netloc=f"127.0.0.1:{gone.getsockname()[1]}")
+                self.server._urls = [url]
+                self.clock.advance(LONG / 3)
+                eventually(lambda: lease._failure, "a renewal")
+                self.clock.advance(0.8 * LONG - LONG / 3)
+                self.assertTrue(lease.lost.wait(20))
+                self.server._urls = [dlock._checked(self.fake.url)]
+
+    def test_loss_that_the_server_tells_is_another(self) -> None:
+        lease = self.acquire(renew=False)
+        self.fake.plan("renew", refusal("lost"))
+        with self.assertRaisesRegex(Lost, "the server says"):
+            lease.renew()
 
     def test_suspended_machine_wakes_up_without_its_lease(self) -> None:
         lease = self.acquire(duration=60.0)
@@ -904,11 +971,11 @@ class Endings(Case):
         self.fake.plan("acquire", done_and_hang)
         wait = dlock._wait
 
-        def interrupt(event: threading.Event, until: float, step: float) -> bool:
+        def interrupt(*arguments: Any) -> None:
             if threading.current_thread() is threading.main_thread():
                 eventually(lambda: self.fake.store.records, "it is applied")
                 raise KeyboardInterrupt
-            return wait(event, until, step)
+            wait(*arguments)
 
         with mock.patch("dlock._wait", interrupt), self.assertRaises(KeyboardInterrupt):
             self.acquire()
@@ -959,6 +1026,367 @@ class Endings(Case):
             self.assertEqual(ended[-1], (child, 0), "what the child asserts is so")
             self.assertFalse(self.fake.sent("release"))
             self.assertTrue(lease.valid)
+
+
+class Alarm:
+    """A timer whose signal raises in the main thread."""
+
+    def __init__(self) -> None:
+        self.armed = False
+
+    def __enter__(self) -> Alarm:
+        self.previous = signal.signal(signal.SIGALRM, self.ring)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGALRM, self.previous)
+
+    def ring(self, *_: object) -> None:
+        # Python may run it much later than the signal came.
+        if self.armed:
+            self.armed = False
+            raise Interrupt
+
+    def interrupts(self, work: Callable[[], object], seconds: float) -> bool:
+        """Whether the signal, which comes after so many seconds, has ended the work."""
+        try:
+            try:
+                self.armed = True
+                signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+                work()
+            finally:
+                self.armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupt:
+            return True
+        return False
+
+
+def interrupt_often(times: int, work: Callable[[int], object]) -> int:
+    """Does it with one number after the other until so many were interrupted, at moments of all kinds; how many."""
+    begun = time.monotonic()
+    work(0)
+    longest = time.monotonic() - begun
+    hits = 0
+    with Alarm() as alarm:
+        for i in itertools.count(1):
+            begun = time.monotonic()
+            hits += alarm.interrupts(lambda: work(i), random.uniform(0.0, longest))
+            if hits == times:
+                return i
+            # It follows a machine that becomes busy, or quiet again.
+            longest = 0.9 * longest + 0.2 * (time.monotonic() - begun)
+    raise AssertionError
+
+
+@unittest.skipUnless(hasattr(signal, "setitimer"), "only Unix has this timer")
+class Interruptions(Case):
+    """A signal handler raises. The clock stands still, so no lease ends because its time has passed."""
+
+    def use(self, i: int) -> None:
+        with self.server.try_lock(str(i), duration=LONG):
+            pass
+
+    def expect_nothing_left(self) -> None:
+        eventually(lambda: not threads("lease"), "no renewals", 60)
+        eventually(lambda: not threads("request"), "no requests", 60)
+        # A release can overtake the acquire that was given up, and then there is a lease that is not renewed.
+        records = self.fake.store.records
+        kept = [name for name in records if not records[name]["released"]]
+        self.assertLess(len(kept), 0.1 * len(records) + 3, f"seed {self.seed}")
+        self.clock.advance(2 * LONG)
+        self.assertFalse([name for name in kept if not self.fake.store.expired(records[name])])
+        self.assertFalse(self.fake.sent("renew"))
+
+    def test_signal_handler_that_raises_leaves_no_lease(self) -> None:
+        interrupt_often(400, self.use)
+        self.expect_nothing_left()
+
+    def test_signal_handler_that_raises_leaves_no_lease_that_was_acquired_by_hand(self) -> None:
+        def use(i: int) -> None:
+            lease = self.server.acquire(str(i), duration=LONG, wait=0)
+            lease.check()
+
+        interrupt_often(200, use)
+        self.expect_nothing_left()
+
+    def test_exception_of_a_signal_handler_that_is_kept_keeps_no_lease(self) -> None:
+        kept: list[BaseException] = []
+
+        def use(i: int) -> None:
+            try:
+                self.use(i)
+            except Interrupt as error:
+                kept.append(error)
+                raise
+
+        interrupt_often(400, use)
+        self.expect_nothing_left()
+        self.assertGreater(len(kept), 100)
+
+    def test_exception_wherever_python_runs_a_signal_handler_leaves_no_lease(self) -> None:
+        """It runs them at the begin of its functions and after calls of others: there a profiler can raise, too."""
+        events = ("call", "c_return")
+        kept: list[BaseException] = []
+        for i in itertools.count(1):
+            seen = 0
+
+            def profile(frame: object, event: str, argument: object) -> None:
+                nonlocal seen
+                seen += event in events
+                if seen == i:
+                    raise Interrupt
+
+            try:
+                sys.setprofile(profile)
+                self.use(i)
+            except Interrupt as error:
+                kept.append(error)
+            finally:
+                sys.setprofile(None)
+            if seen < i:
+                break
+        self.assertGreater(i, 100)
+        self.expect_nothing_left()
+
+    def test_lease_that_is_forgotten_is_given_back(self) -> None:
+        lease = self.server.acquire("a", duration=LONG, wait=0)
+        self.assertTrue(lease.valid)
+        del lease
+        gc.collect()
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_lease_of_a_with_statement_needs_no_name(self) -> None:
+        with self.server.lock("a", duration=LONG):
+            gc.collect()
+            self.clock.advance(LONG / 3)
+            eventually(lambda: self.fake.sent("renew"), "a renewal")
+            self.assertFalse(self.fake.sent("release"))
+
+    def test_lock_works_in_an_exit_stack(self) -> None:
+        with contextlib.ExitStack() as stack:
+            lease = stack.enter_context(self.server.lock("a", duration=LONG))
+            gc.collect()
+            self.clock.advance(LONG / 3)
+            eventually(lambda: self.fake.sent("renew"), "a renewal")
+            self.assertTrue(lease.valid)
+        self.assertTrue(self.fake.store.records["a"]["released"])
+        self.assertEqual(len(self.fake.sent("release")), 1)
+
+    def test_lock_is_for_one_with_statement(self) -> None:
+        lock = self.server.lock("a", duration=LONG)
+        with lock:
+            pass
+        with self.assertRaises(RuntimeError), lock:
+            self.fail("a second time")
+        self.assertEqual(len(self.fake.sent("acquire")), 1)
+
+
+class Coroutines(Case):
+    def test_coroutines_of_one_process_take_turns(self) -> None:
+        inside: list[int] = []
+        most: list[int] = []
+
+        async def work(i: int) -> int:
+            async with self.server.lock("a", duration=60.0) as lease:
+                inside.append(i)
+                most.append(len(inside))
+                await asyncio.sleep(0.001)
+                inside.remove(i)
+                return lease.token
+
+        async def main() -> list[int]:
+            # The event loop has fewer threads than there are coroutines that wait.
+            asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
+            return await asyncio.wait_for(asyncio.gather(*map(work, range(20))), 120)
+
+        self.assertEqual(sorted(asyncio.run(main())), list(range(1, 21)))
+        self.assertEqual(set(most), {1})
+
+    def test_waiting_in_an_event_loop_is_refused_and_the_error_says_what_to_use(self) -> None:
+        async def main() -> None:
+            for wait in (
+                lambda: self.server.lock("a").__enter__(),
+                lambda: self.server.try_lock("a").__enter__(),
+                lambda: self.server.acquire("a"),
+            ):
+                with self.assertRaisesRegex(RuntimeError, "async with server.lock"):
+                    wait()
+            async with self.server.lock("a", duration=LONG):
+                with self.assertRaisesRegex(RuntimeError, "async with server.lock"):
+                    with self.server.lock("a", duration=LONG):
+                        self.fail("waits for what this coroutine has")
+            (await asyncio.to_thread(self.server.acquire, "a", duration=LONG)).release()
+
+        asyncio.run(main())
+        self.assertEqual(len(self.fake.sent("acquire")), 2)
+
+    def test_refusals_and_losses_are_raised(self) -> None:
+        async def main() -> None:
+            async with self.server.lock("a", duration=LONG):
+                with self.assertRaises(Held):
+                    async with self.server.try_lock("a", duration=LONG):
+                        self.fail("both have it")
+            with self.assertRaises(Lost) as caught:
+                async with self.server.lock("a", duration=LONG):
+                    self.clock.advance(0.8 * LONG)
+            self.assertTrue(caught.exception.work_finished)
+            with self.assertRaises(ZeroDivisionError):
+                async with self.server.lock("a", duration=LONG):
+                    _ = 1 // 0
+            self.fake.plan("acquire", refusal("forbidden"))
+            with self.assertRaises(Refused):
+                async with self.server.lock("a", duration=LONG):
+                    self.fail("none was granted")
+
+        asyncio.run(main())
+        self.assertTrue(self.fake.store.records["a"]["released"])
+
+    def test_loss_can_cancel_the_work(self) -> None:
+        async def main() -> None:
+            loop = asyncio.get_running_loop()
+            task = asyncio.current_task()
+            assert task is not None
+            stop = lambda: loop.call_soon_threadsafe(task.cancel)
+            with self.assertRaises(asyncio.CancelledError):
+                async with self.server.lock("a", duration=LONG, on_lost=stop):
+                    self.clock.advance(0.8 * LONG)
+                    await asyncio.sleep(60)
+
+        asyncio.run(main())
+
+    def test_cancelled_wait_ends_at_once_and_leaves_nothing(self) -> None:
+        self.acquire(renew=False, duration=1000.0)
+
+        async def wait() -> None:
+            async with self.server.lock("a", duration=LONG):
+                self.fail("both have it")
+
+        async def main() -> None:
+            task = asyncio.ensure_future(wait())
+            while len(self.fake.sent("acquire")) < 2:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        eventually(lambda: not threads("wait") and not threads("request"), "no thread waits")
+        waited = self.fake.sent("acquire")[1].body["uuid"]
+        eventually(lambda: waited in [r.body["uuid"] for r in self.fake.sent("release")], "is given back")
+
+    def test_acquire_that_is_cancelled_when_it_may_have_been_granted_gives_back(self) -> None:
+        for fault in (done_and_hang, lose, drip):
+            with self.subTest(fault=fault.__name__):
+                self.fake.store.records.clear()
+                self.fake.plan("acquire", fault)
+
+                async def main() -> None:
+                    task = asyncio.ensure_future(self.server.lock("a", duration=LONG).__aenter__())
+                    while not self.fake.store.records:
+                        await asyncio.sleep(0.001)
+                    task.cancel()
+                    await asyncio.wait([task])
+
+                asyncio.run(main())
+                eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_acquire_that_is_cancelled_after_its_grant_gives_back_although_its_lock_exists(self) -> None:
+        lock = self.server.lock("a", duration=LONG)
+
+        async def main() -> None:
+            task = asyncio.ensure_future(lock.__aenter__())
+            await asyncio.sleep(0)
+            # The event loop stands still meanwhile.
+            eventually(lambda: lock._lease is not None and not threads("wait"), "a grant")
+            task.cancel()
+            await asyncio.wait([task])
+            self.assertTrue(task.cancelled())
+
+        asyncio.run(main())
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_cancelled_release_releases(self) -> None:
+        arrived, go = threading.Event(), threading.Event()
+        self.addCleanup(go.set)
+
+        def wait(handler: Handler, request: Request) -> None:
+            arrived.set()
+            go.wait(20)
+            honest(handler, request)
+
+        async def work() -> None:
+            async with self.server.lock("a", duration=LONG):
+                pass
+
+        async def main() -> None:
+            self.fake.plan("release", wait)
+            task = asyncio.ensure_future(work())
+            while not arrived.is_set():
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertFalse(self.fake.store.records["a"]["released"])
+            go.set()
+
+        asyncio.run(main())
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_coroutines_that_are_cancelled_at_any_moment_leave_nothing(self) -> None:
+        async def work(name: str) -> None:
+            async with self.server.lock(name, duration=LONG):
+                await asyncio.sleep(0.002)
+
+        async def main() -> None:
+            begun = time.monotonic()
+            await work("first")
+            longest = time.monotonic() - begun
+            for i in range(200):
+                task = asyncio.ensure_future(work(str(i)))
+                await asyncio.sleep(random.uniform(0.0, longest))
+                task.cancel()
+                await asyncio.wait([task])
+
+        asyncio.run(main())
+        eventually(lambda: not threads("wait"), "no thread waits")
+        Interruptions.expect_nothing_left(self)  # type: ignore[arg-type]
+
+    def test_coroutine_that_is_thrown_away_gives_back(self) -> None:
+        async def work() -> None:
+            async with self.server.lock("a", duration=LONG):
+                await asyncio.sleep(60)
+
+        async def main() -> None:
+            coroutine = work()
+            task = asyncio.ensure_future(coroutine)
+            while not threads("lease"):
+                await asyncio.sleep(0.001)
+            tasks.append(task)
+
+        tasks: list[asyncio.Task[None]] = []
+        with mock.patch("sys.unraisablehook", lambda _: None):
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(main())
+            loop.set_exception_handler(lambda *_: None)  # that a task was destroyed
+            loop.close()
+            tasks.clear()
+            gc.collect()
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_those_who_wait_keep_nobody_from_a_renewal(self) -> None:
+        lease = self.acquire(renew=False, duration=1000.0)
+        with mock.patch("dlock._MOST_ATTEMPTS", 3):
+            waiters = [threading.Thread(target=self.server.acquire, args=("a",)) for _ in range(3)]
+            for waiter in waiters:
+                waiter.start()
+            eventually(lambda: len(self.fake.sent("acquire")) == 4, "three wait")
+            with self.dozing(), self.assertRaisesRegex(Unreachable, "3 requests"):
+                self.server.acquire("b", duration=LONG, wait=0)
+            self.assertTrue(lease.renew())
+            self.assertIs(lease.release(), True)
+            for waiter in waiters:
+                waiter.join(20)
 
 
 class Refusals(Case):
@@ -1017,7 +1445,7 @@ class Refusals(Case):
                 self.fake.usual["acquire"] = fault
                 self.acquire()
             self.fake.usual["acquire"] = honest
-            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "ends")
+            eventually(lambda: not threads("request"), "ends")
             self.fake.store.records.clear()
 
     def test_waiting_for_ever_ends_when_nobody_answers_for_ten_seconds(self) -> None:
@@ -1040,6 +1468,12 @@ class Refusals(Case):
         for options in ({"duration": 0.09}, {"duration": 86_401.0}, {"duration": float("nan")}, {"wait": -1.0}):
             with self.subTest(options), self.assertRaises(ValueError):
                 self.acquire(**options)
+        # JSON would make the same name of the second and of the character that it stands for.
+        for name in ("\udcff", "\ud83d\ude00"):
+            with self.subTest(repr(name)), self.assertRaisesRegex(ValueError, "surrogates"):
+                self.server.acquire(name, wait=0)
+        with self.assertRaises(TypeError):
+            self.server.acquire(b"a", wait=0)  # type: ignore[arg-type]
         strange = ["ftp://a", "http://", "http://a:b", "http://user:pw@a", "http://a/?b", "localhost:7420"]
         urls: list[Any] = ["", [], *strange]
         for url in urls:
@@ -1252,7 +1686,7 @@ class Tls(Case):
             self.server = Server(f"https://127.0.0.1:{listener.getsockname()[1]}")
             with self.clock.running(0.5), self.assertRaises(Unreachable):
                 self.acquire()
-            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "requests end")
+            eventually(lambda: not threads("request"), "requests end")
             stop.set()
             thread.join()
 
@@ -1321,6 +1755,8 @@ class Exclusion(unittest.TestCase):
                 thread.join()
             for lease in filter(None, current):
                 lease._stop.set()
+            # The next test has another clock.
+            eventually(lambda: not dlock._running, "threads end")
         self.assertFalse(overlaps)
         self.assertEqual(len(grants), len(set(grants)), "a token twice")
 
@@ -1385,6 +1821,56 @@ class RealServer(unittest.TestCase):
         with self.assertRaises(Lost):
             lease.renew()
         self.assertTrue(lease.lost.is_set())
+
+    @unittest.skipUnless(hasattr(signal, "setitimer"), "only Unix has this timer")
+    def test_signal_handler_that_raises_leaves_no_lease(self) -> None:
+        def use(i: int) -> None:
+            with self.server.try_lock(f"{self.name} {i}", duration=3.0):
+                pass
+
+        times = interrupt_often(100, use)
+        for i in range(times + 1):
+            # One that is not renewed is free after its duration.
+            self.server.acquire(f"{self.name} {i}", duration=3.0, wait=60.0).release()
+        eventually(lambda: not threads("lease") and not threads("request"), "threads end")
+
+    def test_coroutines_take_turns_and_those_that_are_cancelled_do_not_wait(self) -> None:
+        async def work() -> int:
+            async with self.server.lock(self.name, duration=10.0) as lease:
+                await asyncio.sleep(0.05)
+                return lease.token
+
+        async def main() -> list[int]:
+            tasks = [asyncio.ensure_future(work()) for _ in range(12)]
+            await asyncio.sleep(0.2)
+            for task in tasks[::3]:
+                task.cancel()
+            ends = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 300)
+            return [end for end in ends if isinstance(end, int)]
+
+        tokens = asyncio.run(main())
+        self.assertEqual(len(tokens), len(set(tokens)))
+        self.assertGreaterEqual(len(tokens), 8)
+        with self.server.lock(self.name, duration=10.0, wait=60.0) as lease:
+            self.assertGreater(lease.token, max(tokens))
+
+    def test_cancelled_wait_takes_nothing(self) -> None:
+        async def wait() -> None:
+            async with self.server.lock(self.name, duration=10.0):
+                self.fail("both have it")
+
+        async def main() -> None:
+            task = asyncio.ensure_future(wait())
+            await asyncio.sleep(0.5)
+            task.cancel()
+            await asyncio.wait([task])
+
+        with self.server.lock(self.name, duration=600.0):
+            asyncio.run(main())
+            eventually(lambda: not threads("wait") and not threads("release"), "it has given up")
+            time.sleep(0.5)
+        # A wait that the server did not end would have the lease now, and nothing would renew it.
+        self.server.acquire(self.name, duration=10.0, wait=0).release()
 
     def test_wrong_name_is_refused(self) -> None:
         for name in ("", "a\0b", "x" * 2000):
