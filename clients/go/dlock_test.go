@@ -397,6 +397,107 @@ func TestReleaseIsRepeatedAndTheLeaseIsInvalidByThen(t *testing.T) {
 	}
 }
 
+func TestWithGivesBackAfterAPanic(t *testing.T) {
+	f, server, _ := setUp(t)
+	recovered := func() (value any) {
+		defer func() { value = recover() }()
+		return server.With(context.Background(), "a", d, func(context.Context, *Lease) error { panic("of the work") })
+	}()
+	if recovered != "of the work" || len(f.sent("release")) != 1 {
+		t.Fatal(recovered, f.sent("release"))
+	}
+	take(t, server)
+}
+
+func TestWithReturnsTheErrorOfTheWorkAndTheLoss(t *testing.T) {
+	f, server, clock := setUp(t)
+	failed := errors.New("of the work")
+	err := server.With(context.Background(), "a", d, func(ctx context.Context, lease *Lease) error {
+		if err := errors.Join(lease.Check(), ctx.Err()); err != nil || lease.Token != 1 {
+			t.Error(err, lease.Token)
+		}
+		clock.advance(d)
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), ErrLost) {
+			t.Error(context.Cause(ctx))
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) || !errors.Is(err, ErrLost) {
+		t.Fatal(err)
+	}
+	f.plan("acquire", say(403, `{"code": "forbidden"}`))
+	err = server.With(context.Background(), "a", d, func(context.Context, *Lease) error {
+		t.Error("without a lease")
+		return nil
+	})
+	if !errors.Is(err, ErrRefused) {
+		t.Fatal(err)
+	}
+}
+
+func TestWithPassesACancellationOn(t *testing.T) {
+	f, server, _ := setUp(t)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stopped := errors.New("stopped")
+	err := server.With(ctx, "a", d, func(ctx context.Context, lease *Lease) error {
+		cancel(stopped)
+		<-ctx.Done()
+		return errors.Join(context.Cause(ctx), lease.Check())
+	})
+	if !errors.Is(err, stopped) || errors.Is(err, ErrLost) || len(f.sent("release")) != 1 {
+		t.Fatal(err)
+	}
+}
+
+func TestNameThatIsNotUTF8IsRefused(t *testing.T) {
+	f, server, _ := setUp(t)
+	for _, name := range []string{"\xff", "a\xc3", "\xed\xa0\x80"} {
+		if _, err := server.TryAcquire(context.Background(), name, d); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+			t.Fatal(err)
+		}
+	}
+	if len(f.sent("acquire")) > 0 {
+		t.Fatal("sent")
+	}
+}
+
+func TestLossNamesItsCause(t *testing.T) {
+	for cause, fault := range map[string]fault{
+		`for 800ms: no answer in time`: drip, `for 800ms: overloaded (503) "busy"`: say(503, `{"code": "overloaded", "detail": "busy"}`),
+		"for 800ms: an answer that came too late, or makes no sense": say(200, `{}`),
+		"the server says that it is over":                            say(409, `{"code": "lost"}`),
+	} {
+		f, server, clock := setUp(t)
+		lease := take(t, server)
+		f.always(fault)
+		clock.advance(d / 3)
+		eventually(t, "a renewal", func() bool { return len(f.sent("renew")) > 0 })
+		clock.advance(d / 6)
+		eventually(t, "a failure", func() bool {
+			lease.mutex.Lock()
+			defer lease.mutex.Unlock()
+			return lease.failure != ""
+		})
+		clock.advance(d*8/10 - d/3 - d/6)
+		awaitLoss(t, lease)
+		if err := lease.Check(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), cause) {
+			t.Error(cause, err)
+		}
+	}
+}
+
+func TestLossNamesAServerThatIsGone(t *testing.T) {
+	f, server, clock := setUp(t)
+	lease := take(t, server)
+	f.Close()
+	clock.run(t, 0.2)
+	awaitLoss(t, lease)
+	if err := lease.Check(); !strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "Post") {
+		t.Fatal(err)
+	}
+}
+
 func TestReleaseOfWhatAnotherHasIsLoss(t *testing.T) {
 	f, server, _ := setUp(t)
 	lease := take(t, server)

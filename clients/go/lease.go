@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 const longestWait = 25 * time.Second
@@ -35,13 +36,34 @@ type Lease struct {
 	sent    time.Duration // sent of the newest attempt
 	until   time.Duration
 	over    error
-	taken   bool // the server has said so
+	taken   bool   // the server has said so
+	failure string // of the newest attempt
 	asked   bool
 }
 
 var errReleased = errors.New("dlock: the lease was given back")
 
-// Acquire waits for a lease until ctx is done. The lease outlives ctx, whose values its own context has.
+// With waits for a lease until ctx is done, works under it, and gives it back, also if work panics. The context that it
+// hands to work is done when the lease is lost, with the cause [ErrLost], or when ctx is done.
+//
+// The error is the one that work returns, joined with that of the release: [ErrLost] if work has outlived its lease; or
+// one of [Server.Acquire], and work was not called.
+func (s *Server) With(
+	ctx context.Context, name string, duration time.Duration, work func(ctx context.Context, lease *Lease) error,
+) (err error) {
+	lease, err := s.Acquire(ctx, name, duration)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Release()) }()
+	within, cancel := context.WithCancelCause(lease.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	return work(within, lease)
+}
+
+// Acquire waits for a lease until ctx is done. The lease outlives ctx, whose values its own context has. Give it back by
+// a deferred [Lease.Release], or it is renewed for as long as the process lives; [Server.With] does so.
 //
 // The duration, 100 ms to 24 h, is how long others are kept out after a holder died. The error is [HeldError] if
 // somebody else had the lease to the end, [ErrRefused], or [ErrUnreachable] if nothing was heard for 10 s, and for the
@@ -56,6 +78,10 @@ func (s *Server) TryAcquire(ctx context.Context, name string, duration time.Dura
 }
 
 func (s *Server) acquire(ctx context.Context, name string, duration time.Duration, waits bool) (*Lease, error) {
+	if !utf8.ValidString(name) {
+		// JSON would make U+FFFD of what is none, and one name of several.
+		return nil, fmt.Errorf("dlock: a name is UTF-8, and %q is not", name)
+	}
 	span := duration.Truncate(time.Millisecond)
 	if span < 100*time.Millisecond || span > 24*time.Hour {
 		return nil, errors.New("dlock: a duration is 100 ms to 24 h")
@@ -260,7 +286,12 @@ func (l *Lease) Release() error {
 // end is why the lease is over, nil while it is valid. The caller has the mutex.
 func (l *Lease) end() error {
 	if l.over == nil && l.server.clock() >= l.until {
-		l.finish(fmt.Errorf("%w: its time has passed without a renewal", ErrLost))
+		why := ""
+		if l.failure != "" {
+			lasted := l.server.clock() - l.renewed
+			why = fmt.Sprintf(" for %v: %s", lasted.Round(100*time.Millisecond), l.failure)
+		}
+		l.finish(fmt.Errorf("%w: its time has passed without a renewal%s", ErrLost, why))
 	}
 	return l.over
 }
@@ -311,12 +342,17 @@ func (l *Lease) renew() bool {
 	defer l.mutex.Unlock()
 	if answer.code == "lost" && l.over == nil {
 		l.taken = true
-		l.finish(fmt.Errorf("%w: the server says that it is over", ErrLost))
+		l.finish(fmt.Errorf("%w: the server says that it is over: expired there, revoked, or released by force", ErrLost))
+	}
+	l.failure = answer.why
+	if l.failure == "" {
+		l.failure = "an answer that came too late, or makes no sense"
 	}
 	// A success after the deadline is none.
 	if l.end() != nil || answer.code != "ok" || answer.body.Asked == nil {
 		return false
 	}
+	l.failure = ""
 	l.asked = l.asked || *answer.body.Asked
 	// The attempt's own sent, not the time of its answer.
 	l.renewed = max(l.renewed, sent)

@@ -1,9 +1,9 @@
 // Package dlock takes locks of a dlock server: leases over HTTP, with fencing tokens.
 //
 //	server, err := dlock.New(dlock.Config{URLs: []string{"http://127.0.0.1:7420"}})
-//	lease, err := server.Acquire(ctx, "nightly", 30*time.Second)
-//	err = work(lease.Context(), lease.Token)
-//	err = errors.Join(err, lease.Release())
+//	err = server.With(ctx, "nightly", 30*time.Second, func(ctx context.Context, lease *dlock.Lease) error {
+//		return work(ctx, lease.Token)
+//	})
 //
 // A lease ends by itself when it was not renewed for its duration, so a holder that dies blocks nobody for longer. A
 // goroutine renews it. The client believes in its lease for 0.8 of the duration, counted from before it sent the
@@ -246,7 +246,12 @@ func (s *Server) exchange(ctx context.Context, to *url.URL, what string, body re
 	response, err := s.client.Do(request)
 	if err != nil {
 		var failed *net.OpError
-		return reply{maybe: !errors.As(err, &failed) || failed.Op != "dial", why: s.told(err.Error())}
+		maybe := !errors.As(err, &failed) || failed.Op != "dial"
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err // without the URL of the request
+		}
+		return reply{maybe: maybe, why: s.told(err.Error())}
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -30,13 +29,10 @@ func nightly(urls []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	lease, err := server.Acquire(ctx, "nightly", 30*time.Second)
-	if err != nil {
-		return err
-	}
-	// The work ends first, the release comes last. Its error says that the work has outlived its lease.
-	err = work(lease.Context(), lease.Token)
-	return errors.Join(err, lease.Release())
+	// The work ends first, the release comes last, also after a panic. Its error says that the work has outlived its lease.
+	return server.With(ctx, "nightly", 30*time.Second, func(ctx context.Context, lease *dlock.Lease) error {
+		return work(ctx, lease.Token)
+	})
 }
 
 // work stops when the lease is over, and hands the token to the storage with each write.
