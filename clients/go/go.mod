@@ -1,3 +1,4 @@
+// Copied, not fetched: see ../README.md.
 module example.com/dlock
 
 go 1.21
