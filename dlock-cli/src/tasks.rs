@@ -10,12 +10,12 @@ use std::{env, process::ExitCode, time::Duration};
 
 use dlock_core::ProviderError;
 use dlock_stores::Queue;
-use dlock_tasks::{Filter, TaskId};
+use dlock_tasks::{Count, Filter, TaskId};
 
 use crate::{
     arguments::{Limit, TasksArguments, TasksCommand},
     ask,
-    exit::{Exit, Failure, PROGRAM},
+    exit::{self, Exit, Failure, PROGRAM, say},
     output,
 };
 
@@ -59,8 +59,20 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
                 .state(*state)
                 .after(*after)
                 .limit(*limit);
-            let tasks = answer(&queue, "can't list the tasks", store.list(&filter)).await?;
+            let doing = "can't list the tasks";
+            let tasks = answer(&queue, doing, store.list(&filter)).await?;
             output::write(&rows::list(&tasks, json)?)?;
+            if let Some(last) = tasks.last().filter(|_| !exit::is_quiet()) {
+                let next = filter.clone().after(Some(last.id)).limit(1);
+                if !answer(&queue, doing, store.list(&next)).await?.is_empty() {
+                    let counts = answer(&queue, doing, store.counts()).await?;
+                    let total = total(&counts, &filter);
+                    let (shown, last) = (tasks.len(), last.id);
+                    say(format_args!(
+                        "{shown} of {total} are shown, from the lowest number on; the next: --after {last}"
+                    ));
+                }
+            }
         }
         TasksCommand::Show { id } => {
             let task = answer(&queue, "can't read the task", store.task(*id)).await?;
@@ -91,6 +103,16 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
         TasksCommand::Retry { ids } => return changes::retry(&queue, ids, json).await,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many tasks there are of those that are listed, whatever their numbers.
+fn total(counts: &[Count], filter: &Filter) -> u64 {
+    let Filter { queue, state, .. } = filter;
+    let is_of = |count: &&Count| {
+        queue.as_ref().is_none_or(|queue| *queue == count.queue)
+            && state.is_none_or(|state| state == count.state)
+    };
+    counts.iter().filter(is_of).map(|count| count.tasks).sum()
 }
 
 fn none(id: TaskId) -> Failure {

@@ -4,6 +4,8 @@
 pub(crate) mod dynamodb;
 #[cfg(feature = "etcd")]
 pub(crate) mod etcd;
+#[cfg(any(feature = "etcd", feature = "http"))]
+mod handshake;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 #[cfg(any(

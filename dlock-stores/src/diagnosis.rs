@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use dlock_core::{ErrorKind, ProviderError};
 
 #[cfg(any(
@@ -41,6 +42,17 @@ pub(crate) struct Diagnosis {
     pub(crate) if_silent: &'static str,
     /// Whether this is its own word: then it is up.
     pub(crate) is_refusal: fn(&(dyn StdError + 'static)) -> bool,
+    /// Asks a server that does not answer why, where its driver loses the reason.
+    pub(crate) probe: Option<Arc<dyn Probe>>,
+}
+
+pub(crate) type Refusal = (Box<dyn StdError + Send + Sync>, &'static str);
+
+/// A second way to learn why a server does not answer.
+#[async_trait]
+pub(crate) trait Probe: Send + Sync {
+    /// Its refusal, and what to do; `None` if it has none, or is out of reach.
+    async fn refusal(&self) -> Option<Refusal>;
 }
 
 impl Diagnosis {
@@ -88,6 +100,11 @@ impl Diagnosis {
         #[cfg(feature = "http")]
         if let Some(advice) = token::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
+        }
+        if error.kind() != ErrorKind::Fatal
+            && let Some((refusal, advice)) = self.refusal().await
+        {
+            return self.unusable(doing).because(refusal).advise(advice);
         }
         match error.kind() {
             ErrorKind::Fatal => match self.lacking().await {
@@ -141,6 +158,12 @@ impl Diagnosis {
 
     fn unusable(&self, doing: &str) -> StoreError {
         StoreError::unusable(format!("{doing}: the store {self} can't be used"))
+    }
+
+    /// Why a server does not answer, if a second way to it tells.
+    async fn refusal(&self) -> Option<Refusal> {
+        let refusal = self.probe.as_ref()?.refusal();
+        tokio::time::timeout(GLANCE, refusal).await.ok()?
     }
 
     /// What keeps a store from writing that may be up all the same.

@@ -422,6 +422,7 @@ async fn told(tables: State, error: ProviderError) -> (bool, String) {
             tables: Some(Arc::new(Prepared(tables))),
             if_silent: "is it up?",
             is_refusal: |error| error.is::<fmt::Error>(),
+            probe: None,
             set_up: PROGRAM.set_up,
         },
     };
@@ -468,6 +469,7 @@ async fn server_that_does_not_know_the_client_is_given_a_token_by_the_environmen
         tables: None,
         if_silent: "is it up?",
         is_refusal: |_| false,
+        probe: None,
         set_up: PROGRAM.set_up,
     };
     let error = ProviderError::fatal("x").with_source(dlock_http::Unauthenticated);

@@ -89,7 +89,7 @@ pub struct NewTask {
     /// When it may run, at once if not given.
     #[builder(default)]
     pub when: When,
-    /// At most one task of a queue that has not ended has this key; enqueueing another one answers the
+    /// At most one task of a queue that has not ended has this key, one that runs included; enqueueing another one answers the
     /// number of the first. 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = key_opt), into))]
     pub key: Option<String>,

@@ -108,6 +108,25 @@ fn tasks_are_counted_listed_and_shown() {
     assert_eq!(ids(&["list", "--state", "dead"]), [2]);
     assert_eq!(ids(&["list", "--after", "1", "--limit", "2"]), [2, 3]);
     assert_eq!(ids(&["list", "--queue", "other"]), [0_i64; 0]);
+    for (words, note) in [
+        (
+            &["list", "--limit", "3"][..],
+            "3 of 4 are shown, from the lowest number on; the next: --after 3",
+        ),
+        (
+            &["list", "--after", "1", "--limit", "2", "--json"],
+            "2 of 4 are shown",
+        ),
+        (&["list", "--state", "ready", "--limit", "1"], ""),
+        (&["list", "--after", "1"], ""),
+        (&["list", "--limit", "1", "--quiet"], ""),
+    ] {
+        let err = queue.dlock(words).err;
+        assert!(
+            err.contains(note) && err.is_empty() == note.is_empty(),
+            "{words:?}: {err}"
+        );
+    }
     let table = queue.dlock(&["list"]).out;
     assert!(!table.contains(['\u{1b}', '\u{7}']), "{table:?}");
     let running = table

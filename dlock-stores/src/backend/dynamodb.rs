@@ -173,6 +173,7 @@ impl Backend for Table {
                 tables: Some(Arc::new(provider)),
                 if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
                 is_refusal,
+                probe: None,
                 set_up: program.set_up,
             },
         })

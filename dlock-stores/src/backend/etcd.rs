@@ -8,6 +8,7 @@ use tonic::Status;
 
 use super::{
     Backend,
+    handshake::Handshake,
     identity::Files,
     query::{self, Query, decoded},
     state, tls,
@@ -84,6 +85,13 @@ impl Members {
         StoreError::unusable(format!("can't open the store {self}"))
     }
 
+    fn handshake(&self) -> Handshake {
+        Handshake {
+            hosts: self.hosts.clone(),
+            certificate: self.certificate.clone(),
+        }
+    }
+
     async fn connect(&self) -> Result<Client, StoreError> {
         // The driver takes the process's default.
         drop(tls::cryptography());
@@ -135,6 +143,7 @@ impl Backend for Members {
                 tables: None,
                 if_silent: "are most of its members up, and can this machine reach them? try again later",
                 is_refusal,
+                probe: self.over_tls.then(|| Arc::new(self.handshake()) as _),
                 set_up: program.set_up,
             },
         })

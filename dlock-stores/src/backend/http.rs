@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::{
     Backend,
+    handshake::Handshake,
     identity::Files,
     query::{self, Query},
     tls,
@@ -115,12 +116,23 @@ impl Place {
         is_loopback(self.url.host_str().unwrap_or_default())
     }
 
+    fn handshake(&self) -> Option<Handshake> {
+        let host = self.url.host_str()?;
+        let port = self.url.port_or_known_default()?;
+        let is_over_tls = self.url.scheme() == "https";
+        is_over_tls.then(|| Handshake {
+            hosts: vec![format!("{host}:{port}")],
+            certificate: self.certificate.clone(),
+        })
+    }
+
     fn diagnosis(&self, set_up: &'static str) -> Diagnosis {
         Diagnosis {
             shown: self.to_string(),
             tables: None,
             if_silent: "is the server up, and can this machine reach it? try again later",
             is_refusal,
+            probe: self.handshake().map(|handshake| Arc::new(handshake) as _),
             set_up,
         }
     }

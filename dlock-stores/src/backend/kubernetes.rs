@@ -123,6 +123,7 @@ impl Backend for Namespace {
                 tables: None,
                 if_silent: "is its API server up, and can this machine reach it? try again later",
                 is_refusal: |error| error.is::<Status>(),
+                probe: None,
                 set_up: program.set_up,
             },
         })

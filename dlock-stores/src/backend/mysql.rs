@@ -144,6 +144,7 @@ impl Backend for Database {
                 set_up: program.set_up,
                 if_silent: "is the database up, and can this machine reach it? try again later",
                 is_refusal,
+                probe: None,
             },
         })
     }

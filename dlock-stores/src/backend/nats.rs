@@ -211,6 +211,7 @@ impl Backend for Bucket {
                 tables: Some(Arc::new(made)),
                 if_silent: "is the server up, with JetStream, and can this machine reach it? try again later",
                 is_refusal,
+                probe: None,
                 set_up: program.set_up,
             },
         })

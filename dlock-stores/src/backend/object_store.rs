@@ -240,6 +240,7 @@ impl Backend for Bucket {
                 })),
                 if_silent: "are endpoint and region right, and can this machine reach it? try again later",
                 is_refusal,
+                probe: None,
                 set_up: program.set_up,
             },
         })

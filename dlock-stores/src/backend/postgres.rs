@@ -123,6 +123,7 @@ impl Database {
             set_up,
             if_silent: "is the database up, and can this machine reach it? try again later",
             is_refusal,
+            probe: None,
         }
     }
 }

@@ -228,6 +228,7 @@ fn open(
             tables: None,
             if_silent,
             is_refusal,
+            probe: None,
             set_up: program.set_up,
         },
     })

@@ -81,6 +81,7 @@ impl File {
             set_up,
             if_silent: "is another program keeping it locked, or its disk full or gone? try again later",
             is_refusal: |_| false,
+            probe: None,
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
                 | AlertDescription::CertificateExpired
                 | AlertDescription::CertificateRequired
                 | AlertDescription::CertificateUnknown
+                // Of an authority that has the name of one that it knows.
+                | AlertDescription::DecryptError
                 | AlertDescription::UnknownCA
                 | AlertDescription::UnsupportedCertificate,
             )) => Some(
