@@ -16,9 +16,10 @@ pub struct Limits {
     /// Requests in a second of one token or certificate whose entry says nothing else, renewals and the like left out: any
     /// number. A further one is answered 429.
     pub rate: Option<u32>,
-    /// Which part of [calls](Self::calls), [waits](Self::waits), [streams](Self::streams) and [memory](Self::memory) one token or
-    /// certificate may have where there are several, and its entry says nothing else, in percent: 50. A request for more is
-    /// answered 429. Renewals and the like are not meant but for their memory.
+    /// Which part of [waits](Self::waits) and [streams](Self::streams) one token or certificate may have where there are several,
+    /// and its entry says nothing else, in percent: 50. Of [calls](Self::calls) and [memory](Self::memory) it has half of that
+    /// part, so that it alone takes no lists from others; all of them with 100. A request for more is answered 429. Renewals and
+    /// the like are not meant but for their memory.
     pub share: u8,
     /// The body of a request, in bytes: 1 MiB. One of a sender who is not known yet, to log in, has at most 4 KiB.
     pub body: usize,

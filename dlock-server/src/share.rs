@@ -79,7 +79,12 @@ impl Client {
     /// # Errors
     /// A refusal if that is more than its share, which is one at least.
     pub(crate) fn take(&self, kind: Kind, count: usize, all: usize) -> Result<Part, Refusal> {
-        let most = (all.saturating_mul(self.percent) / 100).max(1);
+        // Lists are refused to everybody when half of the calls or of the memory is taken: one client cannot bring that about.
+        let percent = match kind {
+            Kind::Waits | Kind::Streams => self.percent,
+            Kind::Calls | Kind::Memory => self.percent / 2,
+        };
+        let most = (all.saturating_mul(percent) / 100).max(1);
         let part = self.add(kind, count);
         if self.usage().of(kind).load(Ordering::Relaxed) > most {
             let what = match kind {

@@ -78,8 +78,8 @@ pub(super) struct Settings {
     /// entry in the file of tokens may say another number [default: any number]
     #[arg(long, value_name = "NUMBER", global = true)]
     rate: Option<NonZeroU32>,
-    /// Which part of the server's calls, waits, streams and memory one token or certificate may have where there are several;
-    /// its entry in the file of tokens may say another one [default: 50]
+    /// Which part of the server's waits and streams one token or certificate may have where there are several, and half as much of
+    /// calls and memory; 100 is all. Its entry in the file of tokens may say another part [default: 50]
     #[arg(long, value_name = "PERCENT", global = true)]
     share: Option<NonZeroU8>,
     /// Bodies and answers at a time, in MiB [default: 256]

@@ -7,6 +7,7 @@ use axum::{
     http::{Request, header},
     response::Response,
 };
+use dlock_server::Rights;
 use dlock_testkit::faults::{Fault, Op};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -124,7 +125,7 @@ async fn one_token_leaves_half_of_the_streams_to_others() {
 
 /// Calls that hang; the renewals of the same token pass.
 #[tokio::test(start_paused = true)]
-async fn one_token_leaves_half_of_the_calls_to_others() {
+async fn one_token_takes_no_calls_from_others() {
     let api = api_with(&two(""), |limits| limits.calls = 8).await;
     api.store.always(Op::Acquire, Fault::LoseRequest);
     let mut calls = Vec::new();
@@ -136,7 +137,10 @@ async fn one_token_leaves_half_of_the_calls_to_others() {
             Some(answer) => assert_eq!(answer.status, 429),
         }
     }
-    assert_eq!(calls.len(), 4);
+    assert_eq!(calls.len(), 2);
+    // Lists are refused first when there are many calls.
+    let list = of("other", "GET", "/v1/default/leases", &Value::Null);
+    assert_eq!(api.send(list).await.status, 200);
     let renew = json!({"name": "door", "uuid": uuid(1), "n": 1});
     let renew = of("secret", "POST", "/v1/default/leases/renew", &renew);
     assert_eq!(api.send(renew).await.status, 200);
@@ -170,6 +174,13 @@ async fn one_token_leaves_memory_to_others() {
     .await;
     let alone = api.send(of("secret", "POST", path, &large)).await;
     assert_eq!(alone.status, 400);
+}
+
+#[test]
+fn share_that_is_none_is_refused() {
+    for wrong in ["share = 0", "share = 101", "share = \"half\"", "rate = 0"] {
+        assert!(Rights::parse(&two(wrong)).is_err(), "{wrong}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
