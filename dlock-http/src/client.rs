@@ -3,6 +3,7 @@
 mod admin;
 mod answer;
 mod events;
+mod own;
 mod provider;
 mod server;
 mod tasks;

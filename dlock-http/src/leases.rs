@@ -21,7 +21,7 @@ use crate::{Base64, Millis, Problem};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// The term.
+    /// The term: as records show it, or in a claim of one's own as it was drawn.
     pub uuid: Uuid,
     /// Number of the newest applied renewal.
     pub renewals: u64,
@@ -38,7 +38,8 @@ pub struct Acquire {
     pub uuid: Uuid,
     /// How long others are kept out after the last acquire or renewal: 100 ms to 24 h.
     pub duration_ms: Millis,
-    /// A claim that nobody acts on this version any more (A6).
+    /// A claim that nobody acts on this version any more (A6). Where the store's clock ends leases: of a uuid that this client
+    /// drew or got with a ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prev: Option<Version>,
     /// Label for people, at most 1024 bytes.

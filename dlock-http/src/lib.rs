@@ -9,6 +9,7 @@
 mod client;
 pub mod leases;
 mod problem;
+mod pseudonym;
 mod record;
 pub mod session;
 pub mod tasks;
@@ -18,5 +19,6 @@ mod text;
 pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server, Unauthenticated};
 pub use self::{
     problem::{Code, Problem},
+    pseudonym::pseudonym,
     text::{Base64, Millis, Time, is_namespace},
 };

@@ -12,7 +12,7 @@ use crate::{Base64, Millis, Time};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Record {
-    /// The term.
+    /// The term, by the [pseudonym](crate::pseudonym) of the uuid that its client drew.
     pub uuid: Uuid,
     /// Number of its newest applied renewal.
     pub renewals: u64,

@@ -5,8 +5,8 @@
 //! namespace. So what names a number alone (a look, a cancellation, a retry) reads the task first. That is no race: a
 //! task never changes its queue, and no number is used twice.
 //!
-//! What ends or keeps a claim proves itself by uuid and token instead, and is not looked up: the uuid is known to its
-//! claimer, and to those alone who may work in the namespace of the task. A refusal tells what the task is doing, so
+//! What ends or keeps a claim proves itself by uuid and token instead, and is not looked up: only its
+//! claimer knows the uuid, of which the store has a pseudonym. A refusal tells what the task is doing, so
 //! only then is it read, and one of another namespace is as if it were not there.
 
 mod change;

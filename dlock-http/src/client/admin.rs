@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use dlock_core::{
     Name, ProviderError, Record,
-    provider::{Admin, Ask, AskOutcome, List, Page, ReleaseOutcome, Revoke, RevokeOutcome},
+    provider::{self, Admin, Ask, AskOutcome, List, Page, ReleaseOutcome, Revoke, RevokeOutcome},
 };
 
 use super::{
     answer::Said,
+    own,
     provider::{HttpProvider, released, shown, unexpected},
 };
 use crate::{
@@ -26,7 +27,7 @@ impl Admin for HttpProvider {
         let page = said.map_err(|problem| unexpected(&problem))?;
         let mut records = Vec::with_capacity(page.leases.len());
         for wire::Lease { name, record, .. } in page.leases {
-            records.push((named(&name)?, record.into()));
+            records.push((named(&name)?, own::read(record)));
         }
         let mut unreadable = Vec::with_capacity(page.unreadable.len());
         for wire::Unreadable { name, why } in page.unreadable {
@@ -37,9 +38,12 @@ impl Admin for HttpProvider {
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        own::keep(request.new);
+        let provider::Version { uuid, renewals } = request.version;
+        let uuid = own::shown(uuid);
         let body = wire::Revoke {
             name: request.name.as_str().to_owned(),
-            version: request.version.into(),
+            version: wire::Version { uuid, renewals },
             new: Some(request.new),
         };
         let path = self.server.path("leases/revoke");
@@ -56,7 +60,7 @@ impl Admin for HttpProvider {
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
         let body = wire::Ask {
             name: request.name.as_str().to_owned(),
-            uuid: request.uuid,
+            uuid: own::shown(request.uuid),
         };
         let path = self.server.path("leases/ask");
         let said: Said<Done> = self.server.post(&path, &body).await?;
@@ -82,7 +86,7 @@ impl Admin for HttpProvider {
     ) -> Result<ReleaseOutcome, ProviderError> {
         let body = wire::Force {
             name: name.as_str().to_owned(),
-            uuid: seen.uuid,
+            uuid: own::shown(seen.uuid),
             token: seen.token,
         };
         let path = self.server.path("leases/force");

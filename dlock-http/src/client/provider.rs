@@ -13,7 +13,7 @@ use dlock_core::{
 
 use super::{
     answer::{Said, refused},
-    events,
+    events, own,
     server::Server,
 };
 use crate::{
@@ -71,7 +71,7 @@ pub(super) fn unexpected(problem: &Problem) -> ProviderError {
 
 /// The record that a problem shows.
 pub(super) fn shown(problem: Problem) -> Option<Record> {
-    problem.record.map(Into::into)
+    problem.record.map(own::read)
 }
 
 pub(super) fn renewal(said: Said<wire::Renewed>) -> Result<RenewOutcome, ProviderError> {
@@ -90,6 +90,10 @@ impl Provider for HttpProvider {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         request.check()?;
+        own::keep(request.new);
+        if let Some(claimed) = request.prev {
+            own::keep_claimed(claimed.uuid);
+        }
         let path = self.server.path("leases/acquire");
         let said: Said<wire::Acquired> = self
             .server
@@ -102,7 +106,7 @@ impl Provider for HttpProvider {
             }
             Err(problem) => match (problem.code, problem.record) {
                 (Code::Spent, _) => Ok(AcquireOutcome::Spent),
-                (Code::Held, Some(record)) => Ok(AcquireOutcome::Held(record.into())),
+                (Code::Held, Some(record)) => Ok(AcquireOutcome::Held(own::read(record))),
                 (code, record) => Err(unexpected(&Problem::new(code).record(record))),
             },
         }
@@ -110,12 +114,14 @@ impl Provider for HttpProvider {
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         request.check()?;
+        own::keep(request.uuid);
         let path = self.server.path("leases/renew");
         let said = self.server.post(&path, &wire::Renew::from(request)).await?;
         renewal(said)
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        requests.iter().for_each(|request| own::keep(request.uuid));
         let path = self.server.path("leases/renew-many");
         let body = RenewMany {
             renewals: requests.iter().map(Into::into).collect(),
@@ -134,6 +140,10 @@ impl Provider for HttpProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        own::keep(request.uuid);
+        if let Some(closing) = request.closing {
+            own::keep(closing.uuid());
+        }
         let path = self.server.path("leases/release");
         let body = wire::Release::from(request);
         let said: Said<Done> = self.server.post(&path, &body).await?;
@@ -145,7 +155,7 @@ impl Provider for HttpProvider {
         let query = [("name", name.as_str())];
         let said: Said<wire::Record> = self.server.get(&path, &query).await?;
         match said {
-            Ok(record) => Ok(Some(record.into())),
+            Ok(record) => Ok(Some(own::read(record))),
             // The server says so of a path, too; but then in other words.
             Err(problem) if problem.code == Code::NotFound && problem.detail.is_none() => Ok(None),
             Err(problem) => Err(unexpected(&problem)),

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use self::claims::HttpClaims;
 use super::{
     answer::{Said, read},
-    events,
+    events, own,
     provider::unexpected,
     server::Server,
 };
@@ -159,6 +159,7 @@ impl TaskStore for HttpTasks {
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         claim.check()?;
+        own::keep(claim.uuid);
         let (path, body) = (self.server.path("tasks/claim"), wire::Claim::from(claim));
         let claimed = async {
             let fill = |request: reqwest::RequestBuilder| request.json(&body);

@@ -6,7 +6,7 @@ use dlock_core::{
 };
 
 use super::{Acquire, Capabilities, Closing, Release, Renew, Version};
-use crate::{Base64, Millis};
+use crate::{Base64, Millis, pseudonym};
 
 impl From<provider::Version> for Version {
     fn from(provider::Version { uuid, renewals }: provider::Version) -> Self {
@@ -21,10 +21,10 @@ impl From<Version> for provider::Version {
 }
 
 impl Acquire {
-    /// As a store is asked, under the name that it has there.
+    /// As a store is asked, under the name that it has there, for the [pseudonym](pseudonym) of the term.
     #[must_use]
     pub fn into_request(self, name: Name) -> provider::Acquire {
-        provider::Acquire::new(name, self.uuid, self.duration_ms.into())
+        provider::Acquire::new(name, pseudonym(self.uuid), self.duration_ms.into())
             .owner(self.owner)
             .prev(self.prev.map(Into::into))
             .data(self.data.map(|Base64(data)| data))
@@ -60,16 +60,18 @@ impl From<&provider::Renew> for Renew {
 }
 
 impl Release {
-    /// As a store is asked, under the name that it has there.
+    /// As a store is asked, under the name that it has there, for the [pseudonym](pseudonym) of the term.
     ///
     /// # Errors
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is none.
     pub fn into_request(self, name: Name) -> Result<provider::Release, ProviderError> {
         let closing = self
             .closing
-            .map(|Closing { uuid, duration_ms }| provider::Closing::of(uuid, duration_ms.into()))
+            .map(|Closing { uuid, duration_ms }| {
+                provider::Closing::of(pseudonym(uuid), duration_ms.into())
+            })
             .transpose()?;
-        Ok(provider::Release::new(name, self.uuid, self.token).closing(closing))
+        Ok(provider::Release::new(name, pseudonym(self.uuid), self.token).closing(closing))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::Millis;
+use crate::{Millis, pseudonym};
 
 /// `POST claim`: asks for tasks, each under a lease. Without any the answer is 204, with [`NEXT_MS`](super::NEXT_MS).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,10 +133,10 @@ fn is_none(time: &Millis) -> bool {
 }
 
 impl Claim {
-    /// As a store is asked, of the queues of the names that they have there.
+    /// As a store is asked, of the queues of the names that they have there, for the pseudonym of the uuid.
     #[must_use]
     pub fn into_claim(self, queues: Vec<String>) -> tasks::Claim {
-        let mut claim = tasks::Claim::new("", self.uuid, self.lease_ms.into())
+        let mut claim = tasks::Claim::new("", pseudonym(self.uuid), self.lease_ms.into())
             .queues(queues)
             .max(self.max)
             .owner(self.owner);
@@ -196,9 +196,10 @@ impl From<tasks::ClaimedTask> for ClaimedTask {
     }
 }
 
+/// As a store knows it.
 impl From<Key> for ClaimKey {
     fn from(Key { id, uuid, token }: Key) -> Self {
-        Self::new(id, uuid, token)
+        Self::new(id, pseudonym(uuid), token)
     }
 }
 

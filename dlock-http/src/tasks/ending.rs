@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Millis, Problem};
+use crate::{Millis, Problem, pseudonym};
 
 /// What becomes of a task whose worker is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,7 +178,10 @@ impl Ending {
             How::Snooze { for_ms } => tasks::How::Snooze(for_ms.into()),
             How::GiveBack {} => tasks::How::GiveBack,
         };
-        tasks::Ending::new(ClaimKey::new(self.id, self.uuid, self.token), how)
+        tasks::Ending::new(
+            ClaimKey::new(self.id, pseudonym(self.uuid), self.token),
+            how,
+        )
     }
 
     /// As a server is asked, with so much of an error as is kept; `None` if this version has no word for it.

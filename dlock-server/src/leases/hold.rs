@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use axum::{Extension, Json};
-use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
+use dlock_core::provider::{self, AcquireOutcome, Discipline, RenewOutcome, Version};
 use dlock_http::{
     Code, Millis, Problem,
     leases::{
         Acquire, Acquired, Done, Release, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
     },
+    pseudonym,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -74,6 +75,10 @@ async fn acquire(
     }
     let name = namespace.stored(&body.name, "/name")?;
     let mut request = body.into_request(name);
+    // Where the store's clock ends terms, a client claims its own only. An observer claims what it was shown.
+    if service.0.provider.capabilities().discipline == Discipline::StoreClock {
+        request.prev = request.prev.map(pseudonymous);
+    }
     request.check().map_err(|error| not_possible(&error))?;
     let mut waited = Duration::ZERO;
     if !longest.is_zero() {
@@ -82,7 +87,19 @@ async fn acquire(
     }
     let limit = service.0.limits.call_time.min(request.duration / 6);
     let outcome = service
-        .ask(limit, |store| async move { store.acquire(&request).await })
+        .ask(limit, |store| async move {
+            let outcome = store.acquire(&request).await?;
+            match &outcome {
+                // An observer may claim its own term, too, and a ticket's.
+                AcquireOutcome::Held(record)
+                    if request.prev.map(pseudonymous) == Some(record.version()) =>
+                {
+                    let prev = Some(record.version());
+                    store.acquire(&request.prev(prev)).await
+                }
+                _ => Ok(outcome),
+            }
+        })
         .await?;
     match outcome {
         AcquireOutcome::Acquired(tokens) => Ok(Json(Acquired {
@@ -213,8 +230,17 @@ async fn release(
     released(outcome)
 }
 
+/// A version as the store has it, of the uuid that its client knows.
+pub(super) fn pseudonymous(Version { uuid, renewals }: Version) -> Version {
+    Version {
+        uuid: pseudonym(uuid),
+        renewals,
+    }
+}
+
 fn renewal(namespace: &Namespace, body: &Renew, pointer: &str) -> Result<provider::Renew, Refusal> {
-    let request = provider::Renew::new(namespace.stored(&body.name, pointer)?, body.uuid, body.n);
+    let name = namespace.stored(&body.name, pointer)?;
+    let request = provider::Renew::new(name, pseudonym(body.uuid), body.n);
     request.check().map_err(|error| not_possible(&error))?;
     Ok(request)
 }

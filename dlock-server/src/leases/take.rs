@@ -5,6 +5,7 @@ use dlock_core::provider::{self, AskOutcome, RevokeOutcome};
 use dlock_http::{
     Code, Problem,
     leases::{Ask, Done, Force, Purge, Purged, Revoke},
+    pseudonym,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -78,7 +79,7 @@ async fn revoke(
     let name = namespace.stored(&name, "/name")?;
     let mut request =
         provider::Revoke::new(name, version.into()).map_err(|error| of_store(&error))?;
-    request.new = new.unwrap_or(request.new);
+    request.new = pseudonym(new.unwrap_or(request.new));
     let limit = service.0.limits.call_time;
     let outcome = service
         .ask(limit, |store| async move { store.revoke(&request).await })

@@ -12,6 +12,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
+use super::hold::pseudonymous;
 use crate::{
     asking::Asking,
     calls::Class,
@@ -98,7 +99,8 @@ async fn look(
             return Ok(());
         }
         waited.waited = sent;
-        let is_claimed = waited.request.prev == Some(record.version());
+        let (claimed, version) = (waited.request.prev, Some(record.version()));
+        let is_claimed = claimed == version || claimed.map(pseudonymous) == version;
         if is_claimed || record.released || record.remaining.is_some_and(|left| left.is_zero()) {
             return Ok(());
         }

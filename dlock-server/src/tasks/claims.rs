@@ -9,12 +9,14 @@ use dlock_core::{
 use dlock_http::{
     Code, Problem,
     leases::{Done, Record, RenewAnswer, Renewed, RenewedMany},
+    pseudonym,
     tasks::{Heartbeat, Heartbeats, Key},
 };
 use dlock_tasks::{ClaimKey, TaskId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
 
 use super::{
     request::{Answer, MOST},
@@ -60,8 +62,8 @@ async fn heartbeat(
         return Err(problem.pointer("/heartbeats").into());
     }
     let renewals = heartbeats.iter().map(|beat| {
-        let name = name(ClaimKey::new(beat.id, beat.uuid, beat.token))?;
-        let renewal = provider::Renew::new(name, beat.uuid, beat.n);
+        let name = name(ClaimKey::new(beat.id, Uuid::nil(), beat.token))?;
+        let renewal = provider::Renew::new(name, pseudonym(beat.uuid), beat.n);
         renewal.check().map_err(|error| not_possible(&error))?;
         Ok::<_, Refusal>(renewal)
     });
@@ -112,7 +114,7 @@ async fn release(
     }: Allowed<ToWork>,
     Body(key): Body<Key>,
 ) -> Answer<Done> {
-    let request = provider::Release::new(name(key.into())?, key.uuid, Some(key.token));
+    let request = provider::Release::new(name(key.into())?, pseudonym(key.uuid), Some(key.token));
     let limit = service.0.limits.call_time;
     let outcome = service
         .ask_tasks(limit, |store| async move {
@@ -160,7 +162,7 @@ async fn lease(
     }: Allowed<ToClaim>,
     Asked(Which { id, token }): Asked<Which>,
 ) -> Answer<Record> {
-    let name = name(ClaimKey::new(id, uuid::Uuid::nil(), token))?;
+    let name = name(ClaimKey::new(id, Uuid::nil(), token))?;
     let service = service.lowered(Class::List);
     whose::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;

@@ -4,6 +4,7 @@ use axum::Json;
 use dlock_http::{
     Code, Problem,
     leases::Done,
+    pseudonym,
     tasks::{
         Checkpoint, Complete, Discard, Ended, EndedMany, Ending, EndingAnswer, Endings, Fail,
         GiveBack, Snooze,
@@ -141,7 +142,7 @@ async fn checkpoint(
         let problem = Problem::new(Code::BadRequest).detail(error.to_string());
         return Err(problem.pointer("/checkpoint").into());
     }
-    let key = ClaimKey::new(id, body.uuid, body.token);
+    let key = ClaimKey::new(id, pseudonym(body.uuid), body.token);
     let limit = service.0.limits.call_time;
     let kept = service
         .ask_tasks(limit, |store| async move {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     rights::rights,
-    support::{ACQUIRE, Api, RELEASE, acquire, uuid},
+    support::{ACQUIRE, Api, RELEASE, acquire, shown, uuid},
 };
 
 const HISTORY: &str = "/v1/default/leases/history?name=door";
@@ -45,17 +45,17 @@ async fn what_goes_through_the_server_is_known_without_a_look() {
         tokens.push(answer.body["token"].clone());
         match number {
             1 => {
-                post(&api, "ask", json!({"name": "door", "uuid": uuid(1)})).await;
+                post(&api, "ask", json!({"name": "door", "uuid": shown(1)})).await;
                 post(&api, "release", json!({"name": "door", "uuid": uuid(1)})).await;
                 // A repeat happens once.
                 post(&api, "release", json!({"name": "door", "uuid": uuid(1)})).await;
             }
             2 => {
-                let force = json!({"name": "door", "uuid": uuid(2), "token": tokens[1]});
+                let force = json!({"name": "door", "uuid": shown(2), "token": tokens[1]});
                 post(&api, "force", force).await;
             }
             _ => {
-                let version = json!({"uuid": uuid(3), "renewals": 0});
+                let version = json!({"uuid": shown(3), "renewals": 0});
                 post(&api, "revoke", json!({"name": "door", "version": version})).await;
             }
         }

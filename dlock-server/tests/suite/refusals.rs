@@ -10,7 +10,7 @@ use dlock_testkit::faults::{Fault, Op};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::{ACQUIRE, Api, RELEASE, acquire, limits, uuid};
+use crate::support::{ACQUIRE, Api, RELEASE, acquire, limits, shown, uuid};
 
 async fn refused(api: &Api, body: Value) -> (u16, String, String) {
     let answer = api.post(ACQUIRE, body).await;
@@ -203,7 +203,7 @@ async fn contention_and_loss_are_never_a_success() {
     let granted = api.post(ACQUIRE, acquire("door", 1)).await.body;
     let held = api.post(ACQUIRE, acquire("door", 2)).await;
     assert_eq!((held.status, held.code()), (409, "held"));
-    assert_eq!(held.body["record"]["uuid"], uuid(1));
+    assert_eq!(held.body["record"]["uuid"], shown(1));
     assert_eq!(held.body["record"]["token"], granted["token"]);
     let other = json!({"name": "door", "uuid": uuid(2), "n": 1});
     let lost = api.post("/v1/default/leases/renew", other.clone()).await;
@@ -216,7 +216,7 @@ async fn contention_and_loss_are_never_a_success() {
         .post(RELEASE, json!({"name": "door", "uuid": uuid(2)}))
         .await;
     assert_eq!((not_held.status, not_held.code()), (409, "not-held"));
-    let changed = json!({"name": "door", "version": {"uuid": uuid(1), "renewals": 0}});
+    let changed = json!({"name": "door", "version": {"uuid": shown(1), "renewals": 0}});
     let changed = api.post("/v1/default/leases/revoke", changed).await;
     assert_eq!((changed.status, changed.code()), (409, "changed"));
     let nobody = api.get("/v1/default/leases/one?name=window").await;

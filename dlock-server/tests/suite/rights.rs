@@ -9,7 +9,7 @@ use std::{
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
 
-use crate::support::{Api, acquire, uuid};
+use crate::support::{ACQUIRE, Api, acquire, shown, uuid};
 
 /// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
 const NEEDS: [(&str, &str, &[&str]); 36] = [
@@ -251,9 +251,84 @@ async fn names_of_one_namespace_are_not_those_of_another() {
     let page = api.get("/v1/a/leases").await.body;
     assert_eq!(page["leases"].as_array().unwrap().len(), 1);
     assert_eq!(page["leases"][0]["name"], "b/door");
-    assert_eq!(page["leases"][0]["uuid"], uuid(1));
+    assert_eq!(page["leases"][0]["uuid"], shown(1));
     for bad in ["A", "a_b", "a%2Fb", ""] {
         let answer = api.get(&format!("/v1/{bad}/leases")).await;
         assert!([400, 404].contains(&answer.status), "{bad:?}: {answer:?}");
     }
+}
+
+/// All that keeps, ends or takes over a lease or a claim proves itself by the uuid that its client drew, and that one is not shown.
+#[tokio::test]
+async fn what_is_shown_of_a_term_is_no_proof() {
+    let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+    let (lease, tasks) = (acquire("door", 1), "/v1/default/tasks");
+    assert_eq!(api.post(ACQUIRE, lease.clone()).await.status, 200);
+    let added = api.post(tasks, json!({"tasks": [{"kind": "a"}]})).await;
+    let id = &added.body["tasks"][0]["id"];
+    let claim = json!({"queues": ["default"], "uuid": uuid(1), "lease_ms": 600_000});
+    let claimed = api.post(&format!("{tasks}/claim"), claim).await;
+    let token = &claimed.body["tasks"][0]["token"];
+    let path = format!("{tasks}/lease?id={id}&token={token}");
+    for path in ["/v1/default/leases/one?name=door", &path] {
+        assert_eq!(api.get(path).await.body["uuid"], shown(1));
+    }
+    let requests = |uuid: String| {
+        let renewal = json!({"name": "door", "uuid": uuid, "n": 2});
+        let beat = json!({"id": id, "uuid": uuid, "token": token, "n": 2});
+        let with = |field: &str, value: serde_json::Value| {
+            let mut body = json!({"uuid": uuid, "token": token});
+            body[field] = value;
+            body
+        };
+        let prev = json!({"uuid": uuid, "renewals": 2});
+        let mut taken_over = acquire("door", 2);
+        taken_over["prev"] = prev;
+        let end = |what| format!("{tasks}/{id}/{what}");
+        [
+            ("/v1/default/leases/renew".to_owned(), renewal.clone()),
+            (
+                "/v1/default/leases/renew-many".to_owned(),
+                json!({"renewals": [renewal]}),
+            ),
+            (ACQUIRE.to_owned(), taken_over),
+            (
+                "/v1/default/leases/release".to_owned(),
+                json!({"name": "door", "uuid": uuid}),
+            ),
+            (format!("{tasks}/heartbeat"), json!({"heartbeats": [beat]})),
+            (end("checkpoint"), {
+                let mut body = with("number", json!(1));
+                body["checkpoint"] = json!(1);
+                body
+            }),
+            (end("complete"), with("output", json!(1))),
+            (
+                end("fail"),
+                json!({"uuid": uuid, "token": token, "error": "x", "retry_in_ms": 1}),
+            ),
+            (end("discard"), with("error", json!("x"))),
+            (end("snooze"), with("for_ms", json!(1))),
+            (end("give-back"), json!({"uuid": uuid, "token": token})),
+            (format!("{tasks}/release"), with("id", id.clone())),
+        ]
+    };
+    let mut refused = Vec::new();
+    for uuid in [shown(1), uuid(1)] {
+        for (path, body) in requests(uuid) {
+            let answer = api.post(&path, body).await;
+            let many = answer.body["answers"].get(0).cloned();
+            let code = many.unwrap_or(answer.body)["code"].clone();
+            refused.push(
+                ["lost", "held", "not-held"]
+                    .map(|code| json!(code))
+                    .contains(&code),
+            );
+        }
+    }
+    let (by_readers, by_holders) = refused.split_at(12);
+    assert_eq!(by_readers, [true; 12], "what a reader knows");
+    // The third request takes the lease over, and the seventh ends the claim: what comes after them is late.
+    assert_eq!(by_holders[..3], [false; 3], "what was drawn for the lease");
+    assert_eq!(by_holders[4..7], [false; 3], "what was drawn for the claim");
 }

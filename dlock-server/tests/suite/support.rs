@@ -224,6 +224,11 @@ pub(crate) fn uuid(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
+/// As it is shown.
+pub(crate) fn shown(number: u32) -> String {
+    dlock_http::pseudonym(uuid(number).parse().unwrap()).to_string()
+}
+
 /// The body of an acquire.
 pub(crate) fn acquire(name: &str, number: u32) -> Value {
     json!({"name": name, "uuid": uuid(number), "duration_ms": 600_000})

@@ -16,6 +16,7 @@ use super::{expected, found};
 use crate::{
     client::{
         answer::{Said, refused},
+        own,
         provider::{released, renewal},
         server::Server,
     },
@@ -83,7 +84,8 @@ impl Provider for HttpClaims {
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let beats: Vec<_> = requests.iter().map(heartbeat).collect();
-        let sent = beats.iter().flatten().copied().collect();
+        let sent: Vec<Heartbeat> = beats.iter().flatten().copied().collect();
+        sent.iter().for_each(|beat| own::keep(beat.uuid));
         let answered = self.beat(sent).await;
         let mut answers = match &answered {
             Ok(RenewedMany { answers }) => answers.iter(),
@@ -111,6 +113,7 @@ impl Provider for HttpClaims {
         }
         let ClaimName { id, token, .. } = name(&request.name)?;
         let uuid = request.uuid;
+        own::keep(uuid);
         let path = self.server.path("tasks/release");
         let said: Said<Done> = self.server.post(&path, &Key { id, uuid, token }).await?;
         released(said)
@@ -121,7 +124,7 @@ impl Provider for HttpClaims {
         let query = [("id", id.to_string()), ("token", token.to_string())];
         let path = self.server.path("tasks/lease");
         let said: Said<leases::Record> = self.server.get(&path, &query).await?;
-        Ok(found(said)?.map(Into::into))
+        Ok(found(said)?.map(own::read))
     }
 
     fn sharing(&self) -> Option<&Sharing> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{CLAIM, TASKS, add, api, claim, key, take, with};
-use crate::support::uuid;
+use crate::support::{shown, uuid};
 
 /// How a claim can end, what the task becomes, and what the ending says of it.
 type Way = (&'static str, &'static str, fn() -> Value);
@@ -184,7 +184,7 @@ async fn claim_is_read_and_released_as_a_lease() {
     let lease = api
         .get(&format!("{TASKS}/lease?id={id}&token={token}"))
         .await;
-    assert_eq!((lease.status, &lease.body["uuid"]), (200, &json!(uuid(1))));
+    assert_eq!((lease.status, &lease.body["uuid"]), (200, &json!(shown(1))));
     let other = api.get(&format!("{TASKS}/lease?id={id}&token=7")).await;
     assert_eq!((other.status, other.code()), (404, "not-found"));
     let body = with(&key, json!({"id": id}));
@@ -200,5 +200,5 @@ async fn claim_is_read_and_released_as_a_lease() {
     assert_eq!(again, id);
     let late = api.post(&format!("{TASKS}/release"), body).await;
     assert_eq!((late.status, late.code()), (409, "not-held"));
-    assert_eq!(late.body["record"]["uuid"], uuid(2));
+    assert_eq!(late.body["record"]["uuid"], shown(2));
 }
