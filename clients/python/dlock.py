@@ -35,11 +35,11 @@ from __future__ import annotations
 
 import _thread
 import asyncio
-import collections
 import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import http.client
 import ipaddress
 import json
@@ -387,13 +387,15 @@ class Server:
         heard = now()
         limit = math.inf if wait is None else heard + (wait or span / 3)
         poll = min(max(span / 10, 0.1), 1.0)
-        mine: collections.deque[str] = collections.deque(maxlen=8)
+        mine: dict[str, str] = {}  # the newest tries, as records show them
         prev: Mapping[str, Any] | None = None
         record: Mapping[str, Any] | None = None
         while True:
             # A definite answer ends a try. The next one is another: its own uuid, its own `sent`.
             term = str(uuid.UUID(bytes=os.urandom(16), version=4))
-            mine.append(term)
+            mine[_shown(term)] = term
+            if len(mine) > 8:
+                del mine[next(iter(mine))]
             longest = 0.0
             body: dict[str, Any] = {**request, "uuid": term}
             if prev is not None:
@@ -430,7 +432,9 @@ class Server:
                 heard, record = now(), reply.body
                 # A late copy of a try of ours that is over, and that nobody was given? Or has its holder died?
                 version = {"uuid": str(record.get("uuid")), "renewals": _whole(record.get("renewals"))}
-                if version["uuid"] in mine or self._is_dead(name, version, record.get("duration_ms")):
+                if version["uuid"] in mine:
+                    prev = {**version, "uuid": mine[version["uuid"]]}
+                elif self._is_dead(name, version, record.get("duration_ms")):
                     prev = version
             elif reply.code == "spent":
                 heard = now()
@@ -911,6 +915,12 @@ _RELEASED = "it was given back"
 def _pause(span: float) -> float:
     """Before a repeat."""
     return min(span / 30, 1.0) * random.uniform(0.5, 1.0)
+
+
+def _shown(term: str) -> str:
+    """The pseudonym by which records show the uuid of a term, see "Leases over HTTP"."""
+    digest = hashlib.sha256(b"dlock" + uuid.UUID(term).bytes).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
 def _whole(value: object) -> int:

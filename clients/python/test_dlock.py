@@ -118,6 +118,7 @@ class Store:
 
     def shown(self, record: dict[str, Any]) -> dict[str, Any]:
         shown = {field: value for field, value in record.items() if field != "expiry"}
+        shown["uuid"] = dlock._shown(record["uuid"])
         if not self.observed:
             shown["remaining_ms"] = int(max(0.0, record["expiry"] - self.clock()) * 1000) + 1
         return shown
@@ -132,7 +133,8 @@ class Store:
                 return 200, {"token": record["token"], "waited_ms": waited}
             prev = body.get("prev")
             if record is not None and not record["released"] and not self.expired(record):
-                if prev != {"uuid": record["uuid"], "renewals": record["renewals"]}:
+                known = [record["uuid"], dlock._shown(record["uuid"])][: 1 + self.observed]
+                if prev not in [{"uuid": term, "renewals": record["renewals"]} for term in known]:
                     return problem("held", record=self.shown(record))
             self.records[body["name"]] = {
                 "uuid": body["uuid"], "renewals": 0, "owner": body.get("owner", ""), "since": "2026-01-01T00:00:00Z",
