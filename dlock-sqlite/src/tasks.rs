@@ -45,6 +45,7 @@ mod periodic;
 mod repeat;
 mod row;
 mod show;
+mod transactions;
 mod wakeups;
 
 use std::{
@@ -60,12 +61,12 @@ use dlock_core::{
     provider::{Wakeups, is_for_holder},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept,
-    LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
-use rusqlite::Transaction;
 use serde_json::Value;
 
+pub use self::transactions::TransactionError;
 use self::{
     beats::Beats,
     database::{Database, Work},
@@ -93,40 +94,6 @@ pub struct SqliteTasks {
     worker: Worker,
     path: Arc<Path>,
     beats: Arc<Beats>,
-}
-
-/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TransactionError {
-    /// The claim was over: another worker may have the task. What is in the transaction must not be kept.
-    #[error(
-        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
-        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
-    )]
-    Lost {
-        /// The task.
-        id: TaskId,
-        /// The token of the claim.
-        token: dlock_core::FencingToken,
-        /// What the task is doing, if it is there.
-        state: Option<State>,
-    },
-    /// A task that cannot be kept, or a row that cannot be read.
-    #[error("{0}")]
-    Refused(ProviderError),
-    /// SQLite's error.
-    #[error("the transaction failed")]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-impl From<Failure> for TransactionError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Sqlite(error) => Self::Sqlite(error),
-            Failure::Answer(error) => Self::Refused(error),
-        }
-    }
 }
 
 /// How long a call waits for other writers of the database.
@@ -179,69 +146,6 @@ impl SqliteTasks {
         &self.path
     }
 
-    /// Adds tasks in a transaction of the caller's: workers see them when it commits.
-    ///
-    /// # Errors
-    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Sqlite`]: SQLite's.
-    pub fn enqueue_in(
-        &self,
-        transaction: &Transaction<'_>,
-        tasks: &[NewTask],
-    ) -> Result<Vec<Enqueued>, TransactionError> {
-        let texts = checked(tasks).map_err(TransactionError::Refused)?;
-        Ok(self.work(transaction).enqueue(tasks, &texts)?)
-    }
-
-    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that
-    /// is an error: nothing of a worker that was too late is kept.
-    ///
-    /// # Errors
-    /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
-    /// [`TransactionError::Sqlite`]: nothing is known of the claim.
-    pub fn complete_in(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &ClaimKey,
-        output: Value,
-    ) -> Result<(), TransactionError> {
-        let ending = Ending::new(*key, How::Complete(output));
-        let text = ending.check().map_err(TransactionError::Refused)?;
-        let work = self.work(transaction);
-        match work.finish(&ending, text.as_deref())? {
-            Ended::Own(State::Succeeded) => Ok(()),
-            Ended::Own(became) => {
-                let (task, now) = work.find(key.id)?;
-                let state = task.map_or(became, |task| task.state(now));
-                Err(lost(key, Some(state)))
-            }
-            Ended::Lost(state) => Err(lost(key, state)),
-            _ => Err(lost(key, None)),
-        }
-    }
-
-    /// Leaves something for the next attempt in a transaction of the caller's, see
-    /// [`TaskStore::checkpoint`].
-    ///
-    /// # Errors
-    /// As of [`complete_in`](Self::complete_in).
-    pub fn checkpoint_in(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &ClaimKey,
-        number: u64,
-        checkpoint: &Value,
-    ) -> Result<(), TransactionError> {
-        let text = limits::checkpoint(checkpoint).map_err(TransactionError::Refused)?;
-        match self.work(transaction).checkpoint(key, number, &text)? {
-            Kept::Lost(state) => Err(lost(key, state)),
-            _ => Ok(()),
-        }
-    }
-
-    fn work<'t>(&'t self, transaction: &'t Transaction<'_>) -> Work<'t> {
-        Work::new(transaction, &self.path, &self.clock)
-    }
-
     /// Runs one transaction when its turn comes. `lease`: the lease that it is about, if it is about one; its
     /// caller waits no longer for an answer than a sixth of it.
     async fn write<T: Send + 'static>(
@@ -274,14 +178,6 @@ impl SqliteTasks {
 
 fn lock(database: &Mutex<Database>) -> std::sync::MutexGuard<'_, Database> {
     database.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lost(key: &ClaimKey, state: Option<State>) -> TransactionError {
-    TransactionError::Lost {
-        id: key.id,
-        token: key.token,
-        state,
-    }
 }
 
 /// The payloads as JSON text.
