@@ -153,17 +153,22 @@ def _start(what: str, function: Callable[[], object]) -> None:
     even raise something else instead.
     """
 
+    begun: list[bool] = []
+
     def run() -> None:
+        begun.append(True)
+        _running[run] = what
         try:
             function()
         finally:
             _running.pop(run, None)
 
-    _running[run] = what
     try:
+        _running[run] = what
         _thread.start_new_thread(run, ())
-    except RuntimeError:
-        del _running[run]
+    except BaseException:
+        if not begun:
+            _running.pop(run, None)
         raise
 
 

@@ -1384,11 +1384,12 @@ class Coroutines(Case):
                 waiter.start()
             eventually(lambda: len(self.fake.sent("acquire")) == 4, "three wait")
             with self.dozing(), self.assertRaisesRegex(Unreachable, "3 requests"):
-                self.server.acquire("b", duration=LONG, wait=0)
+                self.server.acquire("b", duration=0.1, wait=0)  # the clock hardly moves
             self.assertTrue(lease.renew())
             self.assertIs(lease.release(), True)
             for waiter in waiters:
                 waiter.join(20)
+                self.assertFalse(waiter.is_alive())
 
 
 class Refusals(Case):
