@@ -8,6 +8,9 @@ import { listen } from "./stream.js";
 import { Rows, badge, opening, pages, timeLeft } from "./table.js";
 import { harmless, plural } from "./text.js";
 
+/** How long a prefix stays as it is before it counts without the key Enter. */
+const TYPING = 400;
+
 /** Shows the leases of a place until `close()`. */
 export function open({ namespace, query }, signs) {
   const [prefix, after] = [query.get("prefix") ?? "", query.get("after") ?? ""];
@@ -37,6 +40,11 @@ export function start(place) {
   };
   by("leases-filter").addEventListener("submit", filter);
   by("leases-filter").addEventListener("change", filter);
+  let typing = null;
+  by("prefix").addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => place()?.tab === "leases" && filter(event), TYPING);
+  });
 }
 
 function row(namespace, { name }) {
@@ -103,8 +111,8 @@ function empty(namespace, { prefix, heldOnly, unreadable, isEmpty, after }) {
   } else if (isEmpty) {
     const store = `${location.origin}?namespace=${namespace}`;
     children.push(
-      make("p", { class: "big", text: "No leases yet" }),
-      make("p", { text: "A lease appears here as soon as a program takes one. Try it:" }),
+      make("p", { class: "big", text: `No leases in the namespace ${namespace}` }),
+      make("p", { text: "Those of other namespaces are not shown here. A lease appears as soon as a program takes one. Try it:" }),
       make("pre", { text: `dlock run nightly --store '${store}' -- sleep 60` }),
     );
   }

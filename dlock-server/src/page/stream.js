@@ -6,6 +6,8 @@ import { Refused, refusal } from "./server.js";
 /** Each look of the server is an event. Without any for so long, the connection is taken for dead. */
 const SILENCE = 20_000;
 
+const SILENT = new Refused(0, { title: "the server says nothing" });
+
 /** The pause before the first repeat, and the longest one. */
 const PAUSE = 1_000;
 const LONGEST = 15_000;
@@ -16,7 +18,8 @@ const pauseAfter = (failures) => Math.min(LONGEST, PAUSE * 2 ** (failures - 1)) 
 /**
  * Hands the events of a path to `on(event, data)` until `close()`. The first one says all that there is, so a stream that has
  * broken off is opened again, and nothing is missed. `ended()` is called when one ends, as they do behind a proxy that
- * lets no answer last; `trouble(error)` when the next one does not come either, or was refused.
+ * lets no answer last; `trouble(error)` when the next one does not come either, was refused, or when a server
+ * that keeps the connection says nothing.
  */
 export function listen(path, on, { ended, trouble }) {
   const stop = new AbortController();
@@ -42,7 +45,7 @@ export function listen(path, on, { ended, trouble }) {
       }
       if (stop.signal.aborted || document.hidden) continue;
       failures += 1;
-      if (failures > 1 || error.status !== 0) trouble(error);
+      if (failures > 1 || error.status !== 0 || error === SILENT) trouble(error);
       else ended();
       await pause(pauseAfter(failures), stop.signal);
     }
@@ -62,7 +65,7 @@ export function listen(path, on, { ended, trouble }) {
 
 async function read(path, on, controller) {
   const headers = { accept: "text/event-stream" };
-  let silence = setTimeout(() => controller.abort(), SILENCE);
+  let silence = setTimeout(() => controller.abort(SILENT), SILENCE);
   try {
     const response = await fetch(path, { headers, signal: controller.signal, cache: "no-store" });
     if (!response.ok) throw await refusal(response);
@@ -72,7 +75,7 @@ async function read(path, on, controller) {
       const { done, value } = await reader.read();
       if (done) return;
       clearTimeout(silence);
-      silence = setTimeout(() => controller.abort(), SILENCE);
+      silence = setTimeout(() => controller.abort(SILENT), SILENCE);
       const events = (text + value).split("\n\n");
       text = events.pop();
       for (const event of events) deliver(event, on);

@@ -6,7 +6,7 @@ import { cell, foreign, make, show, tell } from "./dom.js";
 import { ask, path } from "./server.js";
 import { may } from "./session.js";
 import { badge, opening, timeLeft } from "./table.js";
-import { harmless, harmlessLines, instant, json, span } from "./text.js";
+import { firstLine, harmless, harmlessLines, instant, json, span } from "./text.js";
 
 const HAS_ENDED = ["succeeded", "dead", "cancelled"];
 
@@ -49,7 +49,7 @@ export function row(namespace, { id, kind }) {
       tell(queue, harmless(task.queue));
       tell(attempt, `${task.attempt} of ${task.max_attempts}`);
       tell(owner, harmless(holder?.owner ?? "") || "–");
-      tell(error, task.error ? `Attempt ${task.error.attempt} failed: ${harmless(task.error.error)}` : "");
+      tell(error, task.error ? `Attempt ${task.error.attempt} failed: ${firstLine(task.error.error)}` : "");
       show(error, Boolean(task.error));
       // A store does not say how long the lease of a task is: the most that was seen of it is its whole.
       longest = Math.max(longest, runs ? holder.remaining_ms : 0);
@@ -85,6 +85,12 @@ function actions(namespace, id, task) {
     return was === "running" && !yes.chosen ? `Task ${id}: its worker is asked to stop.` : `Task ${id} is cancelled.`;
   });
   const retry = action("Retry", `Retry task ${id}`, async () => {
+    const again = {
+      title: `Do the work of task ${id} once more?`,
+      text: "The task has succeeded. A copy of it runs, and whatever it did is done again.",
+      yes: "Run it again",
+    };
+    if (task().state === "succeeded" && !(await question(again))) return null;
     const { id: now } = await post("retry", {});
     return now === id ? `Task ${id} is in its queue again.` : `Task ${now} does the work of task ${id} once more.`;
   });

@@ -10,6 +10,12 @@ const escaped = (letter) => (letter === "\\" ? "\\\\" : `\\u{${letter.codePointA
 /** One line of text that somebody else has chosen. */
 export const harmless = (text) => String(text).replace(HIDDEN, escaped);
 
+/** The first of several lines that somebody else has chosen. */
+export function firstLine(text) {
+  const [first, ...more] = String(text).trim().split("\n");
+  return harmless(first) + (more.length > 0 ? " …" : "");
+}
+
 /** The same for text of several lines. */
 export const harmlessLines = (text) => String(text).split("\n").map(harmless).join("\n");
 

@@ -121,8 +121,22 @@ async fn tasks_are_cancelled_and_retried() {
         .enqueue(json!({"kind": "running", "queue": "images"}))
         .await;
     server.claim("images", "worker-1").await;
+    let done = server
+        .enqueue(json!({"kind": "done", "queue": "sound"}))
+        .await;
+    let (uuid, task) = server.claim("sound", "worker-2").await;
+    let proof = json!({"uuid": uuid, "token": task["token"]});
+    let path = format!("v1/default/tasks/{done}/complete");
+    server.post(&path, proof).await;
     browser::with(async move |browser| {
         browser.open(&server, TASKS).await;
+        // What has succeeded is not done again at one click.
+        browser.press(&format!("Retry task {done}")).await;
+        browser.press("Leave it").await;
+        assert_eq!(server.task(done).await["state"], "succeeded");
+        browser.press(&format!("Retry task {done}")).await;
+        browser.press("Run it again").await;
+        browser.said(&format!("does the work of task {done}")).await;
         browser.press(&format!("Cancel task {waiting}")).await;
         browser.press("Leave it").await;
         assert_eq!(server.task(waiting).await["state"], "ready");
