@@ -13,6 +13,7 @@ use dlock_http::{
     Code, Problem,
     leases::{Capabilities, Done},
 };
+use dlock_tasks::TaskId;
 use tokio::time::Instant;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -42,7 +43,7 @@ async fn healthz() -> Json<Done> {
     Json(Done {})
 }
 
-/// The server should get requests: it is not about to stop, and its store answers.
+/// The server should get requests: it is not about to stop, and its store answers, for tasks too.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -67,16 +68,23 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
     }
 }
 
-/// Whether the store answers.
+/// Whether the store answers, for leases and for tasks.
 async fn look(service: &Service) -> Result<(), Refusal> {
     // A name that no namespace has.
     let name = Name::new("readyz").map_err(|_| Refusal::from(Code::Fatal))?;
     let limit = service.0.limits.call_time;
     // Never shed: a server that is busy is not one that should get no requests.
-    Asking::new(service.clone(), Class::Hold)
+    let asking = Asking::new(service.clone(), Class::Hold);
+    asking
         .ask(limit, |store| async move { store.read(&name).await })
-        .await
-        .map(drop)
+        .await?;
+    // The tables of tasks may be missing, or another user's.
+    if let (Some(_), Some(id)) = (service.0.tasks.get(), TaskId::new(1)) {
+        asking
+            .ask_tasks(limit, |store| async move { store.task(id).await })
+            .await?;
+    }
+    Ok(())
 }
 
 /// What the store behind the server can do. Always the same answer.

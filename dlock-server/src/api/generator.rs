@@ -5,13 +5,15 @@
 //! worker claims it adds a task of the sample, and leaves the generator's task for two seconds later. So one server at a
 //! time generates, another one goes on when it dies, and every server knows whether the generator is on.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use axum::{Json, http::StatusCode};
 use dlock_core::ProviderError;
 use dlock_http::{Code, Problem};
-use dlock_tasks::{Enqueued, Filter, NewTask, TaskId, TaskStore};
+use dlock_tasks::{Enqueued, Filter, NewTask, State, TaskId, TaskStore};
 use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -42,12 +44,16 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(stop))
 }
 
-/// Switches the generator on, if it is off; its task, new or not.
-async fn switch(store: &dyn TaskStore) -> Result<Enqueued, ProviderError> {
+/// How long the generator stays on without whoever keeps it on.
+const KEPT: Duration = Duration::from_mins(1);
+
+/// Switches the generator on, if it is off, for good or for a time; its task, new or not.
+async fn switch(store: &dyn TaskStore, time: Option<Duration>) -> Result<Enqueued, ProviderError> {
     let task = NewTask::builder()
         .kind(KIND)
         .queue(QUEUE)
         .key(KIND)
+        .payload(json!(time.map(|time| time.as_secs())))
         // One is used up with each server that dies.
         .max_attempts(1_000)
         .build();
@@ -56,7 +62,8 @@ async fn switch(store: &dyn TaskStore) -> Result<Enqueued, ProviderError> {
     added.ok_or_else(|| ProviderError::unknown("no answer to a task"))
 }
 
-/// Keeps the generator on until `stop` resolves. One that was on already is left on.
+/// Keeps the generator on until `stop` resolves, or until a person switches it off. One that was on already is left on. It is
+/// switched on for a minute at a time: if this process is killed, it ends.
 ///
 /// # Errors
 /// The store has no answer.
@@ -64,11 +71,33 @@ pub async fn keep_on(
     store: Arc<dyn TaskStore>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ProviderError> {
-    if let Enqueued::New(id) = switch(&*store).await? {
-        stop.await;
-        store.cancel(id, true).await?;
+    let mut stop = pin!(stop);
+    loop {
+        let mut pause = EVERY;
+        let on = match switch(&*store, Some(KEPT)).await? {
+            Enqueued::New(id) => {
+                pause = KEPT;
+                Some(id)
+            }
+            _ => None,
+        };
+        let stopped = timeout(pause, &mut stop).await.is_ok();
+        let Some(id) = on else {
+            if stopped {
+                return Ok(());
+            }
+            continue;
+        };
+        if stopped {
+            store.cancel(id, true).await?;
+            return Ok(());
+        }
+        let ended = store.task(id).await?.map(|task| task.state);
+        if ended == Some(State::Cancelled) {
+            stop.await;
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Whether it is on.
@@ -114,7 +143,7 @@ impl Generator {
 async fn start(InApi { service, .. }: InApi<ToEnqueue>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
     let switched = service
-        .ask_tasks(limit, |store| async move { switch(&*store).await })
+        .ask_tasks(limit, |store| async move { switch(&*store, None).await })
         .await?;
     match switched {
         Enqueued::New(_) => answer(Generator::on("the generator is started")),

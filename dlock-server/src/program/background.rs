@@ -4,14 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_core::ProviderError;
 use dlock_stores::{Queue, text::with_causes};
-use tokio::{task::JoinSet, time::timeout};
-use tokio_util::sync::CancellationToken;
+use dlock_tasks::TaskStore;
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::{demo, settings::Plan};
 use crate::api;
 
 /// How long tasks under way may take to be given back when the server ends.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long after its failure something is begun again.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// What runs beside serving, until it is told to stop.
 #[derive(Debug, Default)]
@@ -24,28 +31,35 @@ impl Background {
         let Some(queue) = queue.filter(|_| plan.api) else {
             return background;
         };
-        let tasks = queue.tasks();
-        let generate = api::generate(Arc::clone(tasks), stop.clone().cancelled_owned());
-        background.run("the generator", generate);
+        background.run("the generator", queue, stop, api::generate);
         if plan.demo {
-            let keep_on = api::keep_on(Arc::clone(tasks), stop.clone().cancelled_owned());
-            background.run("the demo", keep_on);
+            background.run("the demo", queue, stop, api::keep_on);
             for name in demo::WORKERS {
-                background.run(name, demo::work(name, Arc::clone(tasks), stop.clone()));
+                let work = move |tasks, stop| demo::work(name, tasks, stop);
+                background.run(name, queue, stop, work);
             }
         }
         background
     }
 
-    fn run(
+    /// Does this until `stop`, again after a while if it fails: a person may have mended the store.
+    fn run<F>(
         &mut self,
         what: &'static str,
-        work: impl Future<Output = Result<(), ProviderError>> + Send + 'static,
-    ) {
+        queue: &Queue,
+        stop: &CancellationToken,
+        work: impl Fn(Arc<dyn TaskStore>, WaitForCancellationFutureOwned) -> F + Send + 'static,
+    ) where
+        F: Future<Output = Result<(), ProviderError>> + Send + 'static,
+    {
+        let (tasks, stop) = (Arc::clone(queue.tasks()), stop.clone());
         self.0.spawn(async move {
-            if let Err(error) = work.await {
+            while let Err(error) = work(Arc::clone(&tasks), stop.clone().cancelled_owned()).await {
                 let why = with_causes("", Some(&error));
-                tracing::error!(what, why, "ended; everything else is served");
+                tracing::error!(what, why, again_in = ?PAUSE, "failed; everything else is served");
+                if stop.run_until_cancelled(sleep(PAUSE)).await.is_none() {
+                    return;
+                }
             }
         });
     }

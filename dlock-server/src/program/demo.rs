@@ -7,7 +7,6 @@ use dlock_tasks::{Context, Payload, Stop, TaskStore, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::api;
 
@@ -35,7 +34,7 @@ impl Payload for Sleep {
 pub(super) async fn work(
     name: &'static str,
     tasks: Arc<dyn TaskStore>,
-    stop: CancellationToken,
+    stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ProviderError> {
     let worker = Worker::builder()
         .store(tasks)
@@ -48,7 +47,7 @@ pub(super) async fn work(
         .map_err(|error| ProviderError::fatal(error.to_string()))?;
     worker
         .handle(move |context, task: Sleep| run(name, context, task))
-        .run(stop.cancelled_owned())
+        .run(stop)
         .await
 }
 

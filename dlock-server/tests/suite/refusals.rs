@@ -7,10 +7,14 @@ use axum::{
     http::{Request, header},
 };
 use dlock_testkit::faults::{Fault, Op};
+use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::{ACQUIRE, Api, RELEASE, acquire, limits, shown, uuid};
+use crate::{
+    support::{ACQUIRE, Api, RELEASE, acquire, limits, shown, uuid},
+    tasks::store,
+};
 
 async fn refused(api: &Api, body: Value) -> (u16, String, String) {
     let answer = api.post(ACQUIRE, body).await;
@@ -158,6 +162,14 @@ async fn readiness_is_what_the_store_says_once_a_second() {
             assert_eq!(answer.status, status, "{fault:?}");
         }
         assert_eq!(api.store.count(Op::Read), 1);
+        sleep(Duration::from_secs(1)).await;
+    }
+    // The tasks of a server are a store of their own.
+    let tasks = store::Watched::new(MemoryTasks::new());
+    let api = api.with_tasks(tasks.shared());
+    tasks.next(store::Fault::Fatal);
+    for status in [500, 200] {
+        assert_eq!(api.get("/readyz").await.status, status);
         sleep(Duration::from_secs(1)).await;
     }
 }

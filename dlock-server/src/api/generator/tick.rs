@@ -18,9 +18,9 @@ const LEASE: Duration = Duration::from_secs(10);
 /// The longest that a task takes, in seconds.
 const LONGEST: u64 = 60;
 
-/// The generator's own task.
+/// The generator's own task, and for how many seconds it is on if that is not for good.
 #[derive(Debug, Serialize, Deserialize)]
-struct Tick;
+struct Tick(Option<u64>);
 
 impl Payload for Tick {
     const KIND: &'static str = KIND;
@@ -43,16 +43,21 @@ pub async fn generate(
         .build()
         .map_err(|error| ProviderError::fatal(error.to_string()))?;
     worker
-        .handle(move |context, _: Tick| tick(Arc::clone(&store), context))
+        .handle(move |context, task: Tick| tick(Arc::clone(&store), context, task))
         .run(stop)
         .await
 }
 
 /// Adds the task of one turn. The store adds it once: a turn that is repeated, since its server died, has the same
 /// instant, and a server that stood still comes with one that lies before its successor's.
-async fn tick(store: Arc<dyn TaskStore>, context: Context) -> Result<(), Stop> {
-    let turn = store.task(context.id()).await?;
-    let turn = turn.ok_or("the generator was switched off")?.run_at;
+async fn tick(store: Arc<dyn TaskStore>, context: Context, Tick(on): Tick) -> Result<(), Stop> {
+    let own = store.task(context.id()).await?;
+    let own = own.ok_or("the generator was switched off")?;
+    let turn = own.run_at;
+    let has_run = turn.duration_since(own.enqueued_at).unwrap_or_default();
+    if on.is_some_and(|seconds| has_run.as_secs() >= seconds) {
+        return Ok(());
+    }
     // The token tells microseconds, so this is as good as drawn.
     let seconds = 1 + context.token().get() % LONGEST;
     let task = NewTask::builder()

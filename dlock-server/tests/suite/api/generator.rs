@@ -77,13 +77,26 @@ async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
         let tasks = Arc::clone(&tasks);
         tokio::spawn(async move { keep_on(tasks, async { drop(stop.await) }).await.unwrap() })
     };
-    let (stop, stopped) = oneshot::channel();
+    let (_stop, stopped) = oneshot::channel();
     let kept = keep_on(stopped);
     sleep(Duration::from_secs(1)).await;
     assert!(is_on().await);
     // A second one has nothing to switch on, nor off.
     let (_, at_once) = oneshot::channel();
     keep_on(at_once).await.unwrap();
+    assert!(is_on().await);
+    // It stays on, a minute at a time, and a while without whoever is killed.
+    let server = server(&tasks);
+    sleep(Duration::from_mins(5)).await;
+    let before = generated(&tasks).await;
+    assert!((120..=150).contains(&before), "{before} in five minutes");
+    kept.abort();
+    sleep(Duration::from_mins(2)).await;
+    assert!(!is_on().await);
+    server.abort();
+    let (stop, stopped) = oneshot::channel();
+    let kept = keep_on(stopped);
+    sleep(Duration::from_secs(1)).await;
     assert!(is_on().await);
     // Somebody switches it off and on again: that is another one.
     api.gets(STOP, Value::Null, 200).await;
