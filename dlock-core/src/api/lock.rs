@@ -109,7 +109,7 @@ impl DLock {
     /// what has run out.
     ///
     /// # Errors
-    /// [`Error::Provider`] if the store gave no answer within a third of the lease, or answered
+    /// [`Error::Provider`] if the store gave no answer within half of the lease, or answered
     /// [`Fatal`](crate::ErrorKind::Fatal); [`Error::Closed`].
     ///
     /// # Cancel safety

@@ -9,7 +9,7 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use super::{
-    Acquired, Answer, Contender, Settings,
+    Acquired, Answer, Contender, Settings, Wait,
     attempt::{self, Draw, TryEnd},
     claiming::Taken,
 };
@@ -150,13 +150,23 @@ impl Contender {
         } = &*lock;
         state.forget_old_observation(&store.clock);
         let mut prev = self.ticket.or_else(|| state.claim(&store.clock));
+        let spent = match self.wait {
+            Wait::No => store.clock.elapsed(self.started),
+            Wait::Limit(_) => Duration::ZERO,
+        };
+        let within = plan.try_limit().saturating_sub(spent);
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
             let uuid = self.fresh_uuid()?;
             let had_run_out = store.is_observed() && state.has_run_out(&store.clock);
             let asked = store.clock.contender_now();
             let tokens = self.tokens();
-            let draw = Draw { uuid, prev, tokens };
+            let draw = Draw {
+                uuid,
+                prev,
+                tokens,
+                within,
+            };
             let end = attempt::run(&lock, draw, &self.gone, || self.time_left()).await;
             store.emit(&lock.name, plan, || Event::TryEnded {
                 outcome: end.word(),

@@ -24,6 +24,8 @@ pub(crate) struct Draw {
     pub(crate) prev: Option<Version>,
     /// How many leases may follow one another on its term.
     pub(crate) tokens: NonZeroU8,
+    /// For how long it is repeated: D/3, less what an outage's turn has taken of a call that asks once.
+    pub(crate) within: Duration,
 }
 
 /// How a try ended.
@@ -61,7 +63,12 @@ impl TryEnd {
 /// `None` for no limit. Once `gone` is cancelled nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
-    Draw { uuid, prev, tokens }: Draw,
+    Draw {
+        uuid,
+        prev,
+        tokens,
+        within,
+    }: Draw,
     gone: &Gone,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
@@ -160,12 +167,12 @@ pub(crate) async fn run(
         let error = told.take().filter(|_| cut_short).unwrap_or(error);
         let pause = store.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
-        let tried_enough = store.clock.now() + pause >= sent + plan.try_limit();
+        let tried_enough = store.clock.now() + pause >= sent + within;
         if out_of_time || tried_enough {
             return TryEnd::GivenUp(error);
         }
         store.clock.pause(pause).await;
-        let left = (sent + plan.try_limit()).since(store.clock.now());
+        let left = (sent + within).since(store.clock.now());
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
         let admitted = tokio::select! {
             biased;

@@ -135,6 +135,7 @@ macro_rules! __for_each_frontend_case {
             required tries waiter_outlasts_an_outage ["W5"];
             required outages silent_store_is_asked_at_one_pace ["V6", "V7", "W5"];
             required outages first_answer_ends_an_outage_for_everybody ["V6", "W5"];
+            required outages try_of_a_silent_store_ends_with_half_of_the_lease ["W5"];
             required outages renewal_in_an_outage_keeps_its_last_chance ["V6"];
             required tries refusal_by_an_orphan_of_our_own_is_an_answer ["W5", "G4"];
             required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];

@@ -50,6 +50,34 @@ pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
     .await;
 }
 
+/// Its turn in the outage and its try together.
+pub(in crate::cases) async fn try_of_a_silent_store_ends_with_half_of_the_lease(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        harness.store.everything(Fault::LoseRequest);
+        let tries = |start: u32| {
+            (start..start + 8).map(|number| {
+                let lock = lock!(harness, format!("free-{number}"));
+                crate::spawn(async move { lock.try_acquire().await })
+            })
+        };
+        // Before anything is known of the outage, and in it.
+        let mut begun: Vec<_> = tries(0).collect();
+        for start in [1, 2] {
+            for _ in 0..300 {
+                hand.advance(100 * MILLISECOND).await;
+            }
+            for one in begun.drain(..) {
+                assert!(one.is_finished(), "no answer within half of the lease");
+                assert!(joined(one).await.is_err(), "the store gave no answer");
+            }
+            begun.extend(tries(8 * start));
+        }
+        begun.iter().for_each(tokio::task::JoinHandle::abort);
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn first_answer_ends_an_outage_for_everybody(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
