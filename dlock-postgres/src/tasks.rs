@@ -86,6 +86,7 @@
 mod answers;
 mod beats;
 mod before;
+mod channel;
 mod ending;
 mod marks;
 mod periodic;
@@ -116,6 +117,7 @@ use serde_json::Value;
 use self::{
     answers::{enqueued, enqueued_at, in_order, state},
     beats::Beats,
+    channel::Channel,
     marks::Marks,
     requests::{Additions, micros, token},
     schema::{Schema, Statements},
@@ -150,6 +152,7 @@ pub struct PostgresTasks {
     marks: Arc<Marks>,
     /// How to open the channel for hints, if there is to be one.
     listen: Option<Connect>,
+    channel: Channel,
 }
 
 // Not the pool: what it shows of itself is the driver's choice, and it knows a password.

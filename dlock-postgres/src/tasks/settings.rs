@@ -11,7 +11,7 @@ use deadpool_postgres::{
 };
 use typed_builder::TypedBuilder;
 
-use super::{PostgresTasks, beats::Beats, schema::Schema};
+use super::{PostgresTasks, beats::Beats, channel::Channel, schema::Schema};
 use crate::{
     connections::Connections,
     error::BuildError,
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     prepared: Option<bool>,
     /// Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next
-    /// poll: one connection of its own for each worker, which listens.
+    /// poll: one connection of its own for all workers of the store, which listens.
     ///
     /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
     /// others, and the worker would hear of nothing while it takes the channel for open: tasks would wait for up to 5
@@ -112,6 +112,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
             beats: Arc::new(beats),
             marks: Arc::default(),
             listen,
+            channel: Channel::default(),
         })
     }
 }

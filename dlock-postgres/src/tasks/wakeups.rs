@@ -8,7 +8,7 @@ use dlock_core::{
     ProviderError,
     provider::{Wakeup, WakeupSender, Wakeups},
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{PostgresTasks, schema::CHANNEL};
 use crate::{
@@ -27,7 +27,7 @@ const ASK_EVERY: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(40);
 
 impl PostgresTasks {
-    /// Opens a stream of hints about these queues. Each has a connection of its own.
+    /// Opens a stream of hints about these queues. All streams of a store share a connection.
     pub(super) async fn listen(
         &self,
         connect: &Connect,
@@ -45,21 +45,25 @@ impl PostgresTasks {
         let texts: Vec<String> = texts
             .collect::<Result<_, _>>()
             .map_err(|flaw| error::bad_answer(&flaw))?;
-        // Those of other queues and schemas are none of ours.
-        let read = move |text: &str| {
-            let is_ours = texts.iter().any(|ours| ours == text);
-            is_ours.then_some(Wakeup::Everyone)
+        let limit = self.connections.limit();
+        let listen = |read| {
+            let listen = Listen {
+                channel: CHANNEL,
+                read,
+                limit,
+                ask_every: ASK_EVERY,
+                keep: None,
+            };
+            wakeups::open(connect, listen)
         };
-        let listen = Listen {
-            channel: CHANNEL,
-            read: Box::new(read),
-            limit: self.connections.limit(),
-            ask_every: ASK_EVERY,
-            keep: None,
-        };
-        let heard = wakeups::open(connect, listen).await?;
+        // While another stream opens the connection, this one waits for it.
+        let opened = timeout(limit, self.channel.stream(&texts, listen)).await;
+        let (heard, open) = opened.map_err(|_| error::timed_out(false, limit))??;
         let (sender, wakeups) = Wakeups::channel(1);
-        tokio::spawn(pass_on(heard, sender));
+        tokio::spawn(async move {
+            pass_on(heard, sender).await;
+            drop(open);
+        });
         Ok(wakeups)
     }
 }
@@ -93,8 +97,6 @@ async fn pass_on(mut heard: Wakeups, sender: WakeupSender) {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
-
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(1);

@@ -17,6 +17,7 @@ use dlock_testkit::tasks::TaskFixture;
 use serde::{Deserialize, Serialize};
 use tokio::{
     sync::mpsc,
+    task::JoinSet,
     time::{Instant, sleep, timeout},
 };
 use uuid::Uuid;
@@ -206,9 +207,9 @@ async fn store_that_does_not_listen_has_no_hints() {
     assert!(tasks.watch(&claim(LONG)).await.unwrap().is_none());
 }
 
-/// The worker then opens another one.
+/// The workers then open another one. However many queues they wait for, it is one.
 #[tokio::test]
-async fn stream_ends_with_its_connection() {
+async fn streams_share_a_connection_and_end_with_it() {
     let queue = Postgres::start().await;
     let mut config = server().await;
     let name = format!("ear {}", Uuid::new_v4().simple());
@@ -219,12 +220,21 @@ async fn stream_ends_with_its_connection() {
         .listen(config, NoTls)
         .build()
         .unwrap();
-    let mut stream = listen(&tasks).await;
+    let opened: JoinSet<_> = (0..20)
+        .map(|number| {
+            let (tasks, claim) = (tasks.clone(), claim(LONG).queues([format!("{number}")]));
+            async move { tasks.watch(&claim).await }
+        })
+        .collect();
+    let streams = opened.join_all().await;
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
     let ended = connect(&server().await).await.query(end, &[&name]).await;
     assert_eq!(ended.unwrap().len(), 1);
-    let heard = timeout(PATIENCE, stream.next()).await;
-    assert_eq!(heard.unwrap(), None);
+    for stream in streams {
+        let mut stream = stream.unwrap().unwrap();
+        let heard = timeout(PATIENCE, stream.next()).await;
+        assert_eq!(heard.unwrap(), None);
+    }
 }
 
 /// No transaction id is used, so nothing is written.
