@@ -70,6 +70,7 @@ pub use self::transactions::TransactionError;
 use self::{
     beats::Beats,
     database::{Database, Work},
+    wakeups::Looking,
 };
 use crate::{
     clock::StoreClock,
@@ -94,6 +95,7 @@ pub struct SqliteTasks {
     worker: Worker,
     path: Arc<Path>,
     beats: Arc<Beats>,
+    looking: Looking,
 }
 
 /// How long a call waits for other writers of the database.
@@ -137,6 +139,7 @@ impl SqliteTasks {
             worker,
             path,
             beats,
+            looking: Looking::default(),
         })
     }
 
@@ -269,7 +272,7 @@ impl TaskStore for SqliteTasks {
 
     /// Hints about what any program has committed, within a few milliseconds.
     async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
-        let opened = wakeups::open(self.path.to_path_buf(), claim.clone());
+        let opened = self.looking.open(&self.path, claim.clone());
         opened.map(Some).map_err(|error| {
             ProviderError::not_applied("no thread to look for tasks").with_source(error)
         })

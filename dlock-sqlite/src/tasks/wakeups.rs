@@ -1,15 +1,16 @@
 //! K6: hints to workers that there may be something to claim.
 //!
-//! A hint follows from what the database says: a thread looks, with a connection of its own, as long as a stream is
-//! open. So those who enqueue need not tell anybody, whatever program they are and in whatever transaction, and it
+//! A hint follows from what the database says: one thread looks for all streams of a store, with a connection of its own, as long as
+//! one is open. So those who enqueue need not tell anybody, whatever program they are and in whatever transaction, and it
 //! costs them nothing. Every few milliseconds the thread asks SQLite whether another connection has committed anything,
 //! which takes two locks on shared memory and reads no page; only then does it look into the queues. Heartbeats change
 //! the database, too, but free no task, so they wake nobody. While a hint has not been read, the worker has
-//! something to do, and the thread looks at nothing.
+//! something to do, and the thread looks at nothing for it.
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -40,68 +41,141 @@ const RESTING: u32 = 19;
 /// The name of the thread, for people.
 const THREAD: &str = "dlock-watch";
 
-/// Opens a stream of hints about what this claim is for.
-pub(super) fn open(path: PathBuf, claim: Claim) -> io::Result<Wakeups> {
-    let (sender, wakeups) = Wakeups::channel(1);
-    let look = move || {
-        if let Err(error) = look_while_somebody_listens(&path, &claim, &sender) {
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "cannot look for tasks; workers poll"
-            );
-        }
-        // The stream ends with its sender.
-    };
-    thread::Builder::new().name(THREAD.into()).spawn(look)?;
-    Ok(wakeups)
+/// Where the streams of one store meet: one thread looks for all of them, as long as there is one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Looking(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Streams that the thread has not seen yet.
+    fresh: Vec<Stream>,
+    has_thread: bool,
 }
 
-fn look_while_somebody_listens(
-    path: &Path,
-    claim: &Claim,
-    sender: &WakeupSender,
-) -> Result<(), Blind> {
-    let Some(database) = Database::open(path, false, BUSY)? else {
-        return Err(Blind::Gone);
-    };
-    database.only_look()?;
-    // Unknown yet: something may have changed since the stream was asked for.
-    let (mut seen, mut due) = (None, None);
-    let clock = database.clock().clone();
-    let since = |began: i64| {
-        let span = clock.now().instant.saturating_sub(began);
-        Duration::from_nanos(span.unsigned_abs())
-    };
-    let mut changed = clock.now().instant;
-    while !sender.is_closed() {
-        let mut pause = if since(changed) < SILENCE {
-            EVERY
-        } else {
-            SELDOM
-        };
-        let version = if sender.is_full() {
-            seen
-        } else {
-            database.version()?
-        };
-        // Unknown while somebody keeps all readers out.
-        if version.is_some() && version != seen {
-            changed = clock.now().instant;
-            let found = database.read(|work| work.look(claim))?;
-            seen = version;
-            let is_sooner = found
-                .due
-                .is_some_and(|now| due.is_none_or(|before| now < before));
-            due = found.due;
-            if (found.something || is_sooner) && !sender.send(Wakeup::Everyone) {
-                // Nobody else sends: it is closed.
-                break;
-            }
-            pause = (since(changed) * RESTING).clamp(EVERY, SILENCE);
+/// One stream, and what was found for it last.
+#[derive(Debug)]
+struct Stream {
+    claim: Claim,
+    sender: WakeupSender,
+    /// The state of the database that was looked at. `None`: something may have changed since the stream was asked for.
+    seen: Option<i64>,
+    due: Option<i64>,
+}
+
+impl Looking {
+    /// Opens a stream of hints about what this claim is for.
+    pub(super) fn open(&self, path: &Arc<Path>, claim: Claim) -> io::Result<Wakeups> {
+        let (sender, wakeups) = Wakeups::channel(1);
+        let mut state = self.state();
+        state.fresh.push(Stream {
+            claim,
+            sender,
+            seen: None,
+            due: None,
+        });
+        if !state.has_thread {
+            let (looking, path) = (self.clone(), Arc::clone(path));
+            let look = move || {
+                let thread = Thread {
+                    looking,
+                    has_ended: false,
+                };
+                if let Err(error) = thread.look_while_there_are_streams(&path) {
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot look for tasks; workers poll"
+                    );
+                }
+            };
+            thread::Builder::new().name(THREAD.into()).spawn(look)?;
+            state.has_thread = true;
         }
-        thread::sleep(pause);
+        Ok(wakeups)
     }
-    Ok(())
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread. If it fails, all streams end with it, those too that it has not seen.
+struct Thread {
+    looking: Looking,
+    /// Without any stream: what is there now is another thread's.
+    has_ended: bool,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            *self.looking.state() = State::default();
+        }
+    }
+}
+
+impl Thread {
+    fn look_while_there_are_streams(mut self, path: &Path) -> Result<(), Blind> {
+        let Some(database) = Database::open(path, false, BUSY)? else {
+            return Err(Blind::Gone);
+        };
+        database.only_look()?;
+        let clock = database.clock().clone();
+        let since = |began: i64| {
+            let span = clock.now().instant.saturating_sub(began);
+            Duration::from_nanos(span.unsigned_abs())
+        };
+        let mut changed = clock.now().instant;
+        let mut streams = Vec::new();
+        while self.has_streams(&mut streams) {
+            let mut pause = if since(changed) < SILENCE {
+                EVERY
+            } else {
+                SELDOM
+            };
+            let waiting = streams.iter().any(|stream| !stream.sender.is_full());
+            // Unknown while a writer keeps all readers out.
+            let version = if waiting { database.version()? } else { None };
+            let behind = streams.iter_mut().filter(|stream| {
+                version.is_some() && stream.seen != version && !stream.sender.is_full()
+            });
+            let mut looked = None;
+            for stream in behind {
+                looked.get_or_insert_with(|| clock.now().instant);
+                let found = database.read(|work| work.look(&stream.claim))?;
+                stream.seen = version;
+                stream.tell(&found);
+            }
+            if let Some(began) = looked {
+                changed = began;
+                pause = (since(began) * RESTING).clamp(EVERY, SILENCE);
+            }
+            thread::sleep(pause);
+        }
+        Ok(())
+    }
+
+    /// Takes the new streams over, and drops those that are closed. Without any stream the thread ends.
+    fn has_streams(&mut self, streams: &mut Vec<Stream>) -> bool {
+        let mut state = self.looking.state();
+        streams.append(&mut state.fresh);
+        streams.retain(|stream| !stream.sender.is_closed());
+        state.has_thread = !streams.is_empty();
+        self.has_ended = streams.is_empty();
+        !self.has_ended
+    }
+}
+
+impl Stream {
+    fn tell(&mut self, found: &Found) {
+        let is_sooner = found
+            .due
+            .is_some_and(|now| self.due.is_none_or(|before| now < before));
+        self.due = found.due;
+        if found.something || is_sooner {
+            // A closed one is dropped in the next round.
+            let _heard = self.sender.send(Wakeup::Everyone);
+        }
+    }
 }
 
 /// What a look has found.

@@ -71,6 +71,33 @@ async fn whatever_program_commits_a_task_is_heard() {
     hears(&mut stream).await;
 }
 
+/// One thread looks for all of them, and ends with the last: the next one begins another.
+#[tokio::test]
+async fn streams_come_and_go_and_each_hears_of_its_own_queue() {
+    let (_folder, tasks) = shop();
+    let name = |number: usize| format!("queue-{number}");
+    let open = async |number| {
+        let claim = Claim::new(name(number), Uuid::nil(), PATIENCE);
+        tasks.watch(&claim).await.unwrap().unwrap()
+    };
+    for round in 0..20 {
+        let mut streams = Vec::new();
+        for number in 0..=round {
+            streams.push(open(number).await);
+        }
+        let task = NewTask::builder().kind("a").queue(name(round)).build();
+        tasks.enqueue(&[task]).await.unwrap();
+        hears(&mut streams[round]).await;
+        // Tasks of the rounds before are there from the beginning.
+        for earlier in &mut streams[..round] {
+            hears(earlier).await;
+        }
+    }
+    let mut idle = open(20).await;
+    let heard = timeout(20 * TICK, idle.next()).await;
+    assert!(heard.is_err(), "{heard:?}");
+}
+
 /// Users choose the journal of their database.
 #[tokio::test]
 async fn hints_need_no_write_ahead_log() {
