@@ -38,7 +38,7 @@ pub struct Acquire {
     pub uuid: Uuid,
     /// How long others are kept out after the last acquire or renewal: 100 ms to 24 h.
     pub duration_ms: Millis,
-    /// A claim that nobody acts on this version any more (A6). Where the store's clock ends leases: of a uuid that this client
+    /// A claim that this version has no living holder any more (A6). Where the store's clock ends leases: of a uuid that this client
     /// drew or got with a ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prev: Option<Version>,

@@ -28,10 +28,11 @@ mod tasks;
 
 use std::time::Duration;
 
+use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use self::generator::{generate, keep_on};
-use crate::{Service, journal::now};
+use crate::{Service, journal::now, problem::Refusal};
 
 /// How long leases and claims last.
 const LEASE: Duration = Duration::from_secs(30);
@@ -41,6 +42,15 @@ pub const QUEUE: &str = "default/api";
 
 /// What the tasks are called.
 pub const KIND: &str = "task";
+
+/// A refusal of a path or a method that this interface may be meant by.
+pub(crate) async fn refused(path: &str, refusal: Refusal) -> Response {
+    let response = refusal.into_response();
+    match path.starts_with("/api/") {
+        true => answer::with_error(response).await,
+        false => response,
+    }
+}
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()

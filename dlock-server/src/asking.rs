@@ -91,7 +91,7 @@ impl Asking {
             Ok::<_, AcquireError>((self.0.pages.acquire().await?, own))
         };
         match timeout(self.0.limits.call_time, places).await {
-            // Nobody closes the semaphores.
+            // The semaphores are never closed.
             Ok(Ok(places)) => Ok(places),
             Ok(Err(_)) | Err(_) => {
                 measure::shed(self.class.name());

@@ -3,6 +3,7 @@
 use axum::{
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{HeaderMap, Method, Uri, header, request::Parts},
+    response::Response,
 };
 use dlock_http::{Code, Problem};
 use dlock_tasks::json::numbers;
@@ -12,7 +13,7 @@ use serde_path_to_error::Segment;
 use tokio::time::timeout;
 
 use crate::{
-    Service,
+    Service, api,
     asking::Asking,
     audit::Audit,
     memory::{OfRequest, SMALL},
@@ -98,6 +99,13 @@ async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> 
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    // The members of an object are read from an array, too, in their order.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refusal::new(
+            Code::BadRequest,
+            "the body is an array, and has to be an object",
+        ));
+    }
     let mut json = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let pointer = pointer(error.path());
@@ -131,20 +139,22 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
-pub(crate) async fn no_such_path(uri: Uri) -> Refusal {
+pub(crate) async fn no_such_path(uri: Uri) -> Response {
     let path = uri.path();
-    Refusal::new(
+    let refusal = Refusal::new(
         Code::NotFound,
         format!("there is no {path:?}; /openapi.json lists what there is"),
-    )
+    );
+    api::refused(path, refusal).await
 }
 
-pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
+pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Response {
     let path = uri.path();
-    Refusal::new(
+    let refusal = Refusal::new(
         Code::MethodNotAllowed,
         format!("{path:?} has no method {method}; /openapi.json lists what there is"),
-    )
+    );
+    api::refused(path, refusal).await
 }
 
 #[cfg(test)]
@@ -170,6 +180,7 @@ mod tests {
         assert!(typo.contains("unknown field `duration`"), "{typo}");
         assert!(said::<RenewMany>(r#"{"renewals": []} {}"#).contains("trailing"));
         assert!(said::<RenewMany>("").contains("EOF"));
+        assert!(said::<RenewMany>(" [[]]").contains("an array"));
     }
 
     #[test]

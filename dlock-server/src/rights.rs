@@ -202,7 +202,12 @@ impl Rights {
         } in certificate
         {
             let holder = Holder::new(name.clone(), rights, OwnLimits { rate, share })?;
-            if all.certificates.insert(name.clone(), holder).is_some() {
+            // Names of hosts are the same in either case (RFC 4343); a URI has a colon, and they have none.
+            let named = match name.contains(':') {
+                true => name.clone(),
+                false => name.to_ascii_lowercase(),
+            };
+            if all.certificates.insert(named, holder).is_some() {
                 return Err(InvalidRights::Twice { name });
             }
         }

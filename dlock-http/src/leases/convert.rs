@@ -21,7 +21,7 @@ impl From<Version> for provider::Version {
 }
 
 impl Acquire {
-    /// As a store is asked, under the name that it has there, for the [pseudonym](pseudonym) of the term.
+    /// As a store is asked, under the name that it has there, for the [pseudonym] of the term.
     #[must_use]
     pub fn into_request(self, name: Name) -> provider::Acquire {
         provider::Acquire::new(name, pseudonym(self.uuid), self.duration_ms.into())
@@ -60,7 +60,7 @@ impl From<&provider::Renew> for Renew {
 }
 
 impl Release {
-    /// As a store is asked, under the name that it has there, for the [pseudonym](pseudonym) of the term.
+    /// As a store is asked, under the name that it has there, for the [pseudonym] of the term.
     ///
     /// # Errors
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is none.

@@ -104,7 +104,7 @@ struct Output {
     claim: Option<FencingToken>,
 }
 
-/// Adds a task.
+/// Adds a task. With the header `Idempotency-Key` a repeat adds nothing as long as the task has not ended, and gets the same one.
 #[utoipa::path(
     post,
     path = "/api/tasks",
@@ -117,15 +117,19 @@ struct Output {
 )]
 async fn add(
     InApi { service, .. }: InApi<ToEnqueue>,
+    key: Key,
     Body(New {
         task_data,
         scheduled_at,
     }): Body<New>,
 ) -> Answer<Row<Shown>> {
+    let wanted = [&*task_data.to_string(), &format!("{scheduled_at:?}")];
+    let key = key.may_repeat(None).then(|| key.uuid(None, &wanted));
     let task = NewTask::builder()
         .kind(KIND)
         .queue(QUEUE)
         .payload(task_data)
+        .key_opt(key.map(|key| key.to_string()))
         .when(scheduled_at.map_or(When::Now, |Time(instant)| When::At(instant)))
         .build();
     task.check().map_err(|error| {

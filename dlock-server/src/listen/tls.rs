@@ -174,15 +174,15 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// The subject alternative names of a certificate that are names of hosts or URIs.
+/// The subject alternative names of a certificate that are names of hosts, in lower case, or URIs.
 pub(super) fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     // What cannot be read here was not accepted before.
     let Ok(certificate) = webpki::EndEntityCert::try_from(certificate) else {
         return Vec::new();
     };
-    certificate
-        .valid_dns_names()
-        .chain(certificate.valid_uri_names())
-        .map(str::to_owned)
-        .collect()
+    let hosts = certificate.valid_dns_names().map(str::to_ascii_lowercase);
+    let uris = certificate
+        .valid_uri_names()
+        .filter(|uri| uri.contains(':'));
+    hosts.chain(uris.map(str::to_owned)).collect()
 }

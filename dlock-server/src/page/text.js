@@ -10,7 +10,7 @@ const escaped = (letter) => (letter === "\\" ? "\\\\" : `\\u{${letter.codePointA
 /** One line of text that somebody else has chosen. */
 export const harmless = (text) => String(text).replace(HIDDEN, escaped);
 
-/** The first of several lines that somebody else has chosen. */
+/** The first line of a text that another has chosen. */
 export function firstLine(text) {
   const [first, ...more] = String(text).trim().split("\n");
   return harmless(first) + (more.length > 0 ? " …" : "");

@@ -136,6 +136,9 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
 
 /// Reads what can change while the server runs. What can't be used changes nothing.
 fn reload(plan: &Plan, service: &Service, tls: Option<&Tls>) {
+    if plan.tokens.is_none() && tls.is_none() {
+        tracing::info!("there is nothing to read again: neither --tokens nor TLS is set");
+    }
     if let Some(path) = &plan.tokens {
         match rights(path) {
             Ok(rights) => {

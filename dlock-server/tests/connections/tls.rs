@@ -110,7 +110,7 @@ async fn client_chooses_the_protocol() {
 async fn only_a_certificate_of_the_right_authority_is_let_in() {
     let folder = Folder::new();
     let certificates = folder.certificates("server", HOST);
-    let right = folder.certificates("right", WORKER);
+    let right = folder.certificates("right", &WORKER.to_uppercase());
     let wrong = folder.certificates("wrong", WORKER);
     for clients_must in [true, false] {
         let tls = Tls::open(TlsFiles {

@@ -56,7 +56,7 @@ async fn body_of_somebody_unknown_is_not_read_and_that_of_a_log_in_is_small() {
             } else {
                 assert_eq!(
                     read, 0,
-                    "{method} {path} reads the body of somebody unknown"
+                    "{method} {path} reads the body of an unknown sender"
                 );
             }
         }

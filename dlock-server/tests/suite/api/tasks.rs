@@ -131,11 +131,14 @@ async fn what_is_not_there_is_never_a_success() {
         }
     }
     api.gets("GET /api/tasks/999", Value::Null, 404).await;
+    api.gets("GET /api/nothing", Value::Null, 404).await;
+    api.gets("DELETE /api/tasks", Value::Null, 405).await;
     let long = processor(&"x".repeat(257));
     for body in [json!({}), processor(""), long, json!({"processor": 1})] {
         api.gets(NEXT, body, 400).await;
     }
-    for body in [json!({}), json!({"task_data": "x".repeat(300 * 1024)})] {
+    let long = json!({"task_data": "x".repeat(300 * 1024)});
+    for body in [json!({}), json!([1]), long] {
         api.gets("POST /api/tasks", body, 400).await;
     }
     // Not of this interface.
@@ -232,6 +235,15 @@ async fn repeat_of_a_try_gets_the_same_task() {
         .await;
     assert_eq!((&keyed.body["id"], &again.body["id"]), (&ids[1], &ids[1]));
     api.gets(NEXT, processor("anna"), 204).await;
+
+    let add = async |data: u8| {
+        let task = json!({"task_data": data});
+        let added = api.ask_with_key("POST /api/tasks", Some("a key"), task);
+        added.await.body["id"].clone()
+    };
+    let [first, again, other] = [add(1).await, add(1).await, add(2).await];
+    assert_eq!(first, again);
+    assert_ne!(first, other);
 }
 
 #[tokio::test(start_paused = true)]
