@@ -66,7 +66,8 @@ async fn renew(store: &Store, ticket: &Ticket, clock: &Clock) -> Result<Renewal,
     let provider = store.provider();
     let sent = clock.reading();
     let record = match provider.read(&ticket.name).await? {
-        Some(record) if record.held_by(ticket.uuid) => record,
+        // Not by the uuid: a server shows another one of a term that this process has not yet named.
+        Some(record) if record.token == ticket.token && !record.released => record,
         other => return Ok(Renewal::Over(other)),
     };
     let request = Renew::new(ticket.name.clone(), ticket.uuid, record.renewals + 1);
