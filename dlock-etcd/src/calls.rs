@@ -243,7 +243,10 @@ mod tests {
         let login = Logins::new(move || {
             let (end, ended) = tokio::sync::oneshot::channel::<()>();
             drop(begun.send(end));
-            Box::pin(async move { Ok(drop(ended.await)) })
+            Box::pin(async move {
+                drop(ended.await);
+                Ok(())
+            })
         });
         let (calls, known) = (Calls::new(login), Cell::new(false));
         let call = || {

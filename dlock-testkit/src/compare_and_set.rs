@@ -44,7 +44,7 @@ pub async fn deletes_on_a_condition<S: CasAdmin>(store: &S, prefix: &str) {
         let Some(Entry { version, .. }) = answered(store.get(key).await) else {
             panic!("the key {key:?} is missing");
         };
-        assert!(deleted(store, key, &version).await, "nobody changed it");
+        assert!(deleted(store, key, &version).await, "it is unchanged");
     }
     assert!(listed(store, &start, None, 1).await.is_empty());
 }

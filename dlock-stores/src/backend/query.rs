@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether this is a setting that somebody misspelt, and no piece of a secret: a word, and a value that is not the padding
+/// Whether this is a misspelt setting, and no piece of a secret: a word, and a value that is not the padding
 /// of base64.
 fn is_name(name: &str, value: &str) -> bool {
     let is_word = |letter: u8| letter.is_ascii_alphabetic() || b"_-".contains(&letter);

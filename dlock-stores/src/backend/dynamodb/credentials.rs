@@ -108,7 +108,7 @@ impl Fetched {
         self.lasts(EARLY) && self.files == files()
     }
 
-    /// Whether they are valid for so long yet, by the clock of this machine.
+    /// Whether they are still valid after this time, by the clock of this machine.
     #[expect(
         clippy::disallowed_methods,
         reason = "what issues credentials says when they expire by the wall clock"
