@@ -6,7 +6,7 @@ use uuid::{Builder, Uuid};
 /// The uuid that a server stores for one that a client sent: as the term of an acquire, a renewal or a release, of a claim of
 /// tasks, of a closing, and as what a revocation leaves.
 ///
-/// Whoever sends a term's uuid can renew and release it, and records show uuids to everybody who may read. So the uuid stays
+/// A request with a term's uuid can renew and release it, and records show uuids to all clients that may read. So the uuid stays
 /// with the client that drew it, and records show this one, from which nothing leads back.
 ///
 /// The first 16 bytes of SHA-256 over the ASCII text `dlock` and the 16 bytes of the uuid, with the variant of RFC 9562 and with the

@@ -44,7 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(stop))
 }
 
-/// How long the generator stays on without whoever keeps it on.
+/// How long the generator stays on after the process that keeps it on was killed.
 const KEPT: Duration = Duration::from_mins(1);
 
 /// Switches the generator on, if it is off, for good or for a time; its task, new or not.

@@ -85,7 +85,7 @@ async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
     let (_, at_once) = oneshot::channel();
     keep_on(at_once).await.unwrap();
     assert!(is_on().await);
-    // It stays on, a minute at a time, and a while without whoever is killed.
+    // It stays on, a minute at a time, and stops a while after its process was killed.
     let server = server(&tasks);
     sleep(Duration::from_mins(5)).await;
     let before = generated(&tasks).await;
