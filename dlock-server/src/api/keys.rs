@@ -4,7 +4,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderName, request::Parts},
 };
-use dlock_http::Code;
+use dlock_http::{Code, pseudonym};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -17,10 +17,11 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Key(Option<Vec<u8>>);
 
 impl Key {
-    /// The identity of a term: the one that the request names, or one of its key and of what it asks for, or a new one.
+    /// The identity of a term in the store: the pseudonym of the one that the request names, as records show it to all who may
+    /// read; or one of its key and of what it asks for, or a new one.
     pub(super) fn uuid(&self, named: Option<Uuid>, wanted: &[&str]) -> Uuid {
         if let Some(named) = named {
-            return named;
+            return pseudonym(named);
         }
         let Some(key) = &self.0 else {
             return Uuid::new_v4();
@@ -74,6 +75,7 @@ mod tests {
         ] {
             assert_ne!(other, first);
         }
-        assert_eq!(key.uuid(Some(Uuid::nil()), &["door"]), Uuid::nil());
+        let named = key.uuid(Some(Uuid::nil()), &["door"]);
+        assert_eq!(named, pseudonym(Uuid::nil()));
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Lease {
     released_at: Option<Time>,
     /// When it ends, or has ended. Absent of one that was renewed and has run out: the store keeps no more than that.
     expires_at: Option<Time>,
-    /// The identity of this term. A request with this `uuid` is about this term alone, and not about a later one of the
-    /// same holder.
+    /// The identity of this term, not the uuid that was drawn for it. A renewal or a release with this `uuid` is about this term
+    /// alone, and not about a later one of the same holder.
     uuid: Uuid,
     /// The fencing token of this term.
     #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64)]

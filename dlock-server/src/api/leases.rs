@@ -5,7 +5,7 @@ use dlock_core::{
     Name, Record,
     provider::{self, AcquireOutcome, ReleaseOutcome, RenewOutcome},
 };
-use dlock_http::{Code, Problem};
+use dlock_http::{Code, Problem, pseudonym};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -49,7 +49,8 @@ struct Meant {
     resource: String,
     /// The label of the holder, not empty.
     holder: String,
-    /// The term that is meant. Without it, it is the one that this holder has now: two who use one label are one.
+    /// The term that is meant, by the uuid that was drawn for it or as a row shows it. Without it, it is the one that this holder
+    /// has now: two who use one label are one.
     #[serde(default)]
     uuid: Option<Uuid>,
 }
@@ -202,7 +203,7 @@ async fn release_by_number(
 
 async fn give_back(service: &Asking, name: &Name, meant: &Meant) -> Result<Record, Refusal> {
     let record = lease::record(service, name).await?;
-    if meant.uuid == Some(record.uuid) && meant.is_of(&record) && record.released {
+    if meant.uuid.is_some() && meant.is_of(&record) && record.released {
         // A repeat.
         return Ok(record);
     }
@@ -249,7 +250,10 @@ impl Meant {
 
     fn is_of(&self, record: &Record) -> bool {
         let is_ours = record.data.as_deref() == Some(MARK);
-        let is_meant = self.uuid.is_none_or(|uuid| uuid == record.uuid);
+        // As it was drawn, or as a row shows it.
+        let is_meant = self
+            .uuid
+            .is_none_or(|uuid| [uuid, pseudonym(uuid)].contains(&record.uuid));
         is_ours && is_meant && self.holder == record.owner
     }
 }

@@ -332,3 +332,34 @@ async fn what_is_shown_of_a_term_is_no_proof() {
     assert_eq!(by_holders[..3], [false; 3], "what was drawn for the lease");
     assert_eq!(by_holders[4..7], [false; 3], "what was drawn for the claim");
 }
+
+/// Nor is it one for the sample's interface, which serves the same leases and tasks.
+#[tokio::test]
+async fn what_is_shown_of_a_term_is_no_repeat_in_the_sample() {
+    let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+    drop(api.service.clone().with_api());
+    let own = json!({"resource": "door", "holder": "anna", "uuid": uuid(1)});
+    let taken = api.post("/api/leases", own.clone()).await;
+    assert_eq!((taken.status, &taken.body["uuid"]), (201, &json!(shown(1))));
+    let tasks = json!({"tasks": [{"kind": "task", "queue": "api", "payload": {}}]});
+    assert_eq!(api.post("/v1/default/tasks", tasks).await.status, 200);
+    let next = |uuid| json!({"processor": "anna", "uuid": uuid});
+    let claimed = api.post("/api/tasks/next", next(uuid(1))).await;
+    assert_eq!(claimed.status, 202);
+
+    let read = json!({"resource": "door", "holder": "anna", "uuid": shown(1)});
+    assert_eq!(api.post("/api/leases", read).await.status, 409);
+    let none = api.post("/api/tasks/next", next(shown(1))).await;
+    assert_eq!(none.status, 204);
+    // The uuids that were drawn are.
+    let again = api.post("/api/leases", own).await;
+    assert_eq!(
+        (again.status, &again.body["token"]),
+        (201, &taken.body["token"])
+    );
+    let again = api.post("/api/tasks/next", next(uuid(1))).await;
+    assert_eq!(
+        (again.status, &again.body["id"]),
+        (202, &claimed.body["id"])
+    );
+}
