@@ -88,8 +88,8 @@ async function read(path, on, controller) {
 function deliver(event, on) {
   const fields = new Map();
   for (const line of event.split("\n")) {
-    const [, name, value] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
-    if (name) fields.set(name, value);
+    const colon = line.indexOf(":");
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).replace(/^ /, ""));
   }
   if (!fields.has("data")) return;
   try {

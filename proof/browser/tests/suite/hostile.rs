@@ -13,7 +13,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         .acquire("'\"><svg onload=window.harm=1>", "javascript:window.harm=1")
         .await;
     server
-        .acquire("safe\u{202e}gnp.exe", "a\u{7}\u{200b}b\u{a0}c")
+        .acquire("safe\u{202e}gnp.exe", "a\u{7}\u{200b}b\u{2028}\u{a0}c")
         .await;
     server
         .acquire(
@@ -41,7 +41,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         let is_inert = "return window.harm === undefined && !document.querySelector('main img, main script, main b, main i, svg')";
         browser.open(&server, "").await;
         browser.row("leases-table", IMAGE, script).await;
-        browser.row("leases-table", r"safe\u{202e}gnp.exe", r"a\u{7}\u{200b}b\u{a0}c").await;
+        browser.row("leases-table", r"safe\u{202e}gnp.exe", r"a\u{7}\u{200b}b\u{2028}\u{a0}c").await;
         browser.row("leases-table", r"no\u{3164}thing\u{2800}.", r"a\u{34f}b\u{fe0f}c").await;
         // No name looks like another.
         browser.row("leases-table", r"safe\\u{202e}gnp.exe", "another one").await;
