@@ -210,7 +210,9 @@ fn admit<N: Need>(
         return Ok(asking);
     };
     if !holder.may(N::RIGHTS, namespace) {
-        tracing::info!(who = ?holder.name, ?namespace, rights = ?N::RIGHTS, "refused: no such right");
+        if service.is_logged() {
+            tracing::info!(who = ?holder.name, ?namespace, rights = ?N::RIGHTS, "refused: no such right");
+        }
         return Err(Code::Forbidden.into());
     }
     if N::CLASS != Class::Hold {

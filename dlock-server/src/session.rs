@@ -63,7 +63,6 @@ async fn log_in(
         return Ok(Json(session(&Sender::Anybody)).into_response());
     };
     let Some(holder) = rights.of_token(&token) else {
-        tracing::info!("refused a log-in: no such token");
         let detail = "this server knows no such token";
         return Err(Refusal::new(Code::Unauthenticated, detail));
     };
