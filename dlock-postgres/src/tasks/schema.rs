@@ -4,7 +4,10 @@
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::ProviderError;
 
-use super::PostgresTasks;
+use super::{
+    PostgresTasks,
+    layout::{COLUMNS, FILES, FUNCTIONS, INDEXES, LAYOUT, PARTS, PUBLIC, TABLES, VERSION},
+};
 use crate::{
     connections::Caller,
     error::{self, BuildError, SchemaError},
@@ -13,157 +16,8 @@ use crate::{
     setup::alone,
 };
 
-/// The layout that this release makes and understands.
-const LAYOUT: i32 = 1;
-
-const TABLES: [&str; 8] = [
-    "task", "done", "schedule", "paused", "limit", "slot", "changed", "layout",
-];
-
-/// The version of the functions, which is part of their names. A release in which one of them takes, answers or does
-/// something else has the next number: so processes of two releases can work on one queue while one replaces the other,
-/// and a schema that is there is given the functions of both.
-const VERSION: u32 = 1;
-
-/// The functions.
-const FUNCTIONS: [&str; 30] = [
-    "sound",
-    "state",
-    "lane",
-    "gate",
-    "fresh",
-    "silence",
-    "failed",
-    "move",
-    "bucket",
-    "tell",
-    "enqueue",
-    "periodic",
-    "line_up",
-    "settle",
-    "room",
-    "claim",
-    "before",
-    "end",
-    "finish",
-    "release",
-    "renew",
-    "checkpoint",
-    "checkpoint_strictly",
-    "stale",
-    "unreadable",
-    "complete",
-    "cancel",
-    "retry",
-    "pause",
-    "set_limit",
-];
-
 /// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
 pub(super) const CHANNEL: &str = "dlock_task";
-
-/// The functions that anybody may call. Their names stay.
-const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
-
-/// What makes the schema.
-const FILES: [&str; 20] = [
-    include_str!("../sql/tasks/tables.sql"),
-    include_str!("../sql/tasks/lanes.sql"),
-    include_str!("../sql/tasks/move.sql"),
-    include_str!("../sql/tasks/tell.sql"),
-    include_str!("../sql/tasks/enqueue.sql"),
-    include_str!("../sql/tasks/periodic.sql"),
-    include_str!("../sql/tasks/room.sql"),
-    include_str!("../sql/tasks/claim.sql"),
-    include_str!("../sql/tasks/before.sql"),
-    include_str!("../sql/tasks/end.sql"),
-    include_str!("../sql/tasks/finish.sql"),
-    include_str!("../sql/tasks/release.sql"),
-    include_str!("../sql/tasks/renew.sql"),
-    include_str!("../sql/tasks/checkpoint.sql"),
-    include_str!("../sql/tasks/strict.sql"),
-    include_str!("../sql/tasks/public.sql"),
-    include_str!("../sql/tasks/cancel.sql"),
-    include_str!("../sql/tasks/retry.sql"),
-    include_str!("../sql/tasks/pause.sql"),
-    include_str!("../sql/tasks/limit.sql"),
-];
-
-/// What statements have in common that look for tasks and give them out.
-const PARTS: [(&str, &str); 5] = [
-    ("{waits}", include_str!("../sql/tasks/waits.sql")),
-    ("{starts}", include_str!("../sql/tasks/starts.sql")),
-    ("{due}", include_str!("../sql/tasks/due.sql")),
-    ("{term}", include_str!("../sql/tasks/term.sql")),
-    ("{shown}", include_str!("../sql/tasks/shown.sql")),
-];
-
-/// The columns of a task that has not ended, and their types.
-const COLUMNS: [&str; 26] = [
-    "id int8",
-    "queue text",
-    "priority int2",
-    "run_at timestamptz",
-    "max_attempts int4",
-    "kind text",
-    "key text",
-    "lane text",
-    "payload json",
-    "created timestamptz",
-    "behind bool",
-    "errors jsonb",
-    "checkpoint json",
-    "attempt int4",
-    "checkpoints int8",
-    "token int8",
-    "uuid uuid",
-    "renewals int8",
-    "owner text",
-    "since timestamptz",
-    "duration int8",
-    "expiry timestamptz",
-    "released bool",
-    "asked bool",
-    "ending int8",
-    "became text",
-];
-
-/// Those of one that has ended.
-const DONE_COLUMNS: [&str; 18] = [
-    "id int8",
-    "queue text",
-    "priority int2",
-    "run_at timestamptz",
-    "attempt int4",
-    "max_attempts int4",
-    "kind text",
-    "key text",
-    "lane text",
-    "payload json",
-    "errors jsonb",
-    "created timestamptz",
-    "checkpoint json",
-    "token int8",
-    "state text",
-    "output json",
-    "ending int8",
-    "ended timestamptz",
-];
-
-/// Those of a schedule.
-const SCHEDULE_COLUMNS: [&str; 2] = ["name text", "last timestamptz"];
-
-/// Those of a queue that is paused.
-const PAUSED_COLUMNS: [&str; 2] = ["queue text", "since timestamptz"];
-
-/// Those of a limit.
-const LIMIT_COLUMNS: [&str; 2] = ["queue text", "most int8"];
-
-/// Those of a claim in a queue with a limit.
-const SLOT_COLUMNS: [&str; 3] = ["queue text", "id int8", "token int8"];
-
-/// Those of a lane that has changed.
-const CHANGED_COLUMNS: [&str; 2] = ["queue text", "lane text"];
 
 /// A database schema with the tables of a queue.
 #[derive(Clone, Debug)]
@@ -286,27 +140,19 @@ impl Schema {
     }
 
     fn columns(&self) -> Vec<String> {
-        let of = |table: &str, columns: &[&str]| -> Vec<String> {
+        let of = |(table, columns): &(&str, &[&str])| {
             let table = self.table(table);
-            let column = |column: &&str| format!("{table} {column}");
-            columns.iter().map(column).collect()
+            let columns = columns.iter();
+            columns.map(|column| format!("{table} {column}")).collect()
         };
-        [
-            of("task", &COLUMNS),
-            of("done", &DONE_COLUMNS),
-            of("schedule", &SCHEDULE_COLUMNS),
-            of("paused", &PAUSED_COLUMNS),
-            of("limit", &LIMIT_COLUMNS),
-            of("slot", &SLOT_COLUMNS),
-            of("changed", &CHANGED_COLUMNS),
-        ]
-        .concat()
+        COLUMNS.iter().flat_map::<Vec<String>, _>(of).collect()
     }
 }
 
 /// What of the schema is not there.
 struct Missing {
     tables: Vec<String>,
+    indexes: Vec<String>,
     functions: Vec<String>,
     columns: Vec<String>,
 }
@@ -330,7 +176,9 @@ impl PostgresTasks {
             let table = column.split_once(' ').map_or("", |(table, _)| table);
             !missing.tables.iter().any(|missing| missing == table)
         });
-        if lacks_columns || missing.tables.is_empty() && missing.functions.is_empty() {
+        let has_all =
+            missing.tables.is_empty() && missing.indexes.is_empty() && missing.functions.is_empty();
+        if lacks_columns || has_all {
             return self.accept(missing);
         }
         self.connections.batch(&alone(&self.schema_sql())).await?;
@@ -362,6 +210,7 @@ impl PostgresTasks {
         let lacks = [
             say("table", missing.tables),
             say("column", missing.columns),
+            say("index", missing.indexes),
             say("function", missing.functions),
         ]
         .concat();
@@ -375,7 +224,9 @@ impl PostgresTasks {
     }
 
     async fn inspect(&self) -> Result<Missing, SchemaError> {
-        let tables: Vec<String> = TABLES.map(|table| self.schema.table(table)).into();
+        let relations = TABLES.iter().chain(&INDEXES);
+        let relations: Vec<String> = relations.map(|name| self.schema.table(name)).collect();
+        let indexes = relations[TABLES.len()..].to_vec();
         let (functions, columns) = (self.schema.functions(), self.schema.columns());
         let row = self
             .connections
@@ -383,7 +234,7 @@ impl PostgresTasks {
                 Caller::Other,
                 &self.statements.inspect,
                 &[
-                    (&tables, Type::TEXT_ARRAY),
+                    (&relations, Type::TEXT_ARRAY),
                     (&functions, Type::TEXT_ARRAY),
                     (&columns, Type::TEXT_ARRAY),
                 ],
@@ -392,8 +243,12 @@ impl PostgresTasks {
         let list = |column, at| -> Result<Vec<String>, ProviderError> {
             record::value(&row, column, at).map_err(|flaw| error::bad_answer(&flaw))
         };
+        let (indexes, tables) = list("relations", 0)?
+            .into_iter()
+            .partition(|name| indexes.contains(name));
         let missing = Missing {
-            tables: list("tables", 0)?,
+            tables,
+            indexes,
             functions: list("functions", 1)?,
             columns: list("columns", 2)?,
         };

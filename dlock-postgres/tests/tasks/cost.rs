@@ -127,7 +127,7 @@ async fn claim_locks_no_more_than_it_gives_out() {
 
 /// However many wait in a lane, whether it is busy or free, and whatever became of its earlier tasks.
 #[tokio::test]
-async fn claim_costs_the_same_however_many_wait_in_a_lane() {
+async fn claim_costs_the_same_however_many_wait() {
     let few = blocks_of_a_full_lane(10).await;
     let many = blocks_of_a_full_lane(5000).await;
     let bearable = few.iter().map(|blocks| blocks * 3 / 2 + 50);
@@ -142,9 +142,9 @@ fn text(message: &SimpleQueryMessage) -> Option<&str> {
     }
 }
 
-/// How many blocks claims read: of nothing beside a busy lane, of the next task of a free one, and of one whose tasks
-/// have all failed once.
-async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 3] {
+/// How many blocks claims read: of nothing beside a busy lane, of the next task of a free one, of one whose tasks have all
+/// failed once, and of what a claim that is repeated holds.
+async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 4] {
     // In a database of its own, where no other test keeps old rows from being cleared away.
     let config = database("").await;
     let tasks = PostgresTasks::builder().pool(pool(config.clone(), 1));
@@ -158,15 +158,15 @@ async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 3] {
     let task = NewTask::builder().kind("a").lane("l").build();
     tasks.enqueue(&vec![task; waiting + 1]).await.unwrap();
     let running = take(&tasks, LONG).await.key;
-    let blocks = async || -> u64 {
+    let blocks_of = async |sql: &str| -> u64 {
         client
             .batch_execute("VACUUM ANALYZE dlock_task")
             .await
             .unwrap();
         client.batch_execute("BEGIN").await.unwrap();
-        client.query(CLAIM, &[]).await.unwrap(); // Plans are made once.
+        client.query(sql, &[]).await.unwrap(); // Plans are made once.
         client.batch_execute("ROLLBACK; BEGIN").await.unwrap();
-        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {CLAIM}");
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}");
         let answer = client.simple_query(&explain).await.unwrap();
         let plan: String = answer.iter().filter_map(text).collect();
         let plan: Value = serde_json::from_str(&plan).unwrap();
@@ -174,6 +174,7 @@ async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 3] {
         let of = |kind: &str| plan[0]["Plan"][kind].as_u64().unwrap();
         of("Shared Hit Blocks") + of("Shared Read Blocks")
     };
+    let blocks = || blocks_of(CLAIM);
     let busy = blocks().await;
     finish(&tasks, running, How::Complete(Value::Null)).await;
     let free = blocks().await;
@@ -187,7 +188,8 @@ async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 3] {
     }
     take(&tasks, LONG).await;
     let failed = blocks().await;
-    [busy, free, failed]
+    let repeated = CLAIM.replace("false", "true");
+    [busy, free, failed, blocks_of(&repeated).await]
 }
 
 /// The server keeps the plans of a session. One made while the queue was empty is followed when it is full.
@@ -327,6 +329,29 @@ async fn claims_and_heartbeats_change_rows_in_place() {
         assert!(began.elapsed() < LONG / 10, "{updated} updates are counted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// One claim of 32 looks for them: that none of 1,900 does cannot happen.
+#[tokio::test]
+async fn claims_that_hold_nothing_are_forgotten() {
+    let queue = Postgres::start().await;
+    let (tasks, client) = (queue.tasks(1).await, queue.client().await);
+    tasks.enqueue(&vec![task(); 1900]).await.unwrap();
+    let kept = claim(LONG);
+    let holds = tasks.claim(&kept).await.unwrap().tasks;
+    let mut claims = 0;
+    loop {
+        let count = "SELECT count(*) FROM dlock_task_held";
+        let now: i64 = client.query_one(count, &[]).await.unwrap().get(0);
+        if now < claims {
+            break;
+        }
+        claims = now;
+        let key = take(&tasks, LONG).await.key;
+        finish(&tasks, key, How::Complete(Value::Null)).await;
+    }
+    let again = tasks.claim(&kept.repeated()).await.unwrap();
+    assert_eq!(again.tasks, holds);
 }
 
 /// 20.

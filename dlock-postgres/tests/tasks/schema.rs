@@ -76,11 +76,16 @@ async fn making_it_again_keeps_what_is_there() {
     assert_eq!(holder.token, key.token);
     // What is missing is made.
     client
-        .batch_execute("DROP FUNCTION dlock_enqueue")
+        .batch_execute("DROP FUNCTION dlock_enqueue; DROP INDEX dlock_task_held_uuid")
         .await
         .unwrap();
     let differs = tasks.verify_schema().await.unwrap_err().to_string();
-    assert!(differs.contains("dlock_enqueue is missing"), "{differs}");
+    for missing in [
+        "dlock_enqueue is missing",
+        "dlock_task_held_uuid is missing",
+    ] {
+        assert!(differs.contains(missing), "{differs}");
+    }
     tasks.create_schema().await.unwrap();
 }
 

@@ -76,6 +76,7 @@ DECLARE
     v_task {task};
     v_ids bigint[];            -- What a walk found: to be given out,
     v_over bigint[];           -- and to be ended.
+    v_given bigint[] := '{}';  -- What this claim has given out.
     v_granted timestamptz;     -- When the leases of a walk begin,
     v_expiry timestamptz;      -- when they end,
     v_token bigint;            -- and the token of all of them but those that have had a larger one.
@@ -114,11 +115,12 @@ BEGIN
     END IF;
 
     IF p_again THEN
-        -- A2: what a claim that had no answer holds. No index knows it: claims would have to change one.
+        -- A2: what a claim that had no answer holds.
         RETURN QUERY
         SELECT {shown}
         FROM {task} AS t
-        WHERE t.queue = ANY (p_queues) AND t.uuid = p_uuid AND NOT t.released AND t.expiry > v_now AND {sound}(t)
+        WHERE t.id = ANY (ARRAY(SELECT DISTINCT unnest(h.ids) FROM {held} AS h WHERE h.uuid = p_uuid))
+            AND t.queue = ANY (p_queues) AND t.uuid = p_uuid AND NOT t.released AND t.expiry > v_now AND {sound}(t)
         ORDER BY array_position(p_queues, t.queue), t.priority, t.run_at, t.id;
         GET DIAGNOSTICS v_held = ROW_COUNT;
         v_room := v_room - v_held;
@@ -173,6 +175,7 @@ BEGIN
                 FROM unnest((SELECT v_ids)) AS p (id)
                 WHERE t.id = ANY (ARRAY[p.id])
                 RETURNING {shown};
+                v_given := v_given || v_ids;
             END IF;
             IF v_over IS NOT NULL THEN
                 PERFORM {move}(
@@ -232,6 +235,7 @@ BEGIN
                 ELSIF v_row.over IS NULL THEN
                     v_task := v_row.task;
                     RETURN QUERY SELECT {shown} FROM (SELECT v_task.*) AS t;
+                    v_given := v_given || v_task.id;
                     v_room := v_room - 1;
                     v_place := array_position(v_limited, v_task.queue);
                     IF v_place IS NOT NULL THEN
@@ -264,6 +268,10 @@ BEGIN
             END IF;
         END IF;
     END LOOP;
+
+    IF v_given <> '{}' THEN
+        PERFORM {keep}(p_uuid, v_given);
+    END IF;
 
     IF v_room > 0 THEN
         SELECT min(n.instant) INTO v_next

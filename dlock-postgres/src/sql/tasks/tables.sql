@@ -28,6 +28,8 @@
 -- One whose task has ended, was given back or has another claim holds no place, nor does one whose lease has run out; the
 -- next claim takes it out.
 --
+-- dlock_task_held: claims and what each got, see held.sql. A row is never changed, and may stay when its tasks have ended.
+--
 -- dlock_task_changed: the lanes whose first tasks may be others than before, see lanes.sql.
 --
 -- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
@@ -113,6 +115,11 @@ CREATE TABLE IF NOT EXISTS {slot} (
     PRIMARY KEY (queue, id)
 );
 
+CREATE TABLE IF NOT EXISTS {held} (
+    uuid pg_catalog.uuid NOT NULL,
+    ids  bigint[]        NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS {changed} (
     queue pg_catalog.text COLLATE pg_catalog."C" NOT NULL,
     lane  pg_catalog.text COLLATE pg_catalog."C" NOT NULL
@@ -138,6 +145,9 @@ BEGIN
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_lane') IS NULL THEN
         CREATE INDEX dlock_task_lane ON {task} (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_held_uuid') IS NULL THEN
+        CREATE INDEX dlock_task_held_uuid ON {held} (uuid);
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_changed_lane') IS NULL THEN
         CREATE INDEX dlock_task_changed_lane ON {changed} (queue, lane);
