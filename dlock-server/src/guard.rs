@@ -18,7 +18,7 @@ use crate::{
     asking::Asking,
     audit::{Audit, address},
     calls::Class,
-    listen::Recognised,
+    listen::Connection,
     memory::{Counted, OfRequest, SMALL},
     names::Namespace,
     problem::Refusal,
@@ -132,6 +132,11 @@ pub(crate) async fn check(
         return Refusal::new(Code::Forbidden, "only the page of this server can do this")
             .into_response();
     }
+    if !matches!(sender, Sender::Unknown)
+        && let Some(connection) = request.extensions().get::<Connection>()
+    {
+        connection.recognise();
+    }
     request.extensions_mut().insert(sender.clone());
     let client = sender.client(&access, service.0.limits.share);
     request.extensions_mut().insert(access);
@@ -147,9 +152,6 @@ pub(crate) async fn check(
             ?from,
             "refused: no token, and no certificate, that this server knows"
         );
-    }
-    if !matches!(sender, Sender::Unknown) {
-        response.extensions_mut().insert(Recognised);
     }
     audit.log(&sender, from, response.status());
     let headers = response.headers_mut();

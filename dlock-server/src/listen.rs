@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::activity::Crowd;
+use self::activity::{Activity, Crowd};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 /// How long a connection waits for a place before another one is ended for it.
@@ -32,7 +32,8 @@ const REST: Duration = Duration::from_millis(500);
 #[non_exhaustive]
 pub struct Bounds {
     /// Connections at a time: 10,000. A further one ends the connection that has had no request for the longest time, of a
-    /// client that is not [`Recognised`] first. While all have one, it waits.
+    /// client that was not [recognised](Connection::recognise) first, whatever that client does. While clients that were
+    /// recognised have requests under way on all of them, it waits.
     pub connections: usize,
     /// How long a TLS handshake may take: 10 s.
     pub handshake: Duration,
@@ -76,11 +77,17 @@ pub struct Server {
     crowd: Crowd,
 }
 
-/// An extension of a response: the server knows the client, whose connection ends later than those of strangers when there
-/// are too many ([`Bounds::connections`]).
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "it has nothing to add to")]
-pub struct Recognised;
+/// An extension of a request: the connection that it came on.
+#[derive(Clone, Debug)]
+pub struct Connection(Arc<Activity>);
+
+impl Connection {
+    /// The server knows the client, whose connection ends later than those of strangers when there are too many
+    /// ([`Bounds::connections`]).
+    pub fn recognise(&self) {
+        self.0.recognise();
+    }
+}
 
 /// What tells a connection that the server stops.
 #[derive(Clone, Debug)]
@@ -132,7 +139,7 @@ impl Server {
                     if places.available_permits() == 0 {
                         server.crowd.thin();
                     }
-                    // Nobody closes the semaphore. While all connections have a request, one of them becomes idle later.
+                    // The semaphore is never closed. While all connections are busy, one of them becomes idle later.
                     if let Ok(Ok(place)) =
                         timeout(CROWDED, Arc::clone(&places).acquire_owned()).await
                     {

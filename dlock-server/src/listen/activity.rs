@@ -30,14 +30,14 @@ pub(super) struct Activity {
     head: Duration,
     idle: Duration,
     write: Duration,
-    /// Whether bytes between requests are the beginning of one: those of HTTP/2 may be pings.
-    bytes_are_requests: bool,
 }
 
 #[derive(Debug)]
 struct State {
+    /// Whether bytes between requests are the beginning of one: those of TLS are not, and those of HTTP/2 may be pings.
+    bytes_are_requests: bool,
     requests: usize,
-    /// A request was answered to a client that the server knows.
+    /// A request came from a client that the server knows.
     known: bool,
     /// Another connection needs its place.
     leaving: bool,
@@ -75,9 +75,10 @@ pub(super) enum Awaited {
 }
 
 impl Activity {
-    pub(super) fn new(bounds: &Bounds, bytes_are_requests: bool) -> Arc<Self> {
+    pub(super) fn new(bounds: &Bounds) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
+                bytes_are_requests: false,
                 requests: 0,
                 known: false,
                 leaving: false,
@@ -89,8 +90,21 @@ impl Activity {
             head: bounds.head,
             idle: bounds.idle,
             write: bounds.write,
-            bytes_are_requests,
         })
+    }
+
+    /// Requests can come, from now on.
+    pub(super) fn open(&self, bytes_are_requests: bool) {
+        let mut state = self.state();
+        state.bytes_are_requests = bytes_are_requests;
+        state.since = Instant::now();
+    }
+
+    /// Waits until another connection needs the place of this one, which is not open yet.
+    pub(super) async fn crowded_out(&self) {
+        while !self.state().leaving {
+            self.hurried.notified().await;
+        }
     }
 
     /// Waits until the client has taken too long for what was to come next.
@@ -112,7 +126,7 @@ impl Activity {
     /// Whether no byte of a request can have been read yet.
     pub(super) fn is_untouched(&self) -> bool {
         let state = self.state();
-        self.bytes_are_requests && state.requests == 0 && state.next == Awaited::First
+        state.bytes_are_requests && state.requests == 0 && state.next == Awaited::First
     }
 
     /// The client was told that the connection ends: it has as long for that as for headers.
@@ -131,7 +145,12 @@ impl Activity {
             next,
             since,
             ref answers,
+            ..
         } = *self.state();
+        if leaving && !known {
+            // A stranger is cut off.
+            return (Some(Awaited::Head), since);
+        }
         if requests > 0 {
             let now = Instant::now();
             let taking = answers.first_key_value();
@@ -141,20 +160,15 @@ impl Activity {
                 None => (None, now + self.head.min(self.write)),
             };
         }
-        match next {
-            // A stranger is cut off.
-            _ if leaving && !known => return (Some(Awaited::Head), since),
-            Awaited::Another if leaving => return (Some(next), since),
-            _ => {}
-        }
         let limit = match next {
+            Awaited::Another if leaving => Duration::ZERO,
             Awaited::First | Awaited::Head | Awaited::Taking => self.head,
             Awaited::Another => self.idle,
         };
         (Some(next), since + limit)
     }
 
-    /// A request was answered to a client that the server knows.
+    /// A request came from a client that the server knows.
     pub(super) fn recognise(&self) {
         self.state().known = true;
     }
@@ -166,7 +180,7 @@ impl Activity {
     /// The client has sent something.
     fn received(&self) {
         let mut state = self.state();
-        if !self.bytes_are_requests || state.requests > 0 {
+        if !state.bytes_are_requests || state.requests > 0 {
             return;
         }
         match state.next {
@@ -205,11 +219,12 @@ impl Crowd {
         open.push(Arc::downgrade(activity));
     }
 
-    /// Ends the connection that has had no request for the longest time, one of a stranger before all others.
+    /// Ends the connection that has had no request for the longest time: one of a stranger before all others, and if none is
+    /// without a request, a stranger's that has one.
     pub(super) fn thin(&self) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|activity| activity.strong_count() > 0);
-        let idle = open.iter().filter_map(|activity| {
+        let thinned = open.iter().filter_map(|activity| {
             let activity = activity.upgrade()?;
             let State {
                 requests,
@@ -219,10 +234,11 @@ impl Crowd {
                 since,
                 ..
             } = *activity.state();
-            let is_idle = requests == 0 && !leaving && !(known && next == Awaited::Head);
-            is_idle.then_some(((known, since), activity))
+            let is_busy = requests > 0 || next == Awaited::Head;
+            let order = (known, requests > 0, since);
+            (!leaving && !(known && is_busy)).then_some((order, activity))
         });
-        if let Some((_, longest)) = idle.min_by_key(|(order, _)| *order) {
+        if let Some((_, longest)) = thinned.min_by_key(|(order, _)| *order) {
             longest.state().leaving = true;
             longest.hurried.notify_one();
         }

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    Recognised, Server, Stop,
+    Connection, Server, Stop,
     activity::{Activity, Answer, Awaited, Watched},
     tls,
     written::Written,
@@ -49,8 +49,11 @@ pub(super) async fn run(stream: TcpStream, server: Arc<Server>, stop: Stop) {
     let probes = TcpKeepalive::new().with_time(SILENCE).with_interval(ANSWER);
     SockRef::from(&stream).set_tcp_keepalive(&probes).ok();
     let (stream, writes) = Written::new(stream, server.bounds.write);
+    // Before TLS: a stranger that takes its time for that has a place as well.
+    let activity = Activity::new(&server.bounds);
+    server.crowd.add(&activity);
     tokio::select! {
-        () = secured(stream, from, &server, &stop) => {}
+        () = secured(stream, from, &server, &stop, &activity) => {}
         () = stop.now.cancelled() => {}
         () = writes.stalled() => tracing::debug!("a client does not read what it is sent"),
     }
@@ -62,17 +65,21 @@ async fn secured(
     from: Option<SocketAddr>,
     server: &Server,
     stop: &Stop,
+    activity: &Arc<Activity>,
 ) {
     let Some(tls) = &server.tls else {
         let known = Known { from, peer: None };
-        return serve(stream, Protocol::Http1, known, server, stop).await;
+        return serve(stream, Protocol::Http1, known, server, stop, activity).await;
     };
     let handshake = timeout(server.bounds.handshake, tls.acceptor().accept(stream));
-    let stream = match stop.soon.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => stream,
-        Some(Ok(Err(error))) => return tracing::debug!(%error, "no TLS with a client"),
-        Some(Err(_)) => return tracing::debug!("a client took too long for TLS"),
-        None => return,
+    let stream = tokio::select! {
+        agreed = handshake => match agreed {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return tracing::debug!(%error, "no TLS with a client"),
+            Err(_) => return tracing::debug!("a client took too long for TLS"),
+        },
+        () = activity.crowded_out() => return,
+        () = stop.soon.cancelled() => return,
     };
     let (_, session) = stream.get_ref();
     let protocol = match session.alpn_protocol() {
@@ -83,7 +90,8 @@ async fn secured(
         .peer_certificates()
         .and_then(<[_]>::first)
         .map(|certificate| Peer::new(tls::names(certificate)));
-    serve(stream, protocol, Known { from, peer }, server, stop).await;
+    let known = Known { from, peer };
+    serve(stream, protocol, known, server, stop, activity).await;
 }
 
 /// Who is at the other end, for the requests of the connection.
@@ -92,16 +100,21 @@ struct Known {
     peer: Option<Peer>,
 }
 
-async fn serve<S>(stream: S, protocol: Protocol, known: Known, server: &Server, stop: &Stop)
-where
+async fn serve<S>(
+    stream: S,
+    protocol: Protocol,
+    known: Known,
+    server: &Server,
+    stop: &Stop,
+    activity: &Arc<Activity>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let bounds = &server.bounds;
-    let activity = Activity::new(bounds, protocol == Protocol::Http1);
-    server.crowd.add(&activity);
-    let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+    activity.open(protocol == Protocol::Http1);
+    let stream = TokioIo::new(Watched::new(stream, Arc::clone(activity)));
     let router = TowerToHyperService::new(server.router.clone());
-    let watched = Arc::clone(&activity);
+    let watched = Arc::clone(activity);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let under_way = watched.begin();
         if let Some(peer) = &known.peer {
@@ -110,13 +123,11 @@ where
         if let Some(from) = known.from {
             request.extensions_mut().insert(ConnectInfo(from));
         }
+        let connection = Connection(Arc::clone(&watched));
+        request.extensions_mut().insert(connection);
         let response = router.call(request);
-        let watched = Arc::clone(&watched);
         async move {
             let response = response.await?;
-            if response.extensions().get::<Recognised>().is_some() {
-                watched.recognise();
-            }
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, under_way)))
         }
     });
@@ -127,7 +138,7 @@ where
                 .header_read_timeout(None)
                 .max_header_size(bounds.head_size.into())
                 .serve_connection(stream, service);
-            until_the_end(connection, &activity, stop).await;
+            until_the_end(connection, activity, stop).await;
         }
         Protocol::Http2 => {
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -137,7 +148,7 @@ where
                 .keep_alive_interval(SILENCE)
                 .keep_alive_timeout(ANSWER)
                 .serve_connection(stream, service);
-            until_the_end(connection, &activity, stop).await;
+            until_the_end(connection, activity, stop).await;
         }
     }
 }

@@ -5,22 +5,30 @@ use tokio::io::AsyncWriteExt;
 use crate::support::{Running, answer, ask, ok, send, wide};
 
 #[tokio::test]
-async fn connection_too_many_takes_the_place_of_an_idle_one_of_a_stranger_first() {
+async fn connection_too_many_takes_the_place_of_a_stranger_first() {
     let mut bounds = wide();
-    bounds.connections = 3;
+    bounds.connections = 4;
     let server = Running::start(bounds, None).await;
     let mut known = server.connect().await;
     assert_eq!(ask(&mut known, "/known").await, ok("known"));
-    // One has asked for something that all may see, one has begun a request.
-    let mut strangers = [server.connect().await, server.connect().await];
+    // One has asked for something that all may see, one has begun a request, and one waits for an answer.
+    let mut strangers = [
+        server.connect().await,
+        server.connect().await,
+        server.hold_at("/held/stranger").await,
+    ];
     assert_eq!(ask(&mut strangers[0], "/").await, ok("here"));
     strangers[1].write_all(b"GET / HT").await.unwrap();
-    let mut held = [server.hold().await, server.hold().await];
+    let mut held = [
+        server.hold().await,
+        server.hold().await,
+        server.hold().await,
+    ];
     for stranger in &mut strangers {
         assert_eq!(answer(stranger).await, None);
     }
     assert_eq!(ask(&mut known, "/known").await, ok("known"));
-    let _third = server.hold().await;
+    let _fourth = server.hold().await;
     assert_eq!(answer(&mut known).await, None);
     // All have a request under way.
     let mut late = server.connect().await;

@@ -3,10 +3,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Extension, Router, routing::get};
+use axum::{Extension, Router, extract::Path, routing::get};
 use dlock_server::{
     Peer,
-    listen::{Bounds, Recognised, Server, Tls},
+    listen::{Bounds, Connection, Server, Tls},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -28,7 +28,7 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: JoinHandle<()>,
-    /// Requests of `/held` that have begun.
+    /// Requests of `/held` and `/held/stranger` that have begun.
     pub(crate) begun: Arc<Semaphore>,
     /// How many of them may end.
     pub(crate) released: Arc<Semaphore>,
@@ -39,7 +39,10 @@ impl Running {
         let (begun, released) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let held = {
             let (begun, released) = (Arc::clone(&begun), Arc::clone(&released));
-            move || async move {
+            move |stranger: Option<Path<String>>, Extension(connection): Extension<Connection>| async move {
+                if stranger.is_none() {
+                    connection.recognise();
+                }
                 begun.add_permits(1);
                 released.acquire().await.unwrap().forget();
                 "released"
@@ -51,10 +54,15 @@ impl Running {
                 |Extension(peer)| peer.names.join(" "),
             )
         };
+        let known = |Extension(connection): Extension<Connection>| async move {
+            connection.recognise();
+            "known"
+        };
         let router = Router::new()
             .route("/", get(|| async { "here" }))
-            .route("/known", get(|| async { (Extension(Recognised), "known") }))
-            .route("/held", get(held))
+            .route("/known", get(known))
+            .route("/held", get(held.clone()))
+            .route("/held/{by}", get(held))
             .route("/big", get(|| async { "x".repeat(BIG) }))
             .route("/who", get(who));
         let mut server = Server::new(router, bounds);
@@ -80,8 +88,13 @@ impl Running {
 
     /// A connection with a request for `/held` under way.
     pub(crate) async fn hold(&self) -> TcpStream {
+        self.hold_at("/held").await
+    }
+
+    /// The same at `/held/stranger`, which recognises its client no more than other paths do.
+    pub(crate) async fn hold_at(&self, path: &str) -> TcpStream {
         let mut stream = self.connect().await;
-        send(&mut stream, "/held").await;
+        send(&mut stream, path).await;
         within(self.begun.acquire()).await.unwrap().forget();
         stream
     }

@@ -107,6 +107,19 @@ async fn client_chooses_the_protocol() {
 }
 
 #[tokio::test]
+async fn connection_that_never_agrees_on_tls_loses_its_place() {
+    let folder = Folder::new();
+    let certificates = folder.certificates("server", HOST);
+    let tls = Tls::open(files(&certificates)).unwrap();
+    let mut bounds = wide();
+    bounds.connections = 1;
+    let server = Running::start(bounds, Some(Arc::new(tls))).await;
+    let _silent = server.connect().await;
+    let client = client(&certificates.authority, None, &[]);
+    assert_eq!(who(&server, &client).await, ok("nobody"));
+}
+
+#[tokio::test]
 async fn only_a_certificate_of_the_right_authority_is_let_in() {
     let folder = Folder::new();
     let certificates = folder.certificates("server", HOST);

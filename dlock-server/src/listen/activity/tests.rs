@@ -12,13 +12,19 @@ const IDLE: Duration = Duration::from_secs(120);
 const WRITE: Duration = Duration::from_secs(30);
 const MOMENT: Duration = Duration::from_secs(1);
 
+fn http1() -> Arc<Activity> {
+    let activity = Activity::new(&Bounds::default());
+    activity.open(true);
+    activity
+}
+
 async fn overdue_within(activity: &Activity, time: Duration) -> Option<Awaited> {
     timeout(time, activity.overdue()).await.ok()
 }
 
 #[tokio::test(start_paused = true)]
 async fn bytes_of_a_slow_client_win_it_no_time() {
-    let activity = Activity::new(&Bounds::default(), true);
+    let activity = http1();
     for _ in 0..9 {
         sleep(MOMENT).await;
         activity.received();
@@ -31,7 +37,7 @@ async fn bytes_of_a_slow_client_win_it_no_time() {
 
 #[tokio::test(start_paused = true)]
 async fn client_without_a_word_has_as_long_as_a_slow_one() {
-    let activity = Activity::new(&Bounds::default(), true);
+    let activity = http1();
     assert_eq!(overdue_within(&activity, HEAD - MOMENT).await, None);
     assert_eq!(
         overdue_within(&activity, MOMENT * 2).await,
@@ -41,7 +47,7 @@ async fn client_without_a_word_has_as_long_as_a_slow_one() {
 
 #[tokio::test(start_paused = true)]
 async fn request_under_way_is_never_overdue() {
-    let activity = Activity::new(&Bounds::default(), true);
+    let activity = http1();
     let (one, other) = (activity.begin(), activity.begin());
     drop(one);
     assert_eq!(overdue_within(&activity, IDLE * 3).await, None);
@@ -55,7 +61,7 @@ async fn request_under_way_is_never_overdue() {
 
 #[tokio::test(start_paused = true)]
 async fn next_request_has_its_time_from_its_first_byte_on() {
-    let activity = Activity::new(&Bounds::default(), true);
+    let activity = http1();
     drop(activity.begin());
     let waiting = tokio::spawn({
         let activity = Arc::clone(&activity);
@@ -71,7 +77,7 @@ async fn next_request_has_its_time_from_its_first_byte_on() {
 
 #[tokio::test(start_paused = true)]
 async fn pings_are_no_requests() {
-    let activity = Activity::new(&Bounds::default(), false);
+    let activity = Activity::new(&Bounds::default());
     drop(activity.begin());
     activity.received();
     assert_eq!(overdue_within(&activity, IDLE - MOMENT).await, None);
@@ -80,10 +86,10 @@ async fn pings_are_no_requests() {
 #[tokio::test(start_paused = true)]
 async fn crowd_forgets_connections_that_have_ended() {
     let crowd = Crowd::default();
-    let open = Activity::new(&Bounds::default(), true);
+    let open = http1();
     crowd.add(&open);
     for _ in 0..1_000 {
-        crowd.add(&Activity::new(&Bounds::default(), true));
+        crowd.add(&http1());
     }
     let listed = crowd.0.lock().unwrap().len();
     assert!(listed < 20, "{listed} are listed, and one is open");
@@ -93,7 +99,7 @@ async fn crowd_forgets_connections_that_have_ended() {
 
 /// Whether a client that was given so many pieces of an answer, and then takes no more, is overdue.
 async fn stalls_after(body: Body, pieces: usize) -> bool {
-    let activity = Activity::new(&Bounds::default(), false);
+    let activity = Activity::new(&Bounds::default());
     let mut answer = Answer::new(body, activity.begin());
     for _ in 0..pieces {
         sleep(WRITE - MOMENT).await;
