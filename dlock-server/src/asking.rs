@@ -152,6 +152,14 @@ impl Asking {
         Ok((self.0.views.enter()?, part))
     }
 
+    /// A part of the views that are looked at.
+    ///
+    /// # Errors
+    /// As of [`wait`](Self::wait).
+    pub(crate) fn view(&self) -> Result<Option<Part>, Refusal> {
+        self.part(Kind::Views, 1, self.0.views.most())
+    }
+
     /// Bytes for a body.
     ///
     /// # Errors

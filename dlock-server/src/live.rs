@@ -34,6 +34,7 @@ const HEADERS: [(HeaderName, &str); 2] = [
 /// Somebody who was allowed to watch.
 pub(crate) struct Entered {
     place: (Place, Option<Part>),
+    view: Option<Part>,
     ended: CancellationToken,
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn enter(service: &Asking, ended: CancellationToken) -> Result<Entere
     }
     Ok(Entered {
         place: service.stream()?,
+        view: service.view()?,
         ended,
     })
 }
@@ -53,7 +55,11 @@ pub(crate) fn enter(service: &Asking, ended: CancellationToken) -> Result<Entere
 /// is, `same` that it is as before, `problem` why nobody can tell.
 pub(crate) fn of<Look, Found>(
     service: &Service,
-    Entered { place, ended }: Entered,
+    Entered {
+        place,
+        view: part,
+        ended,
+    }: Entered,
     view: View,
     look: Look,
 ) -> Result<impl IntoResponse + use<Look, Found>, Refusal>
@@ -61,7 +67,7 @@ where
     Look: Fn() -> Found + Send + Sync + 'static,
     Found: Future<Output = Result<String, Refusal>> + Send,
 {
-    let watcher = service.0.views.watch(view, look)?;
+    let watcher = service.0.views.watch(view, part, look)?;
     let watched = (watcher, 0, ended, place);
     let events = stream::unfold(watched, |(mut watcher, shown, ended, place)| async move {
         tokio::select! {

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Waits,
     /// Streams of the dashboard.
     Streams,
+    /// Views of the dashboard that are looked at, or were a moment ago.
+    Views,
     /// Bytes of bodies and answers.
     Memory,
 }
@@ -26,7 +28,7 @@ pub(crate) enum Kind {
 /// What a client has at the moment.
 #[derive(Debug)]
 pub(crate) struct Usage {
-    taken: [AtomicUsize; 4],
+    taken: [AtomicUsize; 5],
     /// Pages that are read for it at a time: the others of it wait.
     pub(crate) pages: Semaphore,
 }
@@ -55,11 +57,12 @@ impl Usage {
     }
 
     const fn of(&self, kind: Kind) -> &AtomicUsize {
-        let [calls, waits, streams, memory] = &self.taken;
+        let [calls, waits, streams, views, memory] = &self.taken;
         match kind {
             Kind::Calls => calls,
             Kind::Waits => waits,
             Kind::Streams => streams,
+            Kind::Views => views,
             Kind::Memory => memory,
         }
     }
@@ -81,7 +84,7 @@ impl Client {
     pub(crate) fn take(&self, kind: Kind, count: usize, all: usize) -> Result<Part, Refusal> {
         // Lists are refused to everybody when half of the calls or of the memory is taken: one client cannot bring that about.
         let percent = match kind {
-            Kind::Waits | Kind::Streams => self.percent,
+            Kind::Waits | Kind::Streams | Kind::Views => self.percent,
             Kind::Calls | Kind::Memory => self.percent / 2,
         };
         let most = (all.saturating_mul(percent) / 100).max(1);
@@ -91,6 +94,7 @@ impl Client {
                 Kind::Calls => "calls of the store",
                 Kind::Waits => "requests that wait, and streams of hints,",
                 Kind::Streams => "streams",
+                Kind::Views => "views of the dashboard",
                 Kind::Memory => "bytes of bodies and answers",
             };
             let detail =

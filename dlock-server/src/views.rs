@@ -88,6 +88,11 @@ impl Views {
         }))
     }
 
+    /// Views at a time.
+    pub(crate) fn most(&self) -> usize {
+        2 * self.0.most + 16
+    }
+
     /// A place for one more stream.
     pub(crate) fn enter(&self) -> Result<Place, Refusal> {
         let room = Arc::clone(&self.0.room).try_acquire_owned();
@@ -96,8 +101,14 @@ impl Views {
 
     /// What is found by the looks that come. The first watcher of a view brings how to look at it; a later one gets the
     /// newest of its looks at once. A view is kept until its next look is due: if somebody opens it again before that,
-    /// it is not looked at sooner.
-    pub(crate) fn watch<Look, Found>(&self, view: View, look: Look) -> Result<Watcher, Refusal>
+    /// it is not looked at sooner. Its first watcher also brings what is dropped when it is closed: a client that opens and leaves
+    /// many views has them until then.
+    pub(crate) fn watch<Look, Found>(
+        &self,
+        view: View,
+        part: impl Send + 'static,
+        look: Look,
+    ) -> Result<Watcher, Refusal>
     where
         Look: Fn() -> Found + Send + Sync + 'static,
         Found: Future<Output = Result<String, Refusal>> + Send,
@@ -111,7 +122,7 @@ impl Views {
             return Ok(watcher);
         }
         // Views that are kept are no reason to refuse one, unless somebody opens and leaves very many.
-        if open.len() >= 2 * self.0.most + 16 {
+        if open.len() >= self.most() {
             return Err(no_room());
         }
         let (sender, watcher) = watch::channel(None);
@@ -120,6 +131,7 @@ impl Views {
         drop(open);
         let views = self.clone();
         drop(tokio::spawn(async move {
+            let _part = part;
             loop {
                 let start = Instant::now();
                 let found = look().await.map(Arc::from);

@@ -100,7 +100,7 @@ async fn watch(
 /// The tasks are counted in one place for all pages of all namespaces: most stores read all of them for it.
 fn counted(service: &Asking) -> Result<Watcher, Refusal> {
     let asked = service.clone().on_behalf_of(None);
-    service.0.views.watch(View::Counts, move || {
+    service.0.views.watch(View::Counts, (), move || {
         let service = asked.clone();
         async move {
             let counts = show::counted(&service).await?;

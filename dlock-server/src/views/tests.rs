@@ -32,12 +32,12 @@ async fn next(watcher: &mut Watcher) -> Seen {
 async fn a_view_is_looked_at_once_a_second_for_all_and_not_at_all_for_nobody() {
     let (views, looks) = (Views::new(200), Arc::new(AtomicU32::new(0)));
     let number = |look: u32| Ok(look.to_string());
-    let mut first = views.watch(view(1), counting(&looks, number)).unwrap();
+    let mut first = views.watch(view(1), (), counting(&looks, number)).unwrap();
     let start = Instant::now();
     assert_eq!(next(&mut first).await.version, 1);
     // Who joins waits for no look.
     let mut crowd: Vec<_> = (0..1_000)
-        .map(|_| views.watch(view(1), counting(&looks, number)).unwrap())
+        .map(|_| views.watch(view(1), (), counting(&looks, number)).unwrap())
         .collect();
     for joined in &mut crowd {
         assert_eq!(next(joined).await.found.unwrap().as_ref(), "0");
@@ -63,7 +63,11 @@ async fn views_are_looked_at_less_often_when_there_are_many() {
     let (views, looks) = (Views::new(200), Arc::new(AtomicU32::new(0)));
     let same = |_| Ok(String::new());
     let mut watched: Vec<_> = (0..100)
-        .map(|number| views.watch(view(number), counting(&looks, same)).unwrap())
+        .map(|number| {
+            views
+                .watch(view(number), (), counting(&looks, same))
+                .unwrap()
+        })
         .collect();
     for watcher in &mut watched {
         next(watcher).await;
@@ -87,7 +91,7 @@ async fn what_is_as_before_keeps_its_version() {
         2 | 3 => Err(Code::Overloaded.into()),
         _ => Ok("b".to_owned()),
     };
-    let mut watcher = views.watch(view(1), counting(&looks, finds)).unwrap();
+    let mut watcher = views.watch(view(1), (), counting(&looks, finds)).unwrap();
     let mut versions = Vec::new();
     for _ in 0..7 {
         versions.push(next(&mut watcher).await.version);
@@ -101,13 +105,13 @@ async fn a_view_that_is_opened_again_is_not_looked_at_sooner() {
     let number = |look: u32| Ok(look.to_string());
     let start = Instant::now();
     for _ in 0..10 {
-        let mut watcher = views.watch(view(1), counting(&looks, number)).unwrap();
+        let mut watcher = views.watch(view(1), (), counting(&looks, number)).unwrap();
         assert_eq!(next(&mut watcher).await.found.unwrap().as_ref(), "0");
         drop(watcher);
         tokio::task::yield_now().await;
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
-    let mut watcher = views.watch(view(1), counting(&looks, number)).unwrap();
+    let mut watcher = views.watch(view(1), (), counting(&looks, number)).unwrap();
     next(&mut watcher).await;
     assert_eq!(next(&mut watcher).await.version, 2);
     assert_eq!(start.elapsed(), PERIOD);
@@ -122,7 +126,7 @@ async fn a_long_look_is_followed_by_a_long_rest() {
         sleep(took).await;
         Ok(String::new())
     };
-    let mut watcher = views.watch(view(1), look).unwrap();
+    let mut watcher = views.watch(view(1), (), look).unwrap();
     next(&mut watcher).await;
     let start = Instant::now();
     next(&mut watcher).await;
@@ -138,7 +142,7 @@ async fn a_look_without_an_answer_is_followed_by_half_a_minute_of_rest() {
         sleep(took).await;
         Err(Code::Unknown.into())
     };
-    let mut watcher = views.watch(view(1), look).unwrap();
+    let mut watcher = views.watch(view(1), (), look).unwrap();
     next(&mut watcher).await;
     let start = Instant::now();
     next(&mut watcher).await;
@@ -150,7 +154,7 @@ async fn tasks_are_counted_less_often_than_they_are_looked_at() {
     let (views, looks) = (Views::new(200), Arc::new(AtomicU32::new(0)));
     let same = |_| Ok(String::new());
     let look = counting(&looks, same);
-    let mut watcher = views.watch(View::Counts, look).unwrap();
+    let mut watcher = views.watch(View::Counts, (), look).unwrap();
     next(&mut watcher).await;
     let start = Instant::now();
     next(&mut watcher).await;
@@ -161,7 +165,7 @@ async fn tasks_are_counted_less_often_than_they_are_looked_at() {
 async fn views_that_somebody_opens_and_leaves_take_no_more_room_than_they_have() {
     let (views, looks) = (Views::new(1), Arc::new(AtomicU32::new(0)));
     let same = |_| Ok(String::new());
-    let open = |number| views.watch(view(number), counting(&looks, same));
+    let open = |number| views.watch(view(number), (), counting(&looks, same));
     let opened = (0..1_000).filter(|number| open(*number).is_ok()).count();
     assert_eq!(opened, 18);
     assert!(open(0).is_ok() && open(1_000).is_err());

@@ -109,6 +109,22 @@ async fn token_that_is_alone_or_says_so_has_another_share() {
     assert_eq!(waits(&api, "secret", 10..20).len(), 6);
 }
 
+/// A view is kept until its next look is due, also when its stream was left at once.
+#[tokio::test(start_paused = true)]
+async fn streams_that_are_left_at_once_close_the_dashboard_to_no_other() {
+    let api = api_with(&two(""), |limits| limits.streams = 4).await;
+    let live = |token, prefix| {
+        let path = format!("/v1/default/leases/live?prefix={prefix}");
+        of(token, "GET", &path, &Value::Null)
+    };
+    for prefix in 0..50 {
+        let answer = api.open(live("secret", prefix)).await;
+        let expected = if prefix < 12 { 200 } else { 429 };
+        assert_eq!(answer.status(), expected, "{prefix}");
+    }
+    assert_eq!(api.open(live("other", 50)).await.status(), 200);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_token_leaves_half_of_the_streams_to_others() {
     let api = api_with(&two(""), |limits| limits.streams = 4).await;
