@@ -409,6 +409,29 @@ func TestWithGivesBackAfterAPanic(t *testing.T) {
 	take(t, server)
 }
 
+func TestPanicWaitsForNoServerThatIsSilent(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("release", drip)
+	recovered := make(chan any)
+	go func() {
+		defer func() { recovered <- recover() }()
+		server.With(context.Background(), "a", d, func(context.Context, *Lease) error { panic("of the work") })
+	}()
+	select {
+	case value := <-recovered:
+		if value != "of the work" {
+			t.Fatal(value)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the panic waits")
+	}
+	// The release is repeated in the background.
+	eventually(t, "the release", func() bool {
+		clock.advance(d / 1000)
+		return len(f.sent("release")) == 2
+	})
+}
+
 func TestWithReturnsTheErrorOfTheWorkAndTheLoss(t *testing.T) {
 	f, server, clock := setUp(t)
 	failed := errors.New("of the work")

@@ -43,8 +43,9 @@ type Lease struct {
 
 var errReleased = errors.New("dlock: the lease was given back")
 
-// With waits for a lease until ctx is done, works under it, and gives it back, also if work panics. The context that it
-// hands to work is done when the lease is lost, with the cause [ErrLost], or when ctx is done.
+// With waits for a lease until ctx is done, works under it, and gives it back. The context that it hands to work is done
+// when the lease is lost, with the cause [ErrLost], or when ctx is done. If work panics, the lease is given back too, and
+// the panic continues after a second at most, while a silent server is asked again in the background.
 //
 // The error is the one that work returns, joined with that of the release: [ErrLost] if work has outlived its lease; or
 // one of [Server.Acquire], and work was not called.
@@ -55,11 +56,26 @@ func (s *Server) With(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lease.Release()) }()
+	panics := true
+	defer func() {
+		released := make(chan error, 1)
+		go func() { released <- lease.Release() }()
+		var patience <-chan time.Time
+		if panics {
+			patience = time.After(time.Second)
+		}
+		select {
+		case over := <-released:
+			err = errors.Join(err, over)
+		case <-patience:
+		}
+	}()
 	within, cancel := context.WithCancelCause(lease.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	return work(within, lease)
+	err = work(within, lease)
+	panics = false
+	return err
 }
 
 // Acquire waits for a lease until ctx is done. The lease outlives ctx, whose values its own context has. Give it back by

@@ -56,7 +56,7 @@ import time
 import urllib.parse
 import uuid
 import weakref
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Coroutine, Mapping, Sequence
 
 __all__ = ["Error", "Held", "Lease", "Lock", "Lost", "Refused", "Server", "Unreachable"]
 
@@ -424,7 +424,9 @@ class Server:
                         start = max(sent, min(sent + _BELIEF * waited, reply.at))
                     if now() < start + _BELIEF * span:
                         lease = Lease(self, name, term, reply.body["token"], span, start, on_lost, renew)
-                        lease._begin(lease if lock is None else lock._holder())
+                        if lock is not None:
+                            lease._within = _entered(lock._statement)
+                        lease._begin(lock or lease)
                         return lease
                     self._give_back(name, term, span)
                     heard, reply = now(), _Reply(why="the grant was known too late to be used")
@@ -588,6 +590,35 @@ class Server:
         return f": {detail[:300]!r}"
 
 
+class _Leaving:
+    """The `__exit__` or `__aexit__` of a lock or lease.
+
+    A statement finds an object here that nothing else refers to. So that exists until the statement is left, and not
+    longer, even if a signal handler raises before the first line of `__exit__`, and the exception with its traceback is
+    kept.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, owner: Lock | Lease | None, kind: type[Lock | Lease]) -> Callable[..., Any]:
+        if owner is None:
+            return self._method  # for `contextlib.ExitStack`, which keeps the owner itself
+        statement = functools.partial(self._method, owner)
+        owner._statement = weakref.ref(statement)
+        return statement
+
+
+def _no_statement() -> object:
+    """Instead of the reference to a statement."""
+    return True
+
+
+def _entered(statement: Callable[[], object]) -> Callable[[], object]:
+    """The reference to a statement, unless somebody has only looked whether there is an `__exit__`."""
+    return _no_statement if statement() is None else statement
+
+
 class Lease:
     """A lease that was acquired. See `Server.acquire`; made by it alone."""
 
@@ -619,6 +650,8 @@ class Lease:
         self._fatal = False
         self._failure = ""  # of the newest attempt
         self._abandoned = False  # not wanted any more, although a traceback may still refer to it
+        self._statement: Callable[[], object] = _no_statement  # that was begun last
+        self._within: Callable[[], object] = _no_statement  # the lease is not wanted when this one was left
 
     def __repr__(self) -> str:
         return f"<Lease of {self.name!r}, token {self.token}>"
@@ -718,8 +751,10 @@ class Lease:
         return False if over else kept
 
     def __enter__(self) -> Lease:
+        self._within = _entered(self._statement)
         return self
 
+    @_Leaving
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         over = self._end()
         kept = self.release()
@@ -789,7 +824,7 @@ def _keep(
         if kept is None:
             give_back(until=now() + span)
             return
-        if kept._abandoned or holder() is None:
+        if kept._abandoned or holder() is None or kept._within() is None:
             kept.release()
             return
         until = kept._tend()
@@ -797,25 +832,6 @@ def _keep(
         if until is None:
             return
         stop.wait(max(0.0, min(until - now(), span / 10, 1.0)))
-
-
-class _Leaving:
-    """The `__exit__` of a lock.
-
-    A `with` statement finds an object here that nothing else refers to. So that exists until the statement is left, and
-    not longer, even if a signal handler raises before the first line of `__exit__`, and the exception with its
-    traceback is kept.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-
-    def __get__(self, lock: Lock | None, kind: type[Lock]) -> Callable[..., Any]:
-        if lock is None:
-            return self._method  # for `contextlib.ExitStack`, which keeps the lock itself
-        statement = functools.partial(self._method, lock)
-        lock._statement = weakref.ref(statement)
-        return statement
 
 
 class Lock:
@@ -827,7 +843,7 @@ class Lock:
     ) -> None:
         self._server = server
         self._arguments = (name, duration, wait, owner, on_lost, True)
-        self._statement: Callable[[], object] = lambda: None
+        self._statement: Callable[[], object] = _no_statement
         self._lease: Lease | None = None
         self._entered = False
         self._abandoned = False
@@ -855,15 +871,18 @@ class Lock:
             self._abandon()
             raise
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    @_Leaving
+    def __aexit__(self, *outcome: Any) -> Coroutine[Any, Any, None]:
+        leaving = self._leave(*outcome)
+        if self._lease is not None:
+            self._lease._within = weakref.ref(leaving)  # for what is left of the statement
+        return leaving
+
+    async def _leave(self, *outcome: Any) -> None:
         try:
-            await _in_thread(functools.partial(self._give, kind, error, trace))
+            await _in_thread(functools.partial(self._give, *outcome))
         finally:
             self._abandon()
-
-    def _holder(self) -> object:
-        """The lease is renewed while this exists."""
-        return self._statement() or self
 
     def _take(self) -> Lease:
         if self._entered:

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import uuid
 import warnings
@@ -1126,30 +1127,58 @@ class Interruptions(Case):
         self.expect_nothing_left()
         self.assertGreater(len(kept), 100)
 
-    def test_exception_wherever_python_runs_a_signal_handler_leaves_no_lease(self) -> None:
-        """It runs them at the begin of its functions and after calls of others: there a profiler can raise, too."""
-        events = ("call", "c_return")
-        kept: list[BaseException] = []
+    def interrupt_everywhere(self, use: Callable[[int], object], within: tuple[str, ...] = ()) -> int:
+        """Uses a lock until that is not interrupted: how often that takes. Keeps the exceptions.
+
+        Python runs signal handlers at the begin of its functions and after calls of others: there a profiler can raise,
+        too. `within`: in these functions alone.
+        """
+        self.kept: list[BaseException] = []
         for i in itertools.count(1):
             seen = 0
 
-            def profile(frame: object, event: str, argument: object) -> None:
+            def profile(frame: types.FrameType, event: str, argument: object) -> None:
                 nonlocal seen
-                seen += event in events
-                if seen == i:
-                    raise Interrupt
+                if event in ("call", "c_return") and (not within or frame.f_code.co_name in within):
+                    seen += 1
+                    if seen == i:
+                        raise Interrupt
 
             try:
                 sys.setprofile(profile)
-                self.use(i)
+                use(i)
             except Interrupt as error:
-                kept.append(error)
+                self.kept.append(error)
             finally:
                 sys.setprofile(None)
             if seen < i:
                 break
-        self.assertGreater(i, 100)
+        return i
+
+    def test_exception_wherever_python_runs_a_signal_handler_leaves_no_lease(self) -> None:
+        self.assertGreater(self.interrupt_everywhere(self.use), 100)
         self.expect_nothing_left()
+
+    def test_exception_at_the_end_of_a_with_statement_leaves_no_lease_that_was_acquired_by_hand(self) -> None:
+        def use(i: int) -> None:
+            lease = self.server.acquire(str(i), duration=LONG, wait=0)
+            self.assertTrue(hasattr(lease, "__exit__"))
+            with lease:
+                self.assertTrue(lease.valid)
+
+        self.assertGreater(self.interrupt_everywhere(use, ("__exit__", "release")), 5)
+        self.expect_nothing_left()
+
+    def test_exception_at_the_end_of_an_async_with_statement_leaves_no_lease(self) -> None:
+        async def use(i: int) -> None:
+            async with self.server.try_lock(str(i), duration=LONG) as lease:
+                self.assertTrue(lease.valid)
+
+        with contextlib.closing(asyncio.new_event_loop()) as loop:
+            # Not in the functions of the event loop, which have to survive.
+            within = ("__aexit__", "_leave", "_abandon")
+            self.assertGreater(self.interrupt_everywhere(lambda i: loop.run_until_complete(use(i)), within), 2)
+            self.expect_nothing_left()
 
     def test_lease_that_is_forgotten_is_given_back(self) -> None:
         lease = self.server.acquire("a", duration=LONG, wait=0)
