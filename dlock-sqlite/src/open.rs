@@ -1,7 +1,13 @@
 //! Opening a lock file: whose it is, making it ours if it is empty, and the settings of a
 //! connection. A file of anybody else is looked at and left as it was.
 
-use std::{fs, io, path::Path, thread, time::Duration};
+use std::{
+    fs, io,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, config::DbConfig};
 
@@ -18,7 +24,8 @@ const APPLICATION_ID: i64 = 0x646c_6f6b;
 const LAYOUT: i64 = 1;
 /// How long an opening waits for others that open or change the file.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the file may be replaced under our hands; the first attempt at a new file only makes it.
+/// How often the file may be replaced under our hands, and how many links lead to it; the first attempt at a new file only
+/// makes it.
 const ATTEMPTS: usize = 5;
 
 /// Whose file it is.
@@ -39,12 +46,16 @@ pub(crate) fn open(
     for _ in 0..ATTEMPTS {
         let before = look(path)?;
         place::check(path, any_file_system)?;
-        let mut connection = connect(path)?;
-        // The connection has the file that the path led to both before and after. A file that is
-        // missing is made by SQLite (we must not touch it, see `files.rs`) and opened again.
-        let Some(id) = before.filter(|id| look(path).is_ok_and(|after| after == Some(*id))) else {
+        let Some(id) = before else {
+            make(path)?;
             continue;
         };
+        let connected = connect(path);
+        // The connection has the file that the path led to both before and after.
+        if !look(path).is_ok_and(|after| after == Some(id)) {
+            continue;
+        }
+        let mut connection = connected?;
         claim(path, &mut connection)?;
         settle(&connection, synchronous)
             .map_err(|error| OpenError::from_sqlite(path, error, TIMEOUT))?;
@@ -92,14 +103,44 @@ fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
     }
 }
 
+/// Makes the file, for its owner alone whatever the umask is, unless it is there. SQLite would let everybody read it; the
+/// companions that it makes later have the file's mode.
+///
+/// To close a file is to drop the locks that this process has on it (`files.rs`). So a file is made and closed before anybody
+/// here can open it: those who make one take turns, and SQLite makes none.
+pub(crate) fn make(path: &Path) -> Result<(), OpenError> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut target = path.to_owned();
+    for _ in 0..ATTEMPTS {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let path = || path.to_owned();
+        match options.open(&target).map_err(|error| error.kind()) {
+            Ok(_) => return Ok(()),
+            // A link that leads nowhere yet is there as well.
+            Err(io::ErrorKind::AlreadyExists) => match fs::read_link(&target) {
+                Ok(link) => target = target.parent().unwrap_or(Path::new("/")).join(link),
+                Err(_) => return Ok(()),
+            },
+            Err(io::ErrorKind::NotFound) => return Err(OpenError::NoDirectory { path: path() }),
+            Err(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+                return Err(OpenError::Permission { path: path() });
+            }
+            Err(kind) => return Err(OpenError::other(&path(), io::Error::from(kind))),
+        }
+    }
+    Ok(())
+}
+
 /// A connection that has written nothing. If it is closed because the file is another program's, a
 /// log that this program left there stays as it is (SQLite would move it into the database); an
 /// empty log is only the trace of our look, and goes.
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     // No URI: a path is a path. No mutex: one thread at a time has the connection.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log(path))?;

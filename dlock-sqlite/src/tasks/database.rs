@@ -7,7 +7,7 @@ use std::{
 };
 
 use dlock_core::ProviderError;
-use rusqlite::{Connection, OptionalExtension, Params, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, TransactionBehavior};
 
 use crate::{
     clock::{Now, StoreClock},
@@ -46,13 +46,19 @@ impl Database {
     ) -> Result<Option<Self>, OpenError> {
         let clock = StoreClock::system().map_err(|source| OpenError::Clock { source })?;
         let file = path::absolute(file).map_err(|error| OpenError::other(file, error))?;
-        if !make && !file.exists() {
+        let exists = file.exists();
+        if !make && !exists {
             return Ok(None);
         }
         // Several machines have several clocks.
         place::check(&file, false)?;
+        if !exists {
+            open::make(&file)?;
+        }
         let sqlite = |error| OpenError::from_sqlite(&file, error, busy_timeout);
-        let mut connection = Connection::open(&file).map_err(sqlite)?;
+        // No URI: a path is a path. What makes a file is `make` alone.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(&file, flags).map_err(sqlite)?;
         connection.busy_timeout(busy_timeout).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);
         let found = match layout(&connection).map_err(sqlite)? {

@@ -6,7 +6,7 @@ use dlock_core::Provider;
 use dlock_sqlite::{OpenError, SqliteProvider, Synchronous};
 use rusqlite::Connection;
 
-use crate::support::{Kid, Role, Scratch, block_on, name, refused, take};
+use crate::support::{Kid, Role, Scratch, block_on, name, refused, set_mode, take};
 
 fn error(path: &Path) -> OpenError {
     SqliteProvider::open(path).expect_err("this file must be refused")
@@ -191,6 +191,30 @@ fn opening_again_finds_the_same_locks_under_any_setting() {
             assert_eq!(refused(&provider, "a").await.token, token);
         }
     });
+}
+
+#[test]
+fn a_file_that_is_made_is_its_owners_alone_and_one_that_is_there_keeps_its_mode() {
+    use std::os::unix::fs::MetadataExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    let scratch = Scratch::new();
+    let folder = scratch.directory();
+    let (link, behind) = (folder.join("link"), folder.join("behind"));
+    // It leads nowhere yet.
+    std::os::unix::fs::symlink("behind", &link).unwrap();
+    let _open = [&scratch.path(), &link].map(|path| SqliteProvider::open(path).unwrap());
+    for path in [&scratch.path(), &behind] {
+        for suffix in ["", "-wal", "-shm"] {
+            let path = format!("{}{suffix}", path.display());
+            assert_eq!(mode(Path::new(&path)), 0o600, "{path}");
+        }
+    }
+    let shared = folder.join("shared");
+    fs::write(&shared, "").unwrap();
+    set_mode(&shared, 0o660);
+    let _open = SqliteProvider::open(&shared).unwrap();
+    assert_eq!(mode(&shared), 0o660);
+    assert_eq!(mode(&folder.join("shared-wal")), 0o660);
 }
 
 #[test]

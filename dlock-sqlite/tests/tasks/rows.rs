@@ -32,6 +32,14 @@ async fn listed(tasks: &SqliteTasks, filter: &Filter) -> Vec<i64> {
     tasks.into_iter().map(|task| task.id.get()).collect()
 }
 
+#[tokio::test]
+async fn file_that_is_made_is_its_owners_alone() {
+    let (_folder, beside, _tasks) = queue();
+    let path = beside.path().unwrap();
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
 /// It is named by who asks for it, and nobody else is kept from anything.
 #[tokio::test]
 async fn damaged_task_hides_no_other() {
