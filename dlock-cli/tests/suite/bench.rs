@@ -15,9 +15,12 @@ fn file_is_measured_and_left_clean() {
     let stay =
         "10 records \"dlock-bench*\" stay, released; 'dlock purge' deletes them after a week";
     assert!(table.out.contains(stay), "{table:?}");
+    let aged = "UPDATE lock SET token = 1, expiry = expiry - 8 * 86400 * 1000000000";
+    assert_eq!(scene.open_store().execute(aged, []).unwrap(), 10);
     // Once more, with as many records as before and one for each lease more.
     let listed: Value = serde_json::from_str(&scene.finish(["status", "--json"]).out).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 10, "{listed}");
+    assert_eq!(scene.finish(["purge"]).out, "purged 10 records\n");
 }
 
 #[test]
