@@ -27,6 +27,7 @@ pub mod program;
 mod renewals;
 mod rights;
 mod router;
+mod search;
 mod sender;
 mod service;
 mod session;

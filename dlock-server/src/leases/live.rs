@@ -14,6 +14,7 @@ use crate::{
     live,
     names::InNamespace,
     problem::Refusal,
+    search::Search,
     views::View,
 };
 
@@ -36,8 +37,8 @@ struct Which {
     prefix: String,
     /// Only names after this one: `next` of the page before.
     after: Option<String>,
-    /// Only those of elections. The page then has what is found among the next 1,000 names, so it may be short or empty although
-    /// there are more: `next` tells.
+    /// Only those of elections. The page then has what is found among the next 1,000 names, or the thousands behind them while
+    /// nothing is found, for two seconds. So it may be short although there are more: `next` tells.
     #[serde(default)]
     elections: bool,
 }
@@ -90,8 +91,18 @@ async fn watch(
         let (service, namespace) = (asked.clone(), namespace.clone());
         let (prefix, after) = (prefix.clone(), after.clone());
         async move {
-            let mut page = list::page(&service, &namespace, prefix, after, most).await?;
+            let mut page = list::page(&service, &namespace, prefix.clone(), after, most).await?;
             page.leases.retain(|lease| lease.election || !elections);
+            let mut search = Search::new();
+            while let Some(next) = page.next.clone()
+                && elections
+                && page.leases.is_empty()
+                && search.continues(false)
+            {
+                let (after, prefix) = (namespace.stored(&next, "/after")?, prefix.clone());
+                page = list::page(&service, &namespace, prefix, after, most).await?;
+                page.leases.retain(|lease| lease.election);
+            }
             serde_json::to_string(&page).map_err(|_| Code::Fatal.into())
         }
     })

@@ -20,12 +20,11 @@ use crate::{
     names::{InNamespace, Namespace},
     number::Number,
     problem::Refusal,
+    search::Search,
 };
 
 /// The most tasks of a page, and of one call of the store: each may have half a megabyte.
 const MOST: usize = 100;
-/// The most calls of the store for one page.
-const CALLS: usize = 10;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
@@ -51,7 +50,8 @@ struct Which {
 }
 
 /// A page of tasks, by number, which ends after a megabyte. Without a queue the server looks through those of other
-/// namespaces, too. So a page may be short or empty although there are more: `next` tells.
+/// namespaces, too. So a page may be short although there are more, and it is empty if two seconds were not enough to find
+/// one: `next` tells.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks",
@@ -90,7 +90,8 @@ pub(super) async fn page(
     // Of one queue, nothing is looked at in vain.
     let at_a_time = if filter.queue.is_some() { most } else { MOST };
     let _place = service.page().await?;
-    for _ in 0..CALLS {
+    let mut search = Search::new();
+    while search.continues(!page.tasks.is_empty()) {
         let filter = filter.clone().after(after).limit(at_a_time);
         let limit = service.0.limits.call_time;
         let listed = service

@@ -116,6 +116,18 @@ async fn repeat_of_a_claim_shows_no_task_of_another_namespace() {
     assert_eq!(api.post(CLAIM, again).await.status, 200);
 }
 
+/// However many tasks others have.
+#[tokio::test(start_paused = true)]
+async fn empty_namespace_has_one_page() {
+    let (api, _) = api();
+    let some = json!({"tasks": vec![json!({"kind": "a"}); 3_000]});
+    for _ in 0..5 {
+        assert_eq!(api.post(OTHER, some.clone()).await.status, 200);
+    }
+    let page = api.get(TASKS).await.body;
+    assert_eq!(page, json!({"tasks": []}));
+}
+
 /// Without a queue the pages are looked for among the tasks of all namespaces.
 #[tokio::test]
 async fn pages_go_on_where_others_tasks_lie_between() {
