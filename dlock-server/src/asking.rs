@@ -4,10 +4,16 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use dlock_core::{ProviderError, provider::Admin};
+use dlock_core::{
+    ProviderError,
+    provider::{Admin, Renew, RenewOutcome},
+};
 use dlock_http::Code;
 use dlock_tasks::TaskStore;
-use tokio::{sync::AcquireError, time::timeout};
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit},
+    time::{Instant, timeout},
+};
 
 use crate::{
     Service,
@@ -26,6 +32,8 @@ pub(crate) struct Asking {
     class: Class,
     /// Who has only a part of the server.
     client: Option<Client>,
+    /// Of how many renewals or endings a call is.
+    renewals: usize,
 }
 
 impl Asking {
@@ -35,6 +43,15 @@ impl Asking {
             service,
             class,
             client: None,
+            renewals: 1,
+        }
+    }
+
+    /// The same for calls of so many renewals or endings.
+    pub(crate) fn of_many(&self, renewals: usize) -> Self {
+        Self {
+            renewals,
+            ..self.clone()
         }
     }
 
@@ -122,16 +139,40 @@ impl Asking {
         limit: Duration,
         request: impl Future<Output = Result<T, ProviderError>> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let calls = &self.0.calls;
-        let client = self.client.as_ref().filter(|_| self.class != Class::Hold);
-        let part = client.map(|client| client.take(Kind::Calls, 1, self.0.limits.calls));
-        let part = part.transpose()?;
+        let (turn, limit) = self.turn(limit).await?;
+        let part = match self.class {
+            Class::Hold => None,
+            _ => self.part(Kind::Calls, 1, self.0.limits.calls)?,
+        };
         let request = async move {
             let answer = request.await;
-            drop(part);
+            drop((turn, part));
             answer
         };
-        calls.ask(self.class, limit, request).await
+        self.0.calls.ask(self.class, limit, request).await
+    }
+
+    /// A renewal, which may travel with others.
+    ///
+    /// # Errors
+    /// As of [`ask`](Self::ask).
+    pub(crate) async fn renew(&self, renewal: Renew) -> Result<RenewOutcome, Refusal> {
+        let _turn = self.turn(self.0.limits.call_time).await?;
+        self.0.renewals.send(renewal).await
+    }
+
+    /// The turn of the client among its own calls as a holder, and how long the call may take then.
+    async fn turn(
+        &self,
+        limit: Duration,
+    ) -> Result<(Option<OwnedSemaphorePermit>, Duration), Refusal> {
+        let Some(client) = self.client.as_ref().filter(|_| self.class == Class::Hold) else {
+            return Ok((None, limit));
+        };
+        let (began, calls) = (Instant::now(), self.0.limits.calls);
+        let turn = client.turn(self.renewals, calls, limit / 2).await;
+        let turn = turn.inspect_err(|_| measure::shed(self.class.name()))?;
+        Ok((Some(turn), limit.saturating_sub(began.elapsed())))
     }
 
     /// A place among those who wait, also for a stream of hints.

@@ -18,8 +18,9 @@ pub struct Limits {
     pub rate: Option<u32>,
     /// Which part of [waits](Self::waits) and [streams](Self::streams) one token or certificate may have where there are several,
     /// and its entry says nothing else, in percent: 50. Of [calls](Self::calls) and [memory](Self::memory) it has half of that
-    /// part, so that it alone takes no lists from others; all of them with 100. A request for more is answered 429. Renewals and
-    /// the like are not meant but for their memory.
+    /// part, so that it alone takes no lists from others; all of them with 100. A request for more is answered 429. Of renewals
+    /// and the like it has as many calls under way; further ones wait for those, 64 for each, and only more than that are
+    /// answered 429.
     pub share: u8,
     /// The body of a request, in bytes: 1 MiB. One of a sender who is not known yet, to log in, has at most 4 KiB.
     pub body: usize,

@@ -3,14 +3,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
+    hash::Hash,
     num::{NonZeroU8, NonZeroU32},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::{names::Namespace, pace::Pace, share::Usage};
+use crate::{names::Namespace, share::Usage};
 
 /// What somebody may do in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -45,12 +46,12 @@ pub(crate) struct Holder {
     pub(crate) name: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
     limits: OwnLimits,
-    pace: Mutex<Pace>,
-    pub(crate) usage: Usage,
+    /// What it has of the server; a file that is read again leaves it.
+    pub(crate) usage: Arc<Usage>,
 }
 
 /// What an entry says in place of the server's limits.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 struct OwnLimits {
     rate: Option<NonZeroU32>,
     share: Option<NonZeroU8>,
@@ -221,6 +222,13 @@ impl Rights {
         holder.share().unwrap_or(if is_alone { 100 } else { share })
     }
 
+    /// Clients that were known before have what they have: requests of theirs are under way. One with another share or rate
+    /// begins anew.
+    pub(crate) fn succeed(&mut self, before: &Self) {
+        keep(&mut self.tokens, &before.tokens);
+        keep(&mut self.certificates, &before.certificates);
+    }
+
     /// Who has this token.
     pub(crate) fn of_token(&self, token: &str) -> Option<&Arc<Holder>> {
         let hash: [u8; 32] = Sha256::digest(token).into();
@@ -252,8 +260,7 @@ impl Holder {
             name,
             rights,
             limits,
-            pace: Mutex::new(Pace::new()),
-            usage: Usage::new(),
+            usage: Arc::new(Usage::new()),
         }))
     }
 
@@ -280,13 +287,27 @@ impl Holder {
         let Some(rate) = self.limits.rate.map(NonZeroU32::get).or(rate) else {
             return Ok(());
         };
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        if pace.admits(rate) { Ok(()) } else { Err(rate) }
+        if self.usage.admits(rate) {
+            Ok(())
+        } else {
+            Err(rate)
+        }
     }
 
     /// What its entry says that it may have of the server, in percent.
     pub(crate) fn share(&self) -> Option<u8> {
         self.limits.share.map(NonZeroU8::get)
+    }
+}
+
+fn keep<K: Eq + Hash>(after: &mut HashMap<K, Arc<Holder>>, before: &HashMap<K, Arc<Holder>>) {
+    for (key, holder) in after {
+        let before = before.get(key);
+        let before = before.filter(|before| before.limits == holder.limits);
+        // Nobody else has it yet.
+        if let (Some(before), Some(holder)) = (before, Arc::get_mut(holder)) {
+            holder.usage = Arc::clone(&before.usage);
+        }
     }
 }
 

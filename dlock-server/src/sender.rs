@@ -59,7 +59,7 @@ impl Sender {
             return None;
         };
         let share = access.rights.as_ref()?.share(holder, share);
-        (share < 100).then(|| Client::new(Arc::clone(holder), share.into()))
+        (share < 100).then(|| Client::new(Arc::clone(&holder.usage), share.into()))
     }
 
     /// For the log.

@@ -137,17 +137,20 @@ impl Service {
     }
 
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
-    /// requests are served: requests under way are still answered, and streams of events end.
-    pub fn restrict(&self, rights: Rights) {
-        let access = Access {
-            rights: Some(Arc::new(rights)),
-            ended: self.0.stopping.child_token(),
-        };
+    /// requests are served: requests under way are still answered, and still count as their clients'; streams of events end.
+    pub fn restrict(&self, mut rights: Rights) {
         let mut current = self
             .0
             .access
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = &current.rights {
+            rights.succeed(before);
+        }
+        let access = Access {
+            rights: Some(Arc::new(rights)),
+            ended: self.0.stopping.child_token(),
+        };
         std::mem::replace(&mut *current, access).ended.cancel();
     }
 

@@ -1,14 +1,20 @@
 //! How much of a server one client may have, where there are several: the holder of a token or a certificate.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use dlock_http::Code;
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
-use crate::{problem::Refusal, rights::Holder};
+use crate::{pace::Pace, problem::Refusal};
 
 /// What a server has a limited number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +29,17 @@ pub(crate) enum Kind {
     Views,
     /// Bytes of bodies and answers.
     Memory,
+    /// Calls of a holder that wait for its [turn](Client::turn).
+    Line,
 }
 
-/// What a client has at the moment.
+/// What a client has at the moment, and how fast it was.
 #[derive(Debug)]
 pub(crate) struct Usage {
-    taken: [AtomicUsize; 5],
+    taken: [AtomicUsize; 6],
+    pace: Mutex<Pace>,
+    /// Places of its calls as a holder.
+    turns: OnceLock<Arc<Semaphore>>,
     /// Pages that are read for it at a time: the others of it wait.
     pub(crate) pages: Semaphore,
 }
@@ -36,14 +47,14 @@ pub(crate) struct Usage {
 /// A client that may have no more than a part of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    holder: Arc<Holder>,
+    usage: Arc<Usage>,
     percent: usize,
 }
 
 /// What a client has until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Part {
-    holder: Arc<Holder>,
+    usage: Arc<Usage>,
     kind: Kind,
     count: usize,
 }
@@ -52,29 +63,45 @@ impl Usage {
     pub(crate) fn new() -> Self {
         Self {
             taken: Default::default(),
+            pace: Mutex::new(Pace::new()),
+            turns: OnceLock::new(),
             pages: Semaphore::new(PAGES),
         }
     }
 
     const fn of(&self, kind: Kind) -> &AtomicUsize {
-        let [calls, waits, streams, views, memory] = &self.taken;
+        let [calls, waits, streams, views, memory, line] = &self.taken;
         match kind {
             Kind::Calls => calls,
             Kind::Waits => waits,
             Kind::Streams => streams,
             Kind::Views => views,
             Kind::Memory => memory,
+            Kind::Line => line,
         }
+    }
+
+    /// Whether one more request is within so many in a second.
+    pub(crate) fn admits(&self, rate: u32) -> bool {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.admits(rate)
     }
 }
 
 /// How many pages are read for one client at a time.
 const PAGES: usize = 2;
 
+/// How many calls of a holder may wait for each that is under way.
+const LINE: usize = 64;
+
+/// How many renewals of one call take one place: a full batch takes half of those that a client has in front of a server with the
+/// usual limits.
+const WEIGHT: usize = 16;
+
 impl Client {
     /// A client that may have this part of all there is, in percent.
-    pub(crate) const fn new(holder: Arc<Holder>, percent: usize) -> Self {
-        Self { holder, percent }
+    pub(crate) const fn new(usage: Arc<Usage>, percent: usize) -> Self {
+        Self { usage, percent }
     }
 
     /// Takes some of what the server has so much of.
@@ -82,20 +109,16 @@ impl Client {
     /// # Errors
     /// A refusal if that is more than its share, which is one at least.
     pub(crate) fn take(&self, kind: Kind, count: usize, all: usize) -> Result<Part, Refusal> {
-        // Lists are refused to everybody when half of the calls or of the memory is taken: one client cannot bring that about.
-        let percent = match kind {
-            Kind::Waits | Kind::Streams | Kind::Views => self.percent,
-            Kind::Calls | Kind::Memory => self.percent / 2,
-        };
-        let most = (all.saturating_mul(percent) / 100).max(1);
+        let most = self.most(kind, all);
         let part = self.add(kind, count);
-        if self.usage().of(kind).load(Ordering::Relaxed) > most {
+        if self.usage.of(kind).load(Ordering::Relaxed) > most {
             let what = match kind {
                 Kind::Calls => "calls of the store",
                 Kind::Waits => "requests that wait, and streams of hints,",
                 Kind::Streams => "streams",
                 Kind::Views => "views of the dashboard",
                 Kind::Memory => "bytes of bodies and answers",
+                Kind::Line => "renewals, releases and endings that wait",
             };
             let detail =
                 format!("this client has its share of the server: {most} {what} at a time");
@@ -104,24 +127,65 @@ impl Client {
         Ok(part)
     }
 
+    /// How many of so many it may have.
+    fn most(&self, kind: Kind, all: usize) -> usize {
+        // Lists are refused to everybody when half of the calls or of the memory is taken: one client cannot bring that about.
+        let percent = match kind {
+            Kind::Waits | Kind::Streams | Kind::Views => self.percent,
+            Kind::Calls | Kind::Memory => self.percent / 2,
+            Kind::Line => self.percent / 2 * LINE,
+        };
+        (all.saturating_mul(percent) / 100).max(1)
+    }
+
+    /// A place for a call as a holder, of so many renewals or endings. Where the client has as many under way as it may have of
+    /// other calls, the next one waits for one of its own to end, and other clients do not notice: so a client that has a lot to
+    /// renew is not refused for it.
+    ///
+    /// # Errors
+    /// A refusal if too many wait already, or if it takes too long.
+    pub(crate) async fn turn(
+        &self,
+        renewals: usize,
+        all: usize,
+        limit: Duration,
+    ) -> Result<OwnedSemaphorePermit, Refusal> {
+        let most = self.most(Kind::Calls, all);
+        let turns = self
+            .usage
+            .turns
+            .get_or_init(|| Arc::new(Semaphore::new(most)));
+        let _line = self.take(Kind::Line, 1, all)?;
+        let weight = renewals.div_ceil(WEIGHT).clamp(1, most);
+        let turn = Arc::clone(turns).acquire_many_owned(u32::try_from(weight).unwrap_or(1));
+        match timeout(limit, turn).await {
+            Ok(Ok(turn)) => Ok(turn),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => {
+                let detail = "this client has its share of the server: its renewals, releases and endings come faster than they are answered";
+                Err(Refusal::new(Code::TooMany, detail))
+            }
+        }
+    }
+
     /// Takes what is there already.
     pub(crate) fn add(&self, kind: Kind, count: usize) -> Part {
-        self.usage().of(kind).fetch_add(count, Ordering::Relaxed);
+        self.usage.of(kind).fetch_add(count, Ordering::Relaxed);
         Part {
-            holder: Arc::clone(&self.holder),
+            usage: Arc::clone(&self.usage),
             kind,
             count,
         }
     }
 
     pub(crate) fn usage(&self) -> &Usage {
-        &self.holder.usage
+        &self.usage
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let taken = self.holder.usage.of(self.kind);
+        let taken = self.usage.of(self.kind);
         taken.fetch_sub(self.count, Ordering::Relaxed);
     }
 }

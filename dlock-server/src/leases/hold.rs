@@ -132,7 +132,7 @@ async fn renew(
     Body(body): Body<Renew>,
 ) -> Answer<Renewed> {
     let request = renewal(&namespace, &body, "/name")?;
-    let outcome = service.0.renewals.send(request).await?;
+    let outcome = service.renew(request).await?;
     renewed(outcome).map(Json).map_err(Refusal)
 }
 
@@ -170,6 +170,7 @@ async fn renew_many(
     let expected = requests.len();
     let limit = service.0.limits.call_time;
     let outcomes = service
+        .of_many(expected)
         .ask(limit, |store| async move {
             Ok(store.renew_many(&requests).await)
         })

@@ -70,6 +70,7 @@ async fn heartbeat(
     let renewals: Vec<_> = renewals.collect::<Result<_, _>>()?;
     let limit = service.0.limits.call_time;
     let outcomes = service
+        .of_many(heartbeats.len())
         .ask_tasks(limit, |store| async move {
             Ok(store.claims().renew_many(&renewals).await)
         })

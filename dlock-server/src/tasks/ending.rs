@@ -189,6 +189,7 @@ async fn finish(
     let ids: Vec<TaskId> = endings.iter().map(|ending| ending.key.id).collect();
     let limit = service.0.limits.call_time;
     let answers = service
+        .of_many(ids.len())
         .ask_tasks(limit, |store| async move { store.finish(&endings).await })
         .await?;
     if answers.len() != ids.len() {

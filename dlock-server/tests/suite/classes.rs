@@ -1,5 +1,7 @@
-//! Each route, and what its calls of the store are: which of them are shed first (N6), and which go by the connections that a
-//! store keeps for holders (G1).
+//! Each route, and what its calls of the store are: which of them are shed first (N6), which go by the connections that a
+//! store keeps for holders (G1), and which wait for others of their client.
+
+mod clients;
 
 use std::{
     collections::BTreeSet,
@@ -14,6 +16,7 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     http::{Request, header},
+    response::Response,
 };
 use dlock_server::{Service, router};
 use dlock_testkit::{
@@ -22,7 +25,7 @@ use dlock_testkit::{
 };
 use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{task::unconstrained, time::timeout};
 use tower::ServiceExt;
 
 use crate::{
@@ -123,7 +126,10 @@ fn routes() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> 
 
 /// A server before a store, a lease and a claim of each interface.
 struct Before {
+    service: Service,
     router: Router,
+    /// Whose requests are sent, if the server asks for that.
+    token: &'static str,
     crowd: Crowd,
     stuck: Arc<AtomicBool>,
     lease: Value,
@@ -144,8 +150,11 @@ impl Before {
             limits.call_time = Duration::from_secs(86_400);
         });
         let service = Service::new(Arc::new(locks), limits).with_tasks(tasks.shared());
+        let service = service.with_api();
         let mut new = Self {
-            router: router(&service.with_api()),
+            router: router(&service),
+            service,
+            token: "",
             crowd,
             stuck,
             lease: Value::Null,
@@ -243,7 +252,9 @@ impl Before {
             Some("events") => uri += "?queue=default",
             _ => {}
         }
+        let token = format!("Bearer {}", self.token);
         let request = Request::builder().method(method).uri(uri);
+        let request = request.header(header::AUTHORIZATION, token);
         match method {
             "GET" => request.body(Body::empty()),
             _ => request
@@ -267,24 +278,33 @@ impl Before {
     }
 
     /// So many calls of the store that are never answered.
-    fn fill(&self, calls: usize) -> Vec<impl Future> {
+    fn fill(&self, calls: usize) -> Vec<impl Future + use<>> {
         self.stuck.store(true, Ordering::SeqCst);
         let mut pending = Vec::new();
         for _ in 0..calls {
             let request = self.request("POST", "/v1/{namespace}/leases/renew-many");
-            let mut call = Box::pin(self.router.clone().oneshot(request));
-            assert!((&mut call).now_or_never().is_none());
+            // What has used up its share of the runtime is pending, too.
+            let call = unconstrained(self.router.clone().oneshot(request));
+            let mut call = Box::pin(call);
+            let answer = (&mut call).now_or_never();
+            assert!(answer.is_none(), "{answer:?}");
             pending.push(call);
         }
         self.stuck.store(false, Ordering::SeqCst);
         pending
     }
 
-    /// The status of a route. A store that is in memory answers at once, or never.
-    async fn status(&self, method: &str, path: &str) -> Option<u16> {
+    /// The answer of a route. A store that is in memory answers at once, or never.
+    async fn answer(&self, method: &str, path: &str) -> Option<Response> {
         let answer = self.router.clone().oneshot(self.request(method, path));
         let answer = timeout(Duration::from_secs(1), answer).await.ok()?;
-        Some(answer.unwrap().status().as_u16())
+        Some(answer.unwrap())
+    }
+
+    /// Its status.
+    async fn status(&self, method: &str, path: &str) -> Option<u16> {
+        let answer = self.answer(method, path).await?;
+        Some(answer.status().as_u16())
     }
 }
 

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use crate::support::{ACQUIRE, Answer, Api, acquire, limits, uuid};
 
 // printf %s secret | sha256sum
-const SECRET: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+pub(crate) const SECRET: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 // printf %s other | sha256sum
-const OTHER: &str = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";
+pub(crate) const OTHER: &str = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";
 
 fn entry(name: &str, hash: &str, more: &str) -> String {
     format!(
@@ -190,6 +190,23 @@ async fn one_token_leaves_memory_to_others() {
     .await;
     let alone = api.send(of("secret", "POST", path, &large)).await;
     assert_eq!(alone.status, 400);
+}
+
+/// The file of tokens is read again while requests are under way.
+#[tokio::test(start_paused = true)]
+async fn reload_leaves_a_client_what_it_has() {
+    let set = |limits: &mut dlock_server::Limits| limits.waits = 8;
+    let api = api_with(&two(""), set).await;
+    let held = waits(&api, "secret", 10..20);
+    assert_eq!(held.len(), 4);
+    api.restrict(&(two("") + &entry("third", &"0".repeat(64), "")));
+    assert!(waits(&api, "secret", 20..22).is_empty());
+    assert_eq!(waits(&api, "other", 30..32).len(), 2);
+    drop(held);
+    assert_eq!(waits(&api, "secret", 40..44).len(), 4);
+    // One that says another share begins anew.
+    api.restrict(&two("share = 25"));
+    assert_eq!(waits(&api, "secret", 50..53).len(), 2);
 }
 
 #[test]
