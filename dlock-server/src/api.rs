@@ -8,15 +8,20 @@
 //! |---|---|
 //! | a lease of a resource | the lease of that name in the namespace `default`, for 30 s |
 //! | the number of a lease | that of a task which never runs and has the resource as its key: given once, used for nothing else |
+//! | `renewed_at` | the number of its newest renewal, which is that of the milliseconds since it was taken (`clock`) |
 //! | `released_at` | when a lock beside it was taken, just before the release (`released`) |
 //! | a task | a task of the queue `api` in the namespace `default` |
 //! | the generator | a task that comes again every two seconds, on every server alike (`generator`) |
 //!
 //! Where these are kept, names begin with `~api`, which no namespace can be called, so `/v1` does not show them.
+//!
+//! Every instant of a row is of the store's clock, and to look at rows writes nothing.
 
 mod answer;
 mod claims;
+mod clock;
 mod generator;
+mod health;
 mod keys;
 mod lease;
 mod leases;
@@ -32,7 +37,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use self::generator::{generate, keep_on};
-use crate::{Service, journal::now, problem::Refusal};
+pub(crate) use self::numbers::forget_some;
+use crate::{Service, problem::Refusal};
 
 /// How long leases and claims last.
 const LEASE: Duration = Duration::from_secs(30);
@@ -58,5 +64,6 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(lists::routes())
         .merge(tasks::routes())
         .merge(generator::routes())
+        .merge(health::routes())
         .layer(axum::middleware::map_response(answer::with_error))
 }

@@ -251,14 +251,19 @@ impl<N: Need> FromRequestParts<Service> for Allowed<N> {
     }
 }
 
+/// Whether the [interface of the sample](crate::api) is served.
+pub(crate) fn is_served(service: &Service) -> Result<(), Refusal> {
+    let detail = "this server does not serve /api: it is started with --api for that";
+    let api = service.0.api.get();
+    api.copied()
+        .ok_or_else(|| Refusal::new(Code::NotFound, detail))
+}
+
 impl<N: Need> FromRequestParts<Service> for InApi<N> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
-        if service.0.api.get().is_none() {
-            let detail = "this server does not serve /api: it is started with --api for that";
-            return Err(Refusal::new(Code::NotFound, detail));
-        }
+        is_served(service)?;
         let namespace = Namespace::default();
         let service = admit::<N>(parts, service, Some(&namespace))?;
         Ok(Self {

@@ -15,8 +15,9 @@ pub(super) fn of_written<T>(row: Result<T, Refusal>) -> Result<T, Refusal> {
     row.map_err(|_| Code::Unknown.into())
 }
 
-/// A row. Names of several words are there in both ways of writing, as `created_at` and as `createdAt`: the sample
-/// answers what changes a row in the one, and what reads it in the other.
+/// A row. Instants are there in both ways of writing, as `created_at` and as `createdAt`: the sample answers what changes
+/// a row in the one, and what reads it in the other. The payload and the output of a task, which may be large, are there
+/// once.
 #[derive(Debug)]
 pub(super) struct Row<T>(pub(super) T);
 
@@ -26,7 +27,7 @@ impl<T: Serialize> Serialize for Row<T> {
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in row.as_object().into_iter().flatten() {
             map.serialize_entry(name, value)?;
-            if name.contains('_') {
+            if name.contains('_') && !name.starts_with("task_") {
                 map.serialize_entry(&in_camel_case(name), value)?;
             }
         }
@@ -65,20 +66,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_several_words_are_written_twice() {
+    fn instants_are_written_twice_and_payloads_once() {
         #[derive(Serialize)]
         struct Beat {
             id: u8,
             last_heartbeat_at: u8,
+            task_data: u8,
         }
         let row = Row(Beat {
             id: 1,
             last_heartbeat_at: 2,
+            task_data: 3,
         });
         let row = serde_json::to_value(row).unwrap();
         assert_eq!(
             row,
-            json!({"id": 1, "last_heartbeat_at": 2, "lastHeartBeatAt": 2})
+            json!({"id": 1, "last_heartbeat_at": 2, "lastHeartBeatAt": 2, "task_data": 3})
         );
     }
 }

@@ -6,16 +6,19 @@
 //! server keeps with the task (as the checkpoint for its next attempt) which names have had it. Where the name of a claim
 //! has had the task before, a request without `claim` is refused as ambiguous, and nothing is guessed.
 
-use std::time::Duration;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
-use dlock_core::{FencingToken, Name};
+use dlock_core::{FencingToken, Name, Record};
 use dlock_http::{Code, Problem, Time};
-use dlock_tasks::{ClaimKey, ClaimedTask, Kept, Task, TaskId};
+use dlock_tasks::{ClaimKey, ClaimedTask, Kept, Task, TaskId, TaskStore};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{QUEUE, now};
+use super::QUEUE;
 use crate::{asking::Asking, problem::Refusal};
 
 /// The longest name of a processor, in bytes: it is kept with the task, where there is room for 4 KiB.
@@ -30,7 +33,9 @@ pub(super) struct Note {
     /// The claim.
     pub(super) token: FencingToken,
     pub(super) processor: String,
+    /// By the store's clock, as the next one.
     pub(super) started_at: Time,
+    pub(super) last_heartbeat_at: Time,
     /// Hashes of the names that have had the task before; none if that is not known.
     before: Option<Vec<u64>>,
     /// The processor may have had it before.
@@ -47,7 +52,7 @@ impl Note {
         Self::deserialize(checkpoint?).ok()
     }
 
-    fn new(claimed: &ClaimedTask, processor: &str) -> Self {
+    fn new(claimed: &ClaimedTask, processor: &str, since: SystemTime) -> Self {
         let before = match Self::read(claimed.checkpoint.as_ref()) {
             Some(last) => last.before.and_then(|mut before| {
                 before.push(hash(&last.processor));
@@ -59,7 +64,8 @@ impl Note {
         Self {
             token: claimed.key.token,
             processor: processor.to_owned(),
-            started_at: Time(now()),
+            started_at: Time(since),
+            last_heartbeat_at: Time(since),
             ambiguous: before.as_ref().is_none_or(|before| before.contains(&own)),
             before,
         }
@@ -80,23 +86,53 @@ pub(super) async fn keep(
     claimed: &ClaimedTask,
     processor: &str,
 ) -> Result<(), Refusal> {
-    let note = serde_json::to_value(Note::new(claimed, processor)).unwrap_or_default();
-    let (key, limit) = (claimed.key, service.0.limits.call_time);
-    let kept = service
-        .ask_tasks(limit, |store| async move {
-            store.checkpoint(&key, 1, &note).await
-        })
-        .await?;
-    match kept {
+    let record = record(service, &claimed.key).await?;
+    let note = Note::new(claimed, processor, record.since);
+    match checkpoint(service, claimed.key, 1, &note).await? {
         Kept::Kept => Ok(()),
-        _ => Err(lost("the lease of the task has run out")),
+        _ => Err(over()),
     }
+}
+
+/// Keeps when a claim was renewed, for people. If it is over by now, or another heartbeat was later, that is all right.
+pub(super) async fn beaten(
+    service: &Asking,
+    found: Found,
+    number: u64,
+    at: SystemTime,
+) -> Result<(), Refusal> {
+    let Found { key, mut note, .. } = found;
+    note.last_heartbeat_at = Time(at);
+    // That of the claim itself was the first.
+    checkpoint(service, key, number + 1, &note).await.map(drop)
+}
+
+async fn checkpoint(
+    service: &Asking,
+    key: ClaimKey,
+    number: u64,
+    note: &Note,
+) -> Result<Kept, Refusal> {
+    let note = serde_json::to_value(note).unwrap_or_default();
+    let limit = service.0.limits.call_time;
+    let checkpoint =
+        |store: Arc<dyn TaskStore>| async move { store.checkpoint(&key, number, &note).await };
+    service.ask_tasks(limit, checkpoint).await
+}
+
+/// The record of a claim.
+async fn record(service: &Asking, key: &ClaimKey) -> Result<Record, Refusal> {
+    let name = name(key.id, key.token)?;
+    let limit = service.0.limits.call_time;
+    let read = |store: Arc<dyn TaskStore>| async move { store.claims().read(&name).await };
+    service.ask_tasks(limit, read).await?.ok_or_else(over)
 }
 
 /// A claim, as its store has it.
 pub(super) struct Found {
     pub(super) key: ClaimKey,
     pub(super) renewals: u64,
+    pub(super) note: Note,
 }
 
 /// The claim that a processor means.
@@ -131,22 +167,15 @@ pub(super) async fn find(
         }
         _ => {}
     }
-    let over = || lost("the lease of the task has run out");
     if holder.remaining == Duration::ZERO {
         return Err(over());
     }
-    let (token, limit) = (holder.token, service.0.limits.call_time);
-    let name = self::name(id, token)?;
-    let record = service
-        .ask_tasks(
-            limit,
-            |store| async move { store.claims().read(&name).await },
-        )
-        .await?
-        .ok_or_else(over)?;
+    let token = holder.token;
+    let record = record(service, &ClaimKey::new(id, Uuid::nil(), token)).await?;
     Ok(Found {
         key: ClaimKey::new(id, record.uuid, token),
         renewals: record.renewals,
+        note,
     })
 }
 
@@ -163,6 +192,10 @@ pub(super) async fn task(service: &Asking, id: TaskId) -> Result<Task, Refusal> 
 pub(super) fn name(id: TaskId, token: FencingToken) -> Result<Name, Refusal> {
     let name = ClaimKey::new(id, Uuid::nil(), token).name().to_string();
     Name::new(name).map_err(|_| Code::Fatal.into())
+}
+
+pub(super) fn over() -> Refusal {
+    lost("the lease of the task has run out")
 }
 
 pub(super) fn lost(detail: &str) -> Refusal {
@@ -191,11 +224,15 @@ mod tests {
             .checkpoint(checkpoint)
     }
 
+    fn note(claimed: &ClaimedTask, processor: &str) -> Note {
+        Note::new(claimed, processor, SystemTime::UNIX_EPOCH)
+    }
+
     /// Whether each of these claims, in turn, is ambiguous.
     fn ambiguous(processors: &[&str]) -> Vec<bool> {
         let (mut last, mut seen) = (None, Vec::new());
         for (processor, attempt) in processors.iter().zip(1..) {
-            let note = Note::new(&claimed(attempt, last), processor);
+            let note = note(&claimed(attempt, last), processor);
             seen.push(note.ambiguous);
             let kept = serde_json::to_value(note).unwrap();
             assert!(kept.to_string().len() <= dlock_tasks::NewTask::MAX_CHECKPOINT);
@@ -216,9 +253,9 @@ mod tests {
 
     #[test]
     fn where_it_is_not_known_who_had_it_every_name_is_ambiguous() {
-        assert!(Note::new(&claimed(2, None), "a").ambiguous);
-        assert!(Note::new(&claimed(2, Some("theirs".into())), "a").ambiguous);
-        assert!(!Note::new(&claimed(1, Some("theirs".into())), "a").ambiguous);
+        assert!(note(&claimed(2, None), "a").ambiguous);
+        assert!(note(&claimed(2, Some("theirs".into())), "a").ambiguous);
+        assert!(!note(&claimed(1, Some("theirs".into())), "a").ambiguous);
         let many: Vec<_> = (0..100)
             .map(|number| format!("{number:03}").repeat(LONGEST_NAME / 3))
             .collect();

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{
     LEASE,
     answer::{Answer, Row, of_written},
+    clock,
     keys::Key,
     lease::{self, Lease, is_active},
     numbers, released,
@@ -35,10 +36,6 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(release))
         .routes(routes!(release_by_number))
 }
-
-/// What is kept beside a lease that was taken here. No other is renewed or released here: the client that took it counts
-/// its renewals itself (N4), and one that somebody else sends would break its count.
-const MARK: &[u8] = b"/api";
 
 /// Who means which lease.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -86,21 +83,25 @@ async fn take(
     // What could not be released under this name is refused at once.
     released::is_possible(&name)?;
     let uuid = key.uuid(meant.uuid, &[&meant.resource, &meant.holder]);
-    let request = provider::Acquire::new(name.clone(), uuid, LEASE)
-        .owner(meant.holder)
-        .data(Some(MARK.to_vec()));
+    let mut request = provider::Acquire::new(name.clone(), uuid, LEASE).owner(meant.holder);
     request.check().map_err(|error| not_possible(&error))?;
     let limit = service.0.limits.call_time.min(LEASE / 6);
+    let found = name.clone();
+    let found = service
+        .ask(limit, |store| async move { store.read(&found).await })
+        .await?;
+    let id = match found {
+        // It gets no number.
+        Some(record) if record.uuid != uuid && is_active(&record) => return Err(held(record)),
+        found => numbers::of(&service, &name, found.as_ref().and_then(lease::number)).await?,
+    };
+    request = request.data(Some(lease::mark(id)));
     let outcome = service
         .ask(limit, |store| async move { store.acquire(&request).await })
         .await?;
     match outcome {
         AcquireOutcome::Acquired(_) => {}
-        AcquireOutcome::Held(record) => {
-            let problem = Problem::new(Code::Held)
-                .detail(format!("the resource is leased by {:?}", record.owner));
-            return Err(problem.record(Some(record.into())).into());
-        }
+        AcquireOutcome::Held(record) => return Err(held(record)),
         AcquireOutcome::Spent => return Err(Code::Spent.into()),
     }
     let service = service.granted();
@@ -134,9 +135,10 @@ async fn renew(
     if !meant.is_of(&record) {
         return Err(not_theirs());
     }
-    let request = provider::Renew::new(name.clone(), record.uuid, record.renewals + 1);
+    let renewal = lease::renewal(&record, clock::now(&service).await?);
+    let request = provider::Renew::new(name.clone(), record.uuid, renewal);
     request.check().map_err(|error| not_possible(&error))?;
-    let outcome = service.0.renewals.send(request).await?;
+    let outcome = service.renew(request).await?;
     match outcome {
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(not_theirs()),
@@ -231,8 +233,15 @@ async fn created(
     name: &Name,
     record: &Record,
 ) -> Answer<Row<Lease>> {
-    let row = lease::row(service, namespace, name, record).await;
+    let id = lease::number(record);
+    let row = lease::row(service, namespace, id, name, record).await;
     Ok((StatusCode::CREATED, Json(of_written(row)?)))
+}
+
+fn held(record: Record) -> Refusal {
+    let problem =
+        Problem::new(Code::Held).detail(format!("the resource is leased by {:?}", record.owner));
+    problem.record(Some(record.into())).into()
 }
 
 fn not_theirs() -> Refusal {
@@ -249,7 +258,7 @@ impl Meant {
     }
 
     fn is_of(&self, record: &Record) -> bool {
-        let is_ours = record.data.as_deref() == Some(MARK);
+        let is_ours = lease::number(record).is_some();
         // As it was drawn, or as a row shows it.
         let is_meant = self
             .uuid

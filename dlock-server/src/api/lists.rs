@@ -21,12 +21,11 @@ use crate::{
     names::Namespace,
     number::Number,
     problem::Refusal,
+    search::Search,
 };
 
 /// How many records are asked for at a time.
 const PAGE: usize = 500;
-/// How often, for one answer.
-const PAGES: usize = 10;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
@@ -104,7 +103,8 @@ async fn list(
     };
     let (mut leases, mut size) = (Vec::new(), PageSize::default());
     let _place = service.page().await?;
-    for _ in 0..PAGES {
+    let mut search = Search::new();
+    while search.continues(!leases.is_empty()) {
         let request = provider::List::new(namespace.prefix())
             .after(after.clone())
             .limit(PAGE);
@@ -132,21 +132,17 @@ async fn rows(
     after: Option<&Name>,
     records: &[(Name, Record)],
 ) -> Result<Vec<Row<Lease>>, Refusal> {
-    let names: Vec<_> = records.iter().map(|(name, _)| name.clone()).collect();
-    let numbers = numbers::of(service, &names).await?;
     let released = released::of_page(service, after, PAGE, records).await?;
-    let rows = records
-        .iter()
-        .zip(numbers)
-        .filter_map(|((name, record), id)| {
-            let resource = namespace.shown(name.as_str())?.to_owned();
-            Some(Lease::new(
-                id,
-                resource,
-                record,
-                released.get(name).copied(),
-            ))
-        });
+    let rows = records.iter().filter_map(|(name, record)| {
+        let resource = namespace.shown(name.as_str())?.to_owned();
+        let released = released.get(name).copied();
+        Some(Lease::new(
+            lease::number(record),
+            resource,
+            record,
+            released,
+        ))
+    });
     Ok(rows.collect())
 }
 
@@ -174,6 +170,7 @@ async fn one(
         return Err(Code::NotFound.into());
     };
     let record = lease::record(&service, &name).await?;
-    let row = lease::row(&service, &namespace, &name, &record).await?;
+    let id = Some(id.get());
+    let row = lease::row(&service, &namespace, id, &name, &record).await?;
     Ok((StatusCode::OK, Json(row)))
 }

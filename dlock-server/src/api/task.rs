@@ -7,22 +7,22 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{LEASE, answer::Row, claims::Note, now};
+use super::{LEASE, answer::Row, claims::Note};
 
-/// A task. Its names of several words are there in camelCase, too, `last_heartbeat_at` as `lastHeartBeatAt`.
+/// A task. Its instants are there in camelCase, too, `last_heartbeat_at` as `lastHeartBeatAt`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Task)]
 pub(super) struct Shown {
     id: i64,
     task_data: Value,
-    /// From when on it may run, by the store's clock.
+    /// From when on it may run, by the store's clock, as all instants here.
     scheduled_at: Time,
     /// Who has it, or had it last.
     processor: Option<String>,
     /// When that claim began.
     started_at: Option<Time>,
     last_heartbeat_at: Option<Time>,
-    /// When the lease of the processor ends; absent once it has.
+    /// When the lease of the processor ends; absent once it has, and where another interface claimed the task.
     must_heartbeat_before: Option<Time>,
     /// When it ended, whichever way.
     processed_at: Option<Time>,
@@ -41,20 +41,17 @@ pub(super) fn shown(task: Task) -> Row<Shown> {
     // Claims that another interface made have no note, or one of an earlier claim.
     let held = task.holder.as_ref();
     let note = note.filter(|note| held.is_none_or(|held| held.token == note.token));
-    let left = held.map(|held| held.remaining);
-    let end = left
-        .filter(|left| !left.is_zero())
-        .and_then(|left| now().checked_add(left));
-    let beat = end
-        .filter(|_| note.is_some())
-        .and_then(|end| end.checked_sub(LEASE));
+    let has_it = held.is_some_and(|held| !held.remaining.is_zero());
+    let beat = note.as_ref().map(|note| note.last_heartbeat_at);
+    let end = beat.filter(|_| has_it);
+    let end = end.and_then(|Time(beat)| beat.checked_add(LEASE));
     let processor = held.map(|held| held.owner.clone());
     Row(Shown {
         id: task.id.get(),
         scheduled_at: Time(task.run_at),
         processor: processor.or_else(|| note.as_ref().map(|note| note.processor.clone())),
         started_at: note.map(|note| note.started_at),
-        last_heartbeat_at: beat.map(Time),
+        last_heartbeat_at: beat,
         must_heartbeat_before: end.map(Time),
         processed_at: task.ended_at.map(Time),
         task_output: task.output,

@@ -20,7 +20,8 @@ use uuid::Uuid;
 use super::{
     KIND, LEASE, QUEUE,
     answer::{Answer, Row, of_written},
-    claims::{self, Found, LONGEST_NAME, lost},
+    claims::{self, Found, LONGEST_NAME},
+    clock,
     keys::Key,
     task::{Shown, claimed, shown},
 };
@@ -32,12 +33,11 @@ use crate::{
     memory::PageSize,
     number::Number,
     problem::{Refusal, not_possible},
+    search::Search,
 };
 
 /// How many tasks are asked for at a time, and are enough for one answer: each may have half a megabyte.
 const PAGE: usize = 100;
-/// How often, for one answer.
-const PAGES: usize = 10;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
@@ -206,8 +206,10 @@ async fn heartbeat(
     Body(Beat { processor, claim }): Body<Beat>,
 ) -> Answer<Row<Shown>> {
     named(&processor)?;
-    let Found { key, renewals } = claims::find(&service, id, &processor, claim).await?;
-    let renewal = Renew::new(claims::name(id, key.token)?, key.uuid, renewals + 1);
+    let found = claims::find(&service, id, &processor, claim).await?;
+    let (key, number) = (found.key, found.renewals + 1);
+    let at = clock::now(&service).await?;
+    let renewal = Renew::new(claims::name(id, key.token)?, key.uuid, number);
     let limit = service.0.limits.call_time;
     let outcome = service
         .ask_tasks(limit, |store| async move {
@@ -216,8 +218,9 @@ async fn heartbeat(
         .await?;
     match outcome {
         RenewOutcome::Renewed { .. } => {}
-        RenewOutcome::Lost(_) => return Err(lost("the lease of the task has run out")),
+        RenewOutcome::Lost(_) => return Err(claims::over()),
     }
+    of_written(claims::beaten(&service, found, number, at).await)?;
     let task = of_written(claims::task(&service, id).await)?;
     Ok((StatusCode::ACCEPTED, Json(claimed(task, key.token))))
 }
@@ -338,7 +341,8 @@ async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) ->
     let mut after = start.after;
     let (mut tasks, mut size) = (Vec::new(), PageSize::default());
     let _place = service.page().await?;
-    'pages: for _ in 0..PAGES {
+    let mut search = Search::new();
+    'pages: while search.continues(!tasks.is_empty()) {
         let filter = Filter::default()
             .queue(Some(QUEUE.to_owned()))
             .after(after)

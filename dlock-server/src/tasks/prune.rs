@@ -5,7 +5,7 @@ use std::{convert::Infallible, time::Duration};
 use dlock_tasks::Ages;
 use tokio::time::sleep;
 
-use crate::{Service, asking::Asking, calls::Class};
+use crate::{Service, api, asking::Asking, calls::Class};
 
 /// How often, and how many in one call of the store.
 const EVERY: Duration = Duration::from_secs(600);
@@ -15,8 +15,15 @@ impl Service {
     /// Forgets tasks that ended long ago, at once and then now and again, until the future is dropped. Any number of
     /// servers may.
     pub(crate) async fn forget_ended_tasks(&self) -> Infallible {
+        let mut numbers = None;
         loop {
             if self.tasks().is_ok() {
+                if self.0.api.get().is_some() {
+                    let service = Asking::new(self.clone(), Class::List);
+                    // What is left out is looked at in another round.
+                    let next = api::forget_some(&service, numbers).await;
+                    numbers = next.unwrap_or_default();
+                }
                 self.prune().await;
             }
             sleep(EVERY).await;

@@ -11,8 +11,13 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
+use dlock_server::Limits;
 use dlock_tasks::TaskStore;
-use dlock_testkit::tasks::memory::MemoryTasks;
+use dlock_testkit::{
+    faults::Faulty,
+    memory::{MemoryProvider, MemoryStore},
+    tasks::memory::MemoryTasks,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api};
@@ -21,6 +26,15 @@ use crate::support::{Answer, Api};
 fn api() -> Api {
     let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());
     api_before(&tasks)
+}
+
+/// The same before these locks.
+fn api_before_locks(locks: &MemoryStore) -> Api {
+    let locks = Faulty::new(MemoryProvider::new(locks));
+    let tasks = Arc::new(MemoryTasks::new());
+    let api = Api::before(locks, Limits::default()).with_tasks(tasks);
+    drop(api.service.clone().with_api());
+    api
 }
 
 /// The same before these tasks.
@@ -83,4 +97,12 @@ async fn is_not_there_unless_it_is_asked_for() {
     let answer = api.ask(TAKE, door("anna")).await;
     assert_eq!((answer.status, answer.code()), (404, "not-found"));
     assert!(answer.body["detail"].as_str().unwrap().contains("--api"));
+    assert_eq!(api.get("/api/healthz").await.status, 404);
+}
+
+#[tokio::test]
+async fn health_is_what_the_sample_says() {
+    let health = api().gets("GET /api/healthz", Value::Null, 200).await;
+    assert_eq!(health["status"], "ok");
+    assert!(health["timestamp"].is_string(), "{health}");
 }

@@ -113,6 +113,7 @@ const ROUTES: &str = "
     POST /api/generator/start enqueue
     GET /api/generator/status list
     DELETE /api/generator/stop enqueue
+    GET /api/healthz none
 ";
 
 fn routes() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {

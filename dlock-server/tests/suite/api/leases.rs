@@ -3,12 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
-use dlock_testkit::faults::{Fault, Op};
+use dlock_testkit::{
+    faults::{Fault, Op},
+    memory::MemoryStore,
+};
 use serde_json::{Value, json};
 use tokio::time::advance;
 use uuid::Uuid;
 
-use super::{RELEASE, RENEW, TAKE, api, door};
+use super::{RELEASE, RENEW, TAKE, api, api_before_locks, door};
 use crate::support::{Api, uuid};
 
 /// A lease is over a little after this.
@@ -57,6 +60,7 @@ async fn lease_is_taken_renewed_and_released_as_the_sample_says() {
     api.gets(RELEASE, door("bert"), 404).await;
     let released = api.gets(RELEASE, door("anna"), 201).await;
     assert_ne!(released["released_at"], Value::Null);
+    assert_eq!(released["renewed_at"], renewed["renewed_at"]);
     api.gets(RELEASE, door("anna"), 404).await;
     api.gets(RENEW, door("anna"), 404).await;
 
@@ -64,6 +68,65 @@ async fn lease_is_taken_renewed_and_released_as_the_sample_says() {
     assert_eq!(next["id"], taken["id"], "a takeover keeps the number");
     assert_eq!(next["released_at"], Value::Null);
     assert!(next["token"].as_u64() > taken["token"].as_u64());
+}
+
+fn instant(row: &Value, name: &str) -> SystemTime {
+    let time: dlock_http::Time = serde_json::from_value(row[name].clone()).unwrap();
+    time.0
+}
+
+/// Of a store whose clock is an hour ahead.
+#[tokio::test(start_paused = true)]
+async fn all_instants_of_a_row_are_by_the_clock_of_the_store() {
+    let store = MemoryStore::store_clock();
+    store.wall_forward(Duration::from_secs(3_600));
+    let api = api_before_locks(&store);
+    let taken = api.gets(TAKE, door("anna"), 201).await;
+    assert_eq!(
+        instant(&taken, "expires_at"),
+        instant(&taken, "created_at") + Duration::from_secs(30)
+    );
+    advance(LEASE / 2).await;
+    api.gets(RENEW, door("anna"), 201).await;
+    for list in ["/renewed", "/active", ""] {
+        let what = format!("GET /api/leases{list}");
+        let row = api.gets(&what, Value::Null, 200).await["leases"][0].clone();
+        let renewed = instant(&row, "renewed_at");
+        assert_eq!(
+            instant(&row, "expires_at"),
+            renewed + Duration::from_secs(30)
+        );
+        let late = renewed.duration_since(instant(&row, "created_at")).unwrap();
+        assert!(
+            (LEASE / 2 - Duration::from_millis(2)..LEASE).contains(&late),
+            "{row}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn looks_write_nothing() {
+    let store = MemoryStore::store_clock();
+    let api = api_before_locks(&store);
+    let taken = api.gets(TAKE, door("anna"), 201).await;
+    api.gets(RENEW, door("anna"), 201).await;
+    let other = json!({"name": "gate", "uuid": uuid(1), "duration_ms": 30_000});
+    assert_eq!(api.post(crate::support::ACQUIRE, other).await.status, 200);
+    let (writes, added) = (store.writes(), || async {
+        let added = api
+            .gets("POST /api/tasks", json!({"task_data": 1}), 201)
+            .await;
+        added["id"].as_i64().unwrap()
+    });
+    let first = added().await;
+    for list in ["", "/active", "/expired", "/renewed", "/released"] {
+        assert!(resources(&api, &format!("/api/leases{list}")).await.len() <= 2);
+    }
+    let one = format!("GET /api/leases/{}", taken["id"]);
+    api.gets(&one, Value::Null, 200).await;
+    assert_eq!(store.writes(), writes);
+    // Nor did it add a task.
+    assert_eq!(added().await, first + 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,8 +254,9 @@ async fn answer_that_the_store_lost_is_found_by_a_repeat() {
     api.gets(TAKE, named.clone(), 201).await;
     // It was done, even if the store refuses to show it.
     api.gets(RELEASE, named, 201).await;
-    api.store
-        .next(Op::Read, Fault::FailBefore(ErrorKind::NotApplied));
+    for read in [Fault::DelayReply(Duration::ZERO), Fault::THROTTLED] {
+        api.store.next(Op::Read, read);
+    }
     api.gets(TAKE, door("anna"), 504).await;
     api.gets(RENEW, door("anna"), 201).await;
 }
@@ -239,15 +303,17 @@ async fn what_lacks_a_field_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn release_of_another_interface_has_no_time_here() {
     let api = api();
-    api.gets(TAKE, door("anna"), 201).await;
+    let first = api.gets(TAKE, door("anna"), 201).await;
     api.gets(RELEASE, door("anna"), 201).await;
     let other = json!({"name": "door", "uuid": uuid(1), "duration_ms": 30_000});
     assert_eq!(api.post(crate::support::ACQUIRE, other).await.status, 200);
     let other = json!({"name": "door", "uuid": uuid(1)});
     assert_eq!(api.post(crate::support::RELEASE, other).await.status, 200);
     let list = api.gets("GET /api/leases/released", Value::Null, 200).await;
-    assert_eq!(list["leases"][0]["released_at"], Value::Null, "{list}");
-    let one = format!("GET /api/leases/{}", list["leases"][0]["id"]);
+    for none in ["id", "renewed_at", "released_at", "expires_at"] {
+        assert_eq!(list["leases"][0][none], Value::Null, "{list}");
+    }
+    let one = format!("GET /api/leases/{}", first["id"]);
     assert_eq!(
         api.gets(&one, Value::Null, 200).await["released_at"],
         Value::Null
@@ -299,6 +365,5 @@ async fn lease_is_one_of_the_namespace_default() {
     assert_eq!((one.status, &one.body["uuid"]), (200, &taken["uuid"]));
     let listed = api.get("/v1/default/leases").await.body;
     assert_eq!(listed["leases"].as_array().unwrap().len(), 1, "{listed}");
-    let since: dlock_http::Time = serde_json::from_value(taken["created_at"].clone()).unwrap();
-    assert!(since.0 <= SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
+    assert!(instant(&taken, "created_at") <= SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
 }

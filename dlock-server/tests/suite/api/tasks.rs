@@ -48,6 +48,7 @@ async fn task_is_fetched_kept_and_completed_as_the_sample_says() {
         (&fetched["id"], &fetched["task_data"]),
         (&id, &json!({"image": 7}))
     );
+    assert_eq!(fetched.get("taskData"), None);
     assert_eq!(fetched["processor"], "anna");
     for there in [
         "startedAt",
@@ -68,6 +69,10 @@ async fn task_is_fetched_kept_and_completed_as_the_sample_says() {
         (&kept["startedAt"], &kept["claim"]),
         (&fetched["startedAt"], &fetched["claim"])
     );
+    // Leases and tasks in memory have a clock each.
+    for moved in ["last_heartbeat_at", "must_heartbeat_before"] {
+        assert_ne!(kept[moved], fetched[moved], "{kept}");
+    }
     api.gets(&beat, processor("bert"), 409).await;
     advance(LEASE * 3 / 4).await;
     api.gets(NEXT, processor("bert"), 204).await;
