@@ -236,7 +236,7 @@ impl Crowd {
             } = *activity.state();
             let is_busy = requests > 0 || next == Awaited::Head;
             let order = (known, requests > 0, since);
-            (!leaving && !(known && is_busy)).then_some((order, activity))
+            (!(leaving || known && is_busy)).then_some((order, activity))
         });
         if let Some((_, longest)) = thinned.min_by_key(|(order, _)| *order) {
             longest.state().leaving = true;
