@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use dlock_core::{Name, ProviderError, provider::Acquire};
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::{Claim, Ending, How, NewTask, json};
 
@@ -76,7 +75,7 @@ impl Claim {
         }
         // What holds of any lease.
         let name = Name::new("claim").map_err(|error| fatal(error.to_string()))?;
-        Acquire::new(name, Uuid::nil(), self.lease)
+        Acquire::new(name, self.uuid, self.lease)
             .owner(self.owner.as_str())
             .check()
     }

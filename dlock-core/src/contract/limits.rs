@@ -14,7 +14,8 @@ impl Acquire {
     /// # Errors
     /// [`Fatal`](crate::ErrorKind::Fatal) with what is wrong: a lease that is not of whole milliseconds or not
     /// within 100 ms and 24 h, a label with NUL or of more than [`Record::MAX_OWNER`] bytes, more data than
-    /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), or more than [`Tokens::MOST`] tokens.
+    /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), more than [`Tokens::MOST`] tokens, or a uuid of
+    /// version 8, which closes a name (B4).
     pub fn check(&self) -> Result<(), ProviderError> {
         let Self {
             owner,
@@ -36,8 +37,7 @@ impl Acquire {
                 Record::MAX_OWNER
             )
         } else if owner.contains('\0') {
-            "an owner label with a NUL character is not possible: not every store can keep it"
-                .to_owned()
+            "an owner label with a NUL is not possible: not every store can keep it".to_owned()
         } else if let Some(data) = data
             && data.len() > Record::MAX_DATA
         {
@@ -56,6 +56,8 @@ impl Acquire {
                 "a grant cannot bring {tokens} fencing tokens: at most {}",
                 Tokens::MOST
             )
+        } else if self.new.get_version_num() == 8 {
+            "a uuid of version 8 closes a name: draw one of version 4 for a term".to_owned()
         } else {
             return Ok(());
         };
@@ -172,6 +174,11 @@ mod tests {
         let floor = |floor| acquire().floor(floor);
         let tokens = |count| acquire().tokens(NonZeroU8::new(count).unwrap());
         let most = FencingToken::MAX.get();
+        let drawn = |version: u128| {
+            let mut acquire = acquire();
+            acquire.new = uuid::Uuid::from_u128(version << 76);
+            acquire
+        };
         let moment = Duration::from_nanos(1);
         for (good, bad) in [
             (
@@ -188,6 +195,7 @@ mod tests {
             (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
             (floor(most), floor(most + 1)),
             (tokens(128), tokens(129)),
+            (drawn(4), drawn(8)),
         ] {
             assert!(good.check().is_ok(), "{good:?}");
             assert!(bad.check().is_err(), "{bad:?}");
