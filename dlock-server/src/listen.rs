@@ -20,12 +20,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::activity::{Activity, Crowd};
 pub use self::tls::{Tls, TlsError, TlsFiles};
+use crate::pace::Pace;
 
 /// How long a connection waits for a place before another one is ended for it.
 const CROWDED: Duration = Duration::from_millis(100);
 
 /// How long the accept loop rests when the system has no more sockets.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_millis(10);
 
 /// What connections may take of a server.
 #[derive(Clone, Debug)]
@@ -133,8 +134,9 @@ impl Server {
             now: CancellationToken::new(),
         };
         let accepting = async {
+            let mut logged = Pace::new();
             loop {
-                let stream = accept(&listener).await;
+                let stream = accept(&listener, &server.crowd, &mut logged).await;
                 let place = loop {
                     if places.available_permits() == 0 {
                         server.crowd.thin();
@@ -169,8 +171,8 @@ impl Server {
     }
 }
 
-/// The next connection.
-async fn accept(listener: &TcpListener) -> TcpStream {
+/// The next connection. Without a socket for it another one is ended, as for a connection too many.
+async fn accept(listener: &TcpListener, crowd: &Crowd, logged: &mut Pace) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
@@ -183,7 +185,10 @@ async fn accept(listener: &TcpListener) -> TcpStream {
                         | io::ErrorKind::ConnectionReset
                 ) => {}
             Err(error) => {
-                tracing::error!(%error, "no connection can be accepted; is the limit of open files too low? see ulimit -n");
+                if logged.admits(1) {
+                    tracing::error!(%error, "no connection can be accepted; is the limit of open files too low? see ulimit -n");
+                }
+                crowd.thin();
                 sleep(REST).await;
             }
         }

@@ -58,9 +58,10 @@ fn page_of_another_name_that_leads_here_is_refused() {
 }
 
 #[test]
-fn renewals_pass_while_two_hundred_connections_do_nothing() {
+fn holders_are_served_while_connections_that_do_nothing_take_all_sockets() {
     let user = User::new();
     let served = user.serve(&[]);
+    served.open_files(100);
     let mut holder = served.connect();
     send(
         &mut holder,
@@ -84,6 +85,7 @@ fn renewals_pass_while_two_hundred_connections_do_nothing() {
         send(&mut holder, &format!("POST {RENEW}"), "", &renewal);
         assert_eq!(answer(&mut holder).unwrap().0, 200);
     }
+    assert_eq!(served.post(ACQUIRE, &term("other", 2, 0)).0, 200);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -169,6 +169,15 @@ impl Served {
             true
         }) {}
         self.child.wait().unwrap().code()
+    }
+
+    /// Lets it open no more than so many files.
+    pub(crate) fn open_files(&self, most: u64) {
+        let most = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, most).unwrap();
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
