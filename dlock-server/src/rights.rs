@@ -91,6 +91,9 @@ pub enum InvalidRights {
         /// The entry's name.
         name: String,
     },
+    /// It has no entry, as a file that is just being written.
+    #[error("the file of rights has no entry: with none, no client could do anything")]
+    Empty,
     /// Two entries are told apart by nothing.
     #[error("{name:?} has the same token or certificate as an entry before it")]
     Twice {
@@ -178,6 +181,9 @@ impl Rights {
     pub fn parse(text: &str) -> Result<Self, InvalidRights> {
         let File { token, certificate } =
             toml::from_str(text).map_err(|error| InvalidRights::of_toml(text, &error))?;
+        if token.is_empty() && certificate.is_empty() {
+            return Err(InvalidRights::Empty);
+        }
         let mut all = Self::default();
         for Entry {
             name,
