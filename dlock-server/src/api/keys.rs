@@ -8,13 +8,16 @@ use dlock_http::{Code, pseudonym};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use crate::{Service, problem::Refusal};
+use crate::{Service, problem::Refusal, sender::Sender};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The header `Idempotency-Key`, if the request has one.
+/// The header `Idempotency-Key`, if the request has one, with its sender: clients may choose the same key.
 #[derive(Clone, Debug)]
-pub(super) struct Key(Option<Vec<u8>>);
+pub(super) struct Key {
+    key: Option<Vec<u8>>,
+    sender: String,
+}
 
 impl Key {
     /// The identity of a term in the store: the pseudonym of the one that the request names, as records show it to all who may
@@ -23,11 +26,14 @@ impl Key {
         if let Some(named) = named {
             return pseudonym(named);
         }
-        let Some(key) = &self.0 else {
+        let Some(key) = &self.key else {
             return Uuid::new_v4();
         };
         let mut hash = Sha256::new();
-        for part in std::iter::once(key.as_slice()).chain(wanted.iter().map(|part| part.as_bytes()))
+        let own = [key.as_slice(), self.sender.as_bytes()];
+        for part in own
+            .into_iter()
+            .chain(wanted.iter().map(|part| part.as_bytes()))
         {
             hash.update(part.len().to_be_bytes());
             hash.update(part);
@@ -39,7 +45,7 @@ impl Key {
 
     /// Whether the request may be the repeat of an earlier one.
     pub(super) fn may_repeat(&self, named: Option<Uuid>) -> bool {
-        named.is_some() || self.0.is_some()
+        named.is_some() || self.key.is_some()
     }
 }
 
@@ -47,12 +53,17 @@ impl FromRequestParts<Service> for Key {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, Refusal> {
+        let sender = parts.extensions.get::<Sender>();
+        let sender = sender.map(Sender::name).unwrap_or_default();
         match parts.headers.get(IDEMPOTENCY_KEY) {
             Some(key) if key.is_empty() => Err(Refusal::new(
                 Code::BadRequest,
                 "the Idempotency-Key is empty",
             )),
-            key => Ok(Self(key.map(|key| key.as_bytes().to_owned()))),
+            key => Ok(Self {
+                key: key.map(|key| key.as_bytes().to_owned()),
+                sender: sender.to_owned(),
+            }),
         }
     }
 }
@@ -63,15 +74,20 @@ mod tests {
 
     #[test]
     fn key_is_the_same_identity_for_the_same_request_alone() {
-        let key = Key(Some(b"k".to_vec()));
+        let of = |sender: &str, key: &str| Key {
+            key: (!key.is_empty()).then(|| key.into()),
+            sender: sender.to_owned(),
+        };
+        let key = of("ci", "k");
         let first = key.uuid(None, &["door", "anna"]);
         assert_eq!(first.get_version_num(), 4);
         assert_eq!(key.uuid(None, &["door", "anna"]), first);
         for other in [
             key.uuid(None, &["door", "bert"]),
             key.uuid(None, &["dooran", "na"]),
-            Key(Some(b"l".to_vec())).uuid(None, &["door", "anna"]),
-            Key(None).uuid(None, &["door", "anna"]),
+            of("ci", "l").uuid(None, &["door", "anna"]),
+            of("web", "k").uuid(None, &["door", "anna"]),
+            of("ci", "").uuid(None, &["door", "anna"]),
         ] {
             assert_ne!(other, first);
         }
