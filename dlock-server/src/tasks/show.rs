@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{request::Answer, whose};
+use super::{AT_A_TIME, request::Answer, whose};
 use crate::{
     Service,
     asking::Asking,
@@ -23,7 +23,7 @@ use crate::{
     search::Search,
 };
 
-/// The most tasks of a page, and of one call of the store: each may have half a megabyte.
+/// The most tasks of a page.
 const MOST: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -88,7 +88,11 @@ pub(super) async fn page(
 ) -> Result<Page, Refusal> {
     let (mut page, mut size) = (Page::default(), PageSize::default());
     // Of one queue, nothing is looked at in vain.
-    let at_a_time = if filter.queue.is_some() { most } else { MOST };
+    let at_a_time = if filter.queue.is_some() {
+        most.min(AT_A_TIME)
+    } else {
+        AT_A_TIME
+    };
     let _place = service.page().await?;
     let mut search = Search::new();
     while search.continues(!page.tasks.is_empty()) {

@@ -9,7 +9,8 @@ use dlock_http::Code;
 use dlock_tasks::{Claim, Claimed};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::{asking::Asking, calls::Class, hints::Listener, problem::Refusal};
+use super::AT_A_TIME;
+use crate::{asking::Asking, calls::Class, hints::Listener, memory::PageSize, problem::Refusal};
 
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
 const POLL: Duration = Duration::from_millis(200);
@@ -91,11 +92,36 @@ async fn hint(turn: &mut Option<Listener>) {
     pending::<()>().await;
 }
 
-/// One claim of the store.
+/// One claim, which asks the store for so many tasks at a time that no large one delays other clients. It ends when its answer is
+/// large, and says then that there may be more at once.
 pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refusal> {
     let limit = service.0.limits.call_time.min(claim.lease / 6);
-    let claim = claim.clone();
-    service
-        .ask_tasks(limit, |store| async move { store.claim(&claim).await })
-        .await
+    let deadline = Instant::now() + limit;
+    let (mut all, mut size) = (Claimed::default(), PageSize::default());
+    let mut part = claim.clone();
+    loop {
+        part.max = AT_A_TIME.min(claim.max - all.tasks.len());
+        let (most, part_of_it) = (part.max, part.clone());
+        let limit = deadline.saturating_duration_since(Instant::now());
+        let claimed = service
+            .ask_tasks(limit, |store| async move { store.claim(&part_of_it).await })
+            .await?;
+        let is_last = claimed.tasks.len() < most;
+        let sizes = claimed
+            .tasks
+            .iter()
+            .map(|task| (&task.payload, &task.checkpoint));
+        let is_full = sizes.fold(false, |_, task| size.is_full_with(&task));
+        all.next = claimed.next;
+        all.tasks.extend(claimed.tasks);
+        if is_last || all.tasks.len() >= claim.max {
+            return Ok(all);
+        }
+        if is_full || deadline.saturating_duration_since(Instant::now()) < limit / 2 {
+            all.next = Some(Duration::ZERO);
+            return Ok(all);
+        }
+        // What it held before is answered already.
+        part.again = false;
+    }
 }

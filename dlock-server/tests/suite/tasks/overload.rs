@@ -1,6 +1,6 @@
 //! What is shed, and what never is (N6).
 
-use std::time::Duration;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
@@ -82,5 +82,31 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
             .post(&format!("{TASKS}/{id}/complete"), key.clone())
             .await;
         assert_eq!(done.status, 200);
+    }
+}
+
+/// What is claimed at once is bounded by its size, and the worker learns that there is more.
+#[tokio::test]
+async fn claim_ends_when_its_answer_is_large() {
+    for (size, expected) in [(30_000, 50), (10, 120)] {
+        let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+        let task = json!({"kind": "a", "payload": "x".repeat(size)});
+        for _ in 0..6 {
+            let tasks = json!({"tasks": vec![task.clone(); 20]});
+            assert_eq!(api.post(TASKS, tasks).await.status, 200);
+        }
+        let mut greedy = claim(1);
+        greedy["max"] = json!(10_000);
+        let claimed = api.post(CLAIM, greedy.clone()).await;
+        let tasks = claimed.body["tasks"].as_array().unwrap();
+        assert_eq!(tasks.len(), expected);
+        assert_eq!(claimed.body["next_ms"] == 0, expected < 120);
+        // A repeat gets all that it holds, and then more.
+        greedy["again"] = json!(true);
+        let again = api.post(CLAIM, greedy).await;
+        let again = again.body["tasks"].as_array().unwrap();
+        assert_eq!(again[..expected], tasks[..]);
+        let numbers: BTreeSet<_> = again.iter().map(|task| task["id"].as_i64()).collect();
+        assert_eq!(numbers.len(), again.len());
     }
 }
