@@ -40,7 +40,7 @@ fn slow(path: &str, kib: usize, read: &Arc<AtomicUsize>) -> Request<Body> {
 async fn body_of_somebody_unknown_is_not_read_and_that_of_a_log_in_is_small() {
     let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
     drop(api.service.clone().with_api());
-    api.restrict("");
+    api.restrict("[[certificate]]\nname = \"other\"\nrights = { team = [\"read\"] }");
     let description = api.get("/openapi.json").await;
     for (path, item) in description.body["paths"].as_object().unwrap() {
         let path = path.replace("{namespace}", "default").replace("{id}", "1");

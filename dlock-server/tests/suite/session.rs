@@ -89,7 +89,7 @@ async fn a_log_in_opens_what_its_token_does_until_the_log_out() {
         "{gone}"
     );
     // A token that is taken away ends the log-ins that it opened.
-    api.restrict("");
+    api.restrict("[[certificate]]\nname = \"other\"\nrights = { team = [\"read\"] }");
     assert_eq!(
         send(&api, Method::GET, &list("team"), &with, none)
             .await
