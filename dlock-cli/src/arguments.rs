@@ -8,7 +8,8 @@ mod waiting;
 use std::{env, ffi::OsString, time::Duration};
 
 use clap::Args;
-use dlock_stores::Location;
+use dlock_core::Name;
+use dlock_stores::{Location, text::without_credentials};
 
 #[cfg(unix)]
 pub(crate) use self::waiting::Patience;
@@ -19,6 +20,18 @@ pub(crate) use self::{
     waiting::WaitArguments,
 };
 use crate::exit::{Exit, Failure, PROGRAM, say};
+
+/// The name of a lock. A store's URL that was given without its option is none: the lock would show its password to all.
+pub(crate) fn name(text: &str) -> Result<Name, Failure> {
+    let shown = without_credentials(text);
+    if shown != text {
+        let what = format!(
+            "{shown} has a password and is no name of a lock: say --store URL, or DLOCK_STORE"
+        );
+        return Err(Failure::new(Exit::Usage, what));
+    }
+    Ok(Name::new(text)?)
+}
 
 /// Arguments of `dlock run`.
 #[derive(Debug, Args)]

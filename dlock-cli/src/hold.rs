@@ -2,13 +2,13 @@
 
 use std::{ops::ControlFlow, process::ExitCode};
 
-use dlock_core::{DLock, End, Name};
+use dlock_core::{DLock, End};
 use dlock_stores::{Store, text::harmless};
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
-    arguments::HoldArguments,
+    arguments::{self, HoldArguments},
     ending::{self, Outcome},
     exit::{Exit, Failure, is_quiet},
     giving_back::{self, GivenBack},
@@ -31,7 +31,7 @@ async fn run(arguments: &HoldArguments) -> Result<Outcome, Failure> {
         ..
     } = arguments;
     // Before the store: a wrong name leaves no trace.
-    let name = Name::new(name)?;
+    let name = arguments::name(name)?;
     let location = store.location_of_locks()?;
     let (store, mut signals) = match ending::open(&location).await? {
         ControlFlow::Continue(opened) => opened,

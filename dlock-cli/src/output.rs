@@ -6,6 +6,8 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::exit::{Exit, Failure, is_quiet};
 
 /// Writes all of this text at once, so that lines of several processes do not mix. `false`: the
@@ -19,6 +21,14 @@ pub(crate) fn write(text: &str) -> Result<bool, Failure> {
             Err(Failure::new(Exit::Output, "can't write to standard output").because(error))
         }
     }
+}
+
+/// Whether there is a reader: the other end of a pipe may have gone.
+pub(crate) fn has_reader() -> bool {
+    let out = io::stdout();
+    let mut out = [PollFd::new(&out, PollFlags::empty())];
+    !poll(&mut out, Some(&Timespec::default()))
+        .is_ok_and(|_| out[0].revents().contains(PollFlags::ERR))
 }
 
 /// One line.

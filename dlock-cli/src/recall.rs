@@ -9,7 +9,7 @@ use dlock_core::{
 use dlock_stores::text::harmless;
 
 use crate::{
-    arguments::AskArguments,
+    arguments::{self, AskArguments},
     ask,
     display::{Condition, Holding},
     exit::{Exit, Failure},
@@ -24,7 +24,7 @@ pub(crate) fn main(arguments: &AskArguments) -> Result<ExitCode, Failure> {
 
 async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
     let AskArguments { name, json, store } = arguments;
-    let name = Name::new(name)?;
+    let name = arguments::name(name)?;
     let location = store.location()?;
     let Some(store) = ask::open(&location).await? else {
         return Err(ask::no_lock(&name));

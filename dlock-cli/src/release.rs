@@ -12,7 +12,7 @@ use dlock_core::{
 use dlock_stores::{Store, text::harmless};
 
 use crate::{
-    arguments::ReleaseArguments,
+    arguments::{self, ReleaseArguments},
     ask,
     display::{self, Condition, exact, span},
     exit::{Exit, Failure, say},
@@ -31,7 +31,7 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
         yes,
         store,
     } = arguments;
-    let name = Name::new(name)?;
+    let name = arguments::name(name)?;
     let asks = *force && !*yes;
     // Before the store: a script learns it at its first run, not at the first lock that is held.
     if asks && !(stdin().is_terminal() && stderr().is_terminal()) {

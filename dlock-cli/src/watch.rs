@@ -8,7 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    arguments::WatchArguments,
+    arguments::{self, WatchArguments},
     ask,
     display::{self, Condition, instant, wall_clock},
     exit::{Exit, Failure, say},
@@ -29,7 +29,7 @@ async fn run(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
         json,
         store,
     } = arguments;
-    let name = Name::new(name)?;
+    let name = arguments::name(name)?;
     let mut lock = Watched {
         location: store.location()?,
         store: None,
@@ -61,6 +61,9 @@ async fn run(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
             Err(failure) => return Err(failure),
         }
         tokio::time::sleep(*every).await;
+        if !output::has_reader() {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
 }
 

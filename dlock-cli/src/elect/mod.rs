@@ -5,7 +5,7 @@ mod lines;
 
 use std::{ffi::OsString, ops::ControlFlow, process::ExitCode, time::Duration};
 
-use dlock_core::{Error, ErrorKind, Name};
+use dlock_core::{DLock, Error, ErrorKind, Name};
 use dlock_election::{Coordinator, Election, Leadership};
 use dlock_stores::{Location, Store};
 use tokio::{
@@ -16,7 +16,7 @@ use tokio::{
 
 use self::lines::Lines;
 use crate::{
-    arguments::ElectArguments,
+    arguments::{self, ElectArguments},
     ending::{self, Outcome},
     exit::{Exit, Failure},
     output,
@@ -54,7 +54,7 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         grace: ending::grace_within(lease, grace)?,
     };
     // Before the store: a wrong name leaves no trace.
-    let name = Name::new(name)?;
+    let name = arguments::name(&name)?;
     let location = store.location_of_locks()?;
     // One of them at most.
     let exec = if exec.is_empty() { command } else { exec };
@@ -69,6 +69,10 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         ControlFlow::Break(outcome) => return Ok(outcome),
     };
     let client = store.client();
+    let lock = DLock::builder()
+        .name(name.as_str())
+        .provider(&client)
+        .build()?;
     let election = Election::builder()
         .provider(&client)
         .name(name.as_str())
@@ -86,7 +90,10 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let done = if resign {
         candidate.ask_to_resign(&mut signals).await
     } else {
-        candidate.stand(exec, lines, &mut signals).await
+        match nested::refuse(&lock).await {
+            Ok(()) => candidate.stand(exec, lines, &mut signals).await,
+            Err(around) => Err(around),
+        }
     };
     ending::close(&client, &mut signals).await;
     done

@@ -4,7 +4,7 @@
 //! renewed while it waits for the rest.
 
 use dlock_core::{DLock, Guard, Name};
-use dlock_stores::{Store, text::without_credentials};
+use dlock_stores::Store;
 use rustix::process::Signal;
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     waiting::{self, Waited},
 };
 use crate::{
-    arguments::Patience,
+    arguments::{self, Patience},
     clock::HolderTime,
     exit::{Exit, Failure},
     giving_back,
@@ -35,18 +35,10 @@ impl Names {
 
 /// Puts the names in order.
 pub(super) fn in_order(names: &[String]) -> Result<Names, Failure> {
-    // A store that was given without its option: a name would show its password to everybody.
-    if let Some(url) = names
+    let names: Vec<Name> = names
         .iter()
-        .find(|name| without_credentials(name) != **name)
-    {
-        let shown = without_credentials(url);
-        let what = format!(
-            "{shown} has a password and is no name of a lock: say --store URL, or DLOCK_STORE"
-        );
-        return Err(Failure::new(Exit::Usage, what));
-    }
-    let names: Vec<Name> = names.iter().map(Name::new).collect::<Result<_, _>>()?;
+        .map(|name| arguments::name(name))
+        .collect::<Result<_, _>>()?;
     let mut sorted = names.clone();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -16,7 +16,7 @@ const AROUND: &str = "DLOCK_AROUND";
 /// Whether a command around this one holds this lock: [`AROUND`] says so, and the store that it is still that
 /// very grant. An environment that was inherited from a run which has ended, or that speaks of another store,
 /// names tokens that the record does not have.
-pub(super) async fn refuse(lock: &DLock) -> Result<(), Failure> {
+pub(crate) async fn refuse(lock: &DLock) -> Result<(), Failure> {
     let name = lock.name().as_str();
     let tokens = around(name);
     if tokens.is_empty() {

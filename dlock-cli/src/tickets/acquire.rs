@@ -2,13 +2,13 @@
 
 use std::{ops::ControlFlow, process::ExitCode};
 
-use dlock_core::{DLock, Lease, Name};
+use dlock_core::{DLock, Lease};
 use dlock_stores::Store;
 use serde_json::json;
 
 use super::Ticket;
 use crate::{
-    arguments::AcquireArguments,
+    arguments::{self, AcquireArguments},
     ending::{self, Outcome},
     exit::{Exit, Failure},
     output,
@@ -30,7 +30,7 @@ async fn run(arguments: &AcquireArguments) -> Result<Outcome, Failure> {
         ..
     } = arguments;
     // Before the store: a wrong name leaves no trace.
-    let name = Name::new(name)?;
+    let name = arguments::name(name)?;
     let location = store.location_of_locks()?;
     let (store, mut signals) = match ending::open(&location).await? {
         ControlFlow::Continue(opened) => opened,

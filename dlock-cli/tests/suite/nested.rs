@@ -17,6 +17,11 @@ fn lock_that_is_held_around_is_refused_at_once() {
         let finished = scene.run(&[], &script).finish(SOON);
         assert_ended(&finished, 75, "held by a 'dlock' around this command");
     }
+    for command in ["hold lock", "acquire lock", "elect lock"] {
+        let script = format!(r#"exec "$DLOCK" {command}"#);
+        let finished = scene.run(&[], &script).finish(SOON);
+        assert_ended(&finished, 75, "held by a 'dlock' around this command");
+    }
     // However far around it is.
     let far = r#"exec "$DLOCK" run other -- "$DLOCK" run lock -- touch "$T/never""#;
     let finished = scene.run(&[], far).finish(SOON);

@@ -3,8 +3,8 @@
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use etcd_client::{Client, ConnectOptions, Identity, TlsOptions};
-use tonic::Status;
+use etcd_client::{Client, ConnectOptions, Error, Identity, TlsOptions};
+use tonic::{Code, Status};
 
 use super::{
     Backend,
@@ -15,7 +15,9 @@ use super::{
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
 use crate::{
-    Encryption, ObservationFolder, Program, Store, StoreError, diagnosis::Diagnosis, text::harmless,
+    Encryption, ObservationFolder, Program, Store, StoreError,
+    diagnosis::{Diagnosis, Probe},
+    text::harmless,
 };
 
 /// Where etcd listens for clients.
@@ -27,6 +29,9 @@ const ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs
 
 /// How long connecting may take, logging in included.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+const IF_SILENT: &str =
+    "are most of its members up, and can this machine reach them? try again later";
 
 /// The members of an etcd, and what its locks are set apart by.
 struct Members {
@@ -117,10 +122,32 @@ impl Members {
         // With a user it asks the server for a token.
         match tokio::time::timeout(PATIENCE, Client::connect(hosts, Some(options))).await {
             Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(self.unusable().because(error)),
+            Ok(Err(error)) => Err(self.refused(error).await),
             Err(_) => Err(StoreError::unreachable(format!(
                 "the store {self} let nobody in within {PATIENCE:?}"
             ))),
+        }
+    }
+
+    /// Why there is no client.
+    async fn refused(&self, error: Error) -> StoreError {
+        let is_silent = match &error {
+            Error::GRpcStatus(status) => status.code() == Code::Unavailable,
+            Error::TransportError(_) => true,
+            _ => false,
+        };
+        if !is_silent {
+            return self.unusable().because(error);
+        }
+        let refusal = match self.over_tls {
+            true => self.handshake().refusal().await,
+            false => None,
+        };
+        match refusal {
+            Some((refusal, advice)) => self.unusable().because(refusal).advise(advice),
+            None => StoreError::unreachable(format!("the store {self} does not answer"))
+                .because(error)
+                .advise(IF_SILENT),
         }
     }
 }
@@ -141,7 +168,7 @@ impl Backend for Members {
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: None,
-                if_silent: "are most of its members up, and can this machine reach them? try again later",
+                if_silent: IF_SILENT,
                 is_refusal,
                 probe: self.over_tls.then(|| Arc::new(self.handshake()) as _),
                 set_up: program.set_up,
@@ -190,5 +217,27 @@ impl fmt::Display for Members {
 impl fmt::Debug for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Members({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a user it is asked when it is opened, and otherwise at the first call.
+    #[tokio::test]
+    async fn members_that_are_down_may_come_back_before_the_login() {
+        let program = Program {
+            name: "program",
+            package: "package",
+            set_up: "set up the locks",
+            set_up_queue: "set up the queue",
+        };
+        let etcd = parse("etcd://user:password@127.0.0.1:1".as_ref()).unwrap();
+        let refused = etcd.open(&program).await.unwrap_err();
+        assert!(
+            refused.is_temporary() && refused.advice() == Some(IF_SILENT),
+            "{refused:?}"
+        );
     }
 }
