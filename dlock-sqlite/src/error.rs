@@ -6,13 +6,14 @@ mod tests;
 
 use std::{
     error::Error as StdError,
+    fs::File,
     io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi::SQLITE_IOERR_SHMSIZE};
 
 /// Why a lock file cannot be used. A foreign file was not written to.
 #[derive(Debug, thiserror::Error)]
@@ -173,12 +174,21 @@ impl OpenError {
     /// What SQLite's failure to open `path` means.
     pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
         let path = path.to_owned();
+        if let Some(failed) = error.sqlite_error()
+            && failed.extended_code == SQLITE_IOERR_SHMSIZE
+        {
+            return Self::Full { path };
+        }
         match code(&error) {
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-                if path.parent().is_some_and(Path::is_dir) {
-                    Self::Permission { path }
-                } else {
-                    Self::NoDirectory { path }
+                if !path.parent().is_some_and(Path::is_dir) {
+                    return Self::NoDirectory { path };
+                }
+                // SQLite says no more. The system also tells a read-only file system, and too many open files.
+                let rights = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
+                match File::options().read(true).write(true).open(&path) {
+                    Err(error) if !rights.contains(&error.kind()) => Self::other(&path, error),
+                    _ => Self::Permission { path },
                 }
             }
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {

@@ -12,7 +12,7 @@ use crate::{
     tables::{Tables, TablesError},
 };
 
-const PROGRAM: Program = Program {
+pub(crate) const PROGRAM: Program = Program {
     name: "program",
     package: "package",
     set_up: "set up the locks",

@@ -49,3 +49,10 @@ fn kinds_follow_what_can_have_happened() {
         ErrorKind::Fatal
     );
 }
+
+#[test]
+fn full_disk_is_told_when_the_memory_of_the_log_has_no_room() {
+    let error = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_SHMSIZE), None);
+    let opened = OpenError::from_sqlite(Path::new("l"), error, Duration::ZERO);
+    assert!(matches!(opened, OpenError::Full { .. }), "{opened:?}");
+}

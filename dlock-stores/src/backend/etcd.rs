@@ -223,18 +223,13 @@ impl fmt::Debug for Members {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::PROGRAM;
 
     /// With a user it is asked when it is opened, and otherwise at the first call.
     #[tokio::test]
     async fn members_that_are_down_may_come_back_before_the_login() {
-        let program = Program {
-            name: "program",
-            package: "package",
-            set_up: "set up the locks",
-            set_up_queue: "set up the queue",
-        };
         let etcd = parse("etcd://user:password@127.0.0.1:1".as_ref()).unwrap();
-        let refused = etcd.open(&program).await.unwrap_err();
+        let refused = etcd.open(&PROGRAM).await.unwrap_err();
         assert!(
             refused.is_temporary() && refused.advice() == Some(IF_SILENT),
             "{refused:?}"

@@ -11,10 +11,7 @@ impl Tables for MysqlProvider {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
             // All that was missing has been made.
-            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
-                "{}; choose another name, with table=NAME",
-                differs(&table, &lacks)
-            )),
+            SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -27,10 +24,21 @@ impl Tables for MysqlProvider {
             {
                 TablesError::Missing(format!("there is no table {table} in this database"))
             }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            // Procedures are made anew, and a table stays as it is.
+            SchemaError::Differs { table, lacks }
+                if lacks.iter().all(|lack| lack.starts_with("the procedure ")) =>
+            {
+                TablesError::Missing(differs(&table, &lacks))
+            }
+            SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
     }
+}
+
+fn wrong(table: &str, lacks: &[String]) -> TablesError {
+    let differs = differs(table, lacks);
+    TablesError::Wrong(format!("{differs}; choose another name, with table=NAME"))
 }
 
 fn differs(table: &str, lacks: &[String]) -> String {

@@ -13,10 +13,7 @@ impl Tables for PostgresProvider {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
             // All that was missing has been made.
-            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
-                "{}; choose another name, with table=NAME",
-                differs(&table, &lacks)
-            )),
+            SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -29,7 +26,13 @@ impl Tables for PostgresProvider {
             {
                 TablesError::Missing(format!("there is no table {table} in this database"))
             }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            // Functions are made anew, and a table stays as it is.
+            SchemaError::Differs { table, lacks }
+                if lacks.iter().all(|lack| lack.starts_with("the function ")) =>
+            {
+                TablesError::Missing(differs(&table, &lacks))
+            }
+            SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -74,6 +77,11 @@ fn lacking_of_queue(error: SchemaError) -> TablesError {
         SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
         other => TablesError::Wrong(other.to_string()),
     }
+}
+
+fn wrong(table: &str, lacks: &[String]) -> TablesError {
+    let differs = differs(table, lacks);
+    TablesError::Wrong(format!("{differs}; choose another name, with table=NAME"))
 }
 
 fn differs(table: &str, lacks: &[String]) -> String {
