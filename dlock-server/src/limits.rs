@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dlock_tasks::Ages;
+
 /// How much a server takes on at a time. Further requests are refused with nothing done, lists first; a renewal, a
 /// heartbeat, a release or the end of a task is never refused (N6).
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long a call of the store may take: 5 s, and no more than a sixth of the lease where that is known.
     pub call_time: Duration,
+    /// How long tasks that have ended are kept: a day, a week if they did not succeed.
+    pub keep: Ages,
     /// Host names that the server is known under; none are checked if there are none.
     pub hosts: Vec<String>,
 }
@@ -47,6 +51,7 @@ impl Default for Limits {
             memory: 256 * 1024 * 1024,
             body_time: Duration::from_secs(10),
             call_time: Duration::from_secs(5),
+            keep: Ages::default(),
             hosts: Vec::new(),
         }
     }

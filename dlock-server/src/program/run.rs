@@ -5,6 +5,7 @@ use std::{
     num::{NonZeroU8, NonZeroU32},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use dlock_stores::text::with_causes;
@@ -71,6 +72,9 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     limits.share = plan.share.map_or(limits.share, NonZeroU8::get);
     let mebibytes = |memory: NonZeroU32| number(memory).saturating_mul(1024 * 1024);
     limits.memory = plan.max_memory.map_or(limits.memory, mebibytes);
+    let hours = |hours: u32| Duration::from_secs(3_600) * hours;
+    limits.keep.succeeded = plan.keep_succeeded.map_or(limits.keep.succeeded, hours);
+    limits.keep.others = plan.keep_failed.map_or(limits.keep.others, hours);
     let mut bounds = Bounds::default();
     bounds.connections = plan.max_connections.map_or(bounds.connections, number);
     let metrics = metrics::keep()?;

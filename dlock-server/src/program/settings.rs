@@ -85,6 +85,12 @@ pub(super) struct Settings {
     /// Bodies and answers at a time, in MiB [default: 256]
     #[arg(long, value_name = "MIB", global = true)]
     max_memory: Option<NonZeroU32>,
+    /// How many hours tasks that have succeeded are kept [default: 24]
+    #[arg(long, value_name = "HOURS", global = true)]
+    keep_succeeded: Option<u32>,
+    /// How many hours tasks are kept that are dead or were cancelled [default: 168]
+    #[arg(long, value_name = "HOURS", global = true)]
+    keep_failed: Option<u32>,
     /// Make the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
@@ -117,6 +123,8 @@ pub(super) struct Plan {
     pub(super) rate: Option<NonZeroU32>,
     pub(super) share: Option<NonZeroU8>,
     pub(super) max_memory: Option<NonZeroU32>,
+    pub(super) keep_succeeded: Option<u32>,
+    pub(super) keep_failed: Option<u32>,
     pub(super) log_format: LogFormat,
 }
 
@@ -151,6 +159,8 @@ impl Settings {
             rate,
             share,
             max_memory,
+            keep_succeeded,
+            keep_failed,
             setup,
             log_format,
         } = self;
@@ -169,6 +179,8 @@ impl Settings {
             rate: rate.or(other.rate),
             share: share.or(other.share),
             max_memory: max_memory.or(other.max_memory),
+            keep_succeeded: keep_succeeded.or(other.keep_succeeded),
+            keep_failed: keep_failed.or(other.keep_failed),
             setup: setup || other.setup,
             log_format: log_format.or(other.log_format),
         }
@@ -216,6 +228,8 @@ impl Plan {
             rate,
             share,
             max_memory,
+            keep_succeeded,
+            keep_failed,
             setup,
             log_format,
         } = settings;
@@ -264,6 +278,8 @@ impl Plan {
             rate,
             share,
             max_memory,
+            keep_succeeded,
+            keep_failed,
             location,
             tls,
             tokens,

@@ -2,7 +2,6 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use dlock_tasks::Ages;
 use tokio::time::sleep;
 
 use crate::{Service, api, asking::Asking, calls::Class};
@@ -12,8 +11,8 @@ const EVERY: Duration = Duration::from_secs(600);
 const PORTION: usize = 1_000;
 
 impl Service {
-    /// Forgets tasks that ended long ago, at once and then now and again, until the future is dropped. Any number of
-    /// servers may.
+    /// Forgets tasks that ended longer ago than they are [kept](crate::Limits::keep), at once and then now and again, until
+    /// the future is dropped. Any number of servers may.
     pub(crate) async fn forget_ended_tasks(&self) -> Infallible {
         let mut numbers = None;
         loop {
@@ -31,13 +30,14 @@ impl Service {
     }
 
     async fn prune(&self) {
-        let limit = self.0.limits.call_time;
+        let (limit, keep) = (self.0.limits.call_time, self.0.limits.keep);
         let service = Asking::new(self.clone(), Class::List);
         let portion = async || {
             service
-                .ask_tasks(limit, |store| async move {
-                    store.prune(Ages::default(), PORTION).await
-                })
+                .ask_tasks(
+                    limit,
+                    |store| async move { store.prune(keep, PORTION).await },
+                )
                 .await
         };
         loop {
@@ -57,7 +57,7 @@ impl Service {
 mod tests {
     use std::sync::Arc;
 
-    use dlock_tasks::{NewTask, TaskStore};
+    use dlock_tasks::{Ages, NewTask, TaskStore};
     use dlock_testkit::{
         memory::{MemoryProvider, MemoryStore},
         tasks::memory::MemoryTasks,
@@ -83,11 +83,15 @@ mod tests {
             tasks.cancel(task.id(), false).await.unwrap();
         }
         let locks = MemoryProvider::new(&MemoryStore::store_clock());
-        let service = Service::new(Arc::new(locks), Limits::default());
+        let limits = Limits {
+            keep: Ages::new(DAY, 3 * DAY),
+            ..Limits::default()
+        };
+        let service = Service::new(Arc::new(locks), limits);
         let service = service.with_tasks(Arc::new(tasks.clone()));
         tokio::spawn(async move { service.forget_ended_tasks().await });
         // Halfway between two times.
-        sleep(7 * DAY - EVERY / 2).await;
+        sleep(3 * DAY - EVERY / 2).await;
         assert_eq!(all(&tasks).await, 2_500);
         sleep(2 * EVERY).await;
         assert_eq!(all(&tasks).await, 1);
