@@ -51,12 +51,16 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
         TasksCommand::List {
             queue: of,
             state,
+            kind,
+            oldest_first,
             after,
             limit,
         } => {
             let filter = Filter::default()
                 .queue(of.clone())
                 .state(*state)
+                .kind(kind.clone())
+                .newest_first(!oldest_first)
                 .after(*after)
                 .limit(*limit);
             let doing = "can't list the tasks";
@@ -66,10 +70,11 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
                 let next = filter.clone().after(Some(last.id)).limit(1);
                 if !answer(&queue, doing, store.list(&next)).await?.is_empty() {
                     let counts = answer(&queue, doing, store.counts()).await?;
-                    let total = total(&counts, &filter);
-                    let (shown, last) = (tasks.len(), last.id);
+                    let first = if *oldest_first { "oldest" } else { "newest" };
+                    let (of, last) = (total(&counts, &filter), last.id);
+                    let shown = grouped(tasks.len() as u64);
                     say(format_args!(
-                        "{shown} of {total} are shown, from the lowest number on; the next: --after {last}"
+                        "{shown}{of} are shown, the {first} first; the next: --after {last}"
                     ));
                 }
             }
@@ -105,14 +110,33 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many tasks there are of those that are listed, whatever their numbers.
-fn total(counts: &[Count], filter: &Filter) -> u64 {
-    let Filter { queue, state, .. } = filter;
+/// Of how many tasks some are listed, whatever their numbers. Those of a kind are not counted.
+fn total(counts: &[Count], filter: &Filter) -> String {
+    let Filter {
+        queue, state, kind, ..
+    } = filter;
+    if kind.is_some() {
+        return String::new();
+    }
     let is_of = |count: &&Count| {
         queue.as_ref().is_none_or(|queue| *queue == count.queue)
             && state.is_none_or(|state| state == count.state)
     };
-    counts.iter().filter(is_of).map(|count| count.tasks).sum()
+    let total = counts.iter().filter(is_of).map(|count| count.tasks).sum();
+    format!(" of {}", grouped(total))
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn none(id: TaskId) -> Failure {

@@ -146,10 +146,10 @@ mod own {
             tasks.complete_in(&transaction, &key, json!(1)),
             tasks.checkpoint_in(&transaction, &key, 1, &json!(1)),
         ] {
-            let Err(error @ TransactionError::Lost { state, .. }) = refused else {
+            let Err(TransactionError::Lost(error)) = refused else {
                 panic!("{refused:?}")
             };
-            assert_eq!(state, Some(State::Running));
+            assert_eq!(error.state, Some(State::Running));
             assert!(
                 error
                     .to_string()

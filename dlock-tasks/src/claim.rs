@@ -6,7 +6,7 @@ use dlock_core::{FencingToken, Name};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::TaskId;
+use crate::{State, TaskId};
 
 /// Asks for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +105,11 @@ impl Claimed {
     }
 }
 
+/// What the log of a store says of a task that a claim finds without a worker and without an attempt left: it is dead then, and
+/// no worker says so.
+pub const DEAD_IN_A_CLAIM: &str =
+    "a task is dead: the lease of its last worker ran out, and no attempt is left";
+
 /// A task under a lease.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -182,6 +187,34 @@ impl ClaimKey {
         ClaimName {
             id: self.id,
             token: self.token,
+        }
+    }
+}
+
+/// A claim that ended before what its handler has done was kept: another worker may have the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the claim of task {id} with token {token} has ended, so its work must not be kept: {}",
+    .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
+)]
+#[non_exhaustive]
+pub struct LostClaim {
+    /// The task.
+    pub id: TaskId,
+    /// The token of the claim.
+    pub token: FencingToken,
+    /// What the task is doing, if it is there.
+    pub state: Option<State>,
+}
+
+impl LostClaim {
+    /// A claim that has ended, and what its task is doing now.
+    #[must_use]
+    pub const fn new(key: &ClaimKey, state: Option<State>) -> Self {
+        Self {
+            id: key.id,
+            token: key.token,
+            state,
         }
     }
 }

@@ -26,7 +26,7 @@ pub trait Payload: Serialize + DeserializeOwned + Send + 'static {
 }
 
 /// [`NewTask::of`]'s: kind and payload are set.
-type Begun = NewTaskBuilder<((String,), (serde_json::Value,), (), (), (), (), (), ())>;
+type Begun = NewTaskBuilder<((String,), (serde_json::Value,), (), (), (), (), (), (), ())>;
 
 impl NewTask {
     /// Begins a task about this.

@@ -107,7 +107,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// One task.
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError>;
 
-    /// Tasks by number, those after `filter.after` first.
+    /// Tasks by number, from `filter.after` on.
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError>;
 
     /// Pauses a queue, or resumes it (K11). A claim that begins once a queue is paused gets none of its tasks, and ends
@@ -151,7 +151,11 @@ pub struct Filter {
     pub queue: Option<String>,
     /// In this state only.
     pub state: Option<State>,
-    /// With larger numbers only.
+    /// Of this kind only.
+    pub kind: Option<String>,
+    /// The largest number first; otherwise the smallest.
+    pub newest_first: bool,
+    /// Only those that come after this one in that order.
     pub after: Option<TaskId>,
     /// At most so many; 0 stands for 100.
     pub limit: usize,
@@ -172,7 +176,21 @@ impl Filter {
         self
     }
 
-    /// Only tasks with larger numbers, if one is given: the last of the page before.
+    /// Only tasks of this kind, if one is given.
+    #[must_use]
+    pub fn kind(mut self, kind: Option<String>) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The largest numbers first.
+    #[must_use]
+    pub const fn newest_first(mut self, newest_first: bool) -> Self {
+        self.newest_first = newest_first;
+        self
+    }
+
+    /// Only tasks that come after this one, if one is given: the last of the page before.
     #[must_use]
     pub fn after(mut self, after: Option<TaskId>) -> Self {
         self.after = after;

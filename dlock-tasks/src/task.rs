@@ -59,6 +59,20 @@ pub enum When {
     At(SystemTime),
 }
 
+/// How long the key of a task keeps others of the same key out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum KeyUntil {
+    /// Until the task has ended.
+    #[default]
+    Ended,
+    /// Until a worker gets the task for the first time; it has no key from then on. So what changes while it runs has a task
+    /// of its own. One that is enqueued in a transaction and finds such a task keeps it from starting until that transaction
+    /// has ended, so its handler sees what the transaction has written.
+    Started,
+}
+
 /// A task to be enqueued.
 ///
 /// ```
@@ -89,10 +103,14 @@ pub struct NewTask {
     /// When it may run, at once if not given.
     #[builder(default)]
     pub when: When,
-    /// At most one task of a queue that has not ended has this key, one that runs included; enqueueing another one answers the
-    /// number of the first. 1 to 256 bytes.
+    /// At most one task of a queue has this key, from when it is enqueued until it has [ended or started](Self::key_until);
+    /// enqueueing another one answers the number of the first. 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = key_opt), into))]
     pub key: Option<String>,
+    /// When the key is free again: when the task has ended, if not given. Give all tasks of a key the same: that of the task
+    /// that has the key decides.
+    #[builder(default)]
+    pub key_until: KeyUntil,
     /// Of the tasks of a queue with this lane one runs at a time (K8), see [`TaskStore::claim`](crate::TaskStore::claim).
     /// 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = lane_opt), into))]
@@ -119,7 +137,7 @@ impl NewTask {
 pub enum Enqueued {
     /// It is in the queue.
     New(TaskId),
-    /// This task of the same queue and key has not ended; nothing was added.
+    /// This task of the same queue has the key; nothing was added.
     Duplicate(TaskId),
 }
 
@@ -290,7 +308,7 @@ pub struct Task {
     pub attempt: u32,
     /// How many there may be.
     pub max_attempts: u32,
-    /// Its key, if it has one.
+    /// Its key, if it has one: none once it has started, if the key [ends then](KeyUntil::Started).
     pub key: Option<String>,
     /// Its lane, if it has one.
     #[builder(default)]

@@ -115,6 +115,7 @@ macro_rules! __for_each_task_case {
             claim_names_some_queues_and_kinds
             payload_comes_out_as_it_went_in
             key_is_used_once_at_a_time
+            key_can_end_when_its_task_starts
             many_writers_of_one_key_add_one_task
             waiting_task_is_cancelled_at_once
             running_task_is_asked_to_stop

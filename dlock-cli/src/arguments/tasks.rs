@@ -36,7 +36,7 @@ pub(crate) struct TasksArguments {
 pub(crate) enum TasksCommand {
     /// How many tasks of each queue are in which state
     Counts,
-    /// Tasks by number
+    /// Tasks by number, the newest first
     List {
         /// Only of this queue
         #[arg(long)]
@@ -44,7 +44,13 @@ pub(crate) enum TasksCommand {
         /// Only scheduled, ready, running, stalled, succeeded, dead or cancelled ones
         #[arg(long)]
         state: Option<State>,
-        /// Only those with a larger number: the last one of the page before
+        /// Only of this kind
+        #[arg(long)]
+        kind: Option<String>,
+        /// The oldest first
+        #[arg(long)]
+        oldest_first: bool,
+        /// Only those after this one: the last one of the page before
         #[arg(long, value_name = "ID", value_parser = task)]
         after: Option<TaskId>,
         /// At most so many
@@ -112,9 +118,12 @@ pub(crate) struct EnqueueArguments {
     /// The queue
     #[arg(long, default_value = NewTask::QUEUE)]
     pub(crate) queue: String,
-    /// Add nothing if a task of this queue and key has not ended yet
+    /// Add nothing if a task of this queue has this key and has not ended
     #[arg(long)]
     pub(crate) key: Option<String>,
+    /// Until when others of this key are not added: with 'started', what changes while it runs has a task of its own
+    #[arg(long, value_name = "WHEN", value_parser = ["ended", "started"], default_value = "ended", requires = "key")]
+    pub(crate) key_until: String,
     /// Run it while no other task of this queue and lane runs, in their order
     #[arg(long)]
     pub(crate) lane: Option<String>,

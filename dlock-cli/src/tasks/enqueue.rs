@@ -4,7 +4,7 @@ use std::{io::Read, slice};
 
 use dlock_core::ErrorKind;
 use dlock_stores::Queue;
-use dlock_tasks::{Enqueued, NewTask, When};
+use dlock_tasks::{Enqueued, KeyUntil, NewTask, When};
 use serde_json::{Value, json};
 
 use super::{rows, within_bounds};
@@ -46,9 +46,7 @@ pub(super) async fn enqueue(
     } else if is_new {
         output::line(format_args!("task {id} is enqueued"))?;
     } else {
-        output::line(format_args!(
-            "nothing is enqueued: task {id} has this key, and has not ended"
-        ))?;
+        output::line(format_args!("nothing is enqueued: task {id} has this key"))?;
     }
     Ok(())
 }
@@ -59,6 +57,7 @@ fn task(arguments: &EnqueueArguments) -> Result<NewTask, Failure> {
         payload,
         queue,
         key,
+        key_until,
         lane,
         priority,
         delay,
@@ -70,11 +69,16 @@ fn task(arguments: &EnqueueArguments) -> Result<NewTask, Failure> {
         (None, Some(at)) => When::At(*at),
         (None, None) => When::Now,
     };
+    let key_until = match key_until.as_str() {
+        "started" => KeyUntil::Started,
+        _ => KeyUntil::Ended,
+    };
     Ok(NewTask::builder()
         .kind(kind)
         .payload(read(payload.as_deref())?)
         .queue(queue)
         .key_opt(key.clone())
+        .key_until(key_until)
         .lane_opt(lane.clone())
         .priority(*priority)
         .when(when)

@@ -104,21 +104,27 @@ fn tasks_are_counted_listed_and_shown() {
         let listed = listed.as_array().unwrap().iter();
         listed.map(|task| task["id"].as_i64().unwrap()).collect()
     };
-    assert_eq!(ids(&["list"]), [1, 2, 3, 4]);
+    assert_eq!(ids(&["list"]), [4, 3, 2, 1]);
+    assert_eq!(ids(&["list", "--oldest-first"]), [1, 2, 3, 4]);
+    assert_eq!(ids(&["list", "--kind", "other"]), [0_i64; 0]);
     assert_eq!(ids(&["list", "--state", "dead"]), [2]);
-    assert_eq!(ids(&["list", "--after", "1", "--limit", "2"]), [2, 3]);
+    assert_eq!(ids(&["list", "--after", "4", "--limit", "2"]), [3, 2]);
     assert_eq!(ids(&["list", "--queue", "other"]), [0_i64; 0]);
     for (words, note) in [
         (
             &["list", "--limit", "3"][..],
-            "3 of 4 are shown, from the lowest number on; the next: --after 3",
+            "3 of 4 are shown, the newest first; the next: --after 2",
         ),
         (
-            &["list", "--after", "1", "--limit", "2", "--json"],
+            &["list", "--after", "4", "--limit", "2", "--json"],
             "2 of 4 are shown",
         ),
+        (
+            &["list", "--oldest-first", "--limit", "1"],
+            "1 of 4 are shown, the oldest first; the next: --after 1",
+        ),
         (&["list", "--state", "ready", "--limit", "1"], ""),
-        (&["list", "--after", "1"], ""),
+        (&["list", "--after", "4"], ""),
         (&["list", "--limit", "1", "--quiet"], ""),
     ] {
         let err = queue.dlock(words).err;
@@ -383,10 +389,7 @@ fn tasks_are_enqueued() {
     let again = queue.dlock(&words);
     assert_eq!(
         (again.code(), again.out.as_str()),
-        (
-            0,
-            "nothing is enqueued: task 1 has this key, and has not ended\n"
-        )
+        (0, "nothing is enqueued: task 1 has this key\n")
     );
     assert_eq!(queue.json(&words), json!({"id": 1, "new": false}));
     let add = |words: &[&str]| {
@@ -419,6 +422,7 @@ fn tasks_are_enqueued() {
             64,
             "0 attempts are not possible",
         ),
+        (&["a", "--key-until", "started"], 64, "--key <KEY>"),
         (&["", "1"], 64, "kind of a task has 0 bytes"),
     ] {
         let refused = queue.dlock(&[&["enqueue"], words].concat());

@@ -248,13 +248,15 @@ impl TaskStore for HttpTasks {
             let query = Query {
                 queue: filter.queue.as_deref(),
                 state: filter.state,
+                kind: filter.kind.as_deref(),
+                newest_first: filter.newest_first,
                 after,
                 limit: most - tasks.len(),
             };
             let page: wire::Page = expected(self.get("tasks", &query).await?)?;
             tasks.extend(page.tasks.into_iter().map(Task::from));
             match page.next {
-                Some(next) if tasks.len() < most && after < Some(next) => after = Some(next),
+                Some(next) if tasks.len() < most && after != Some(next) => after = Some(next),
                 _ => return Ok(tasks),
             }
         }
@@ -318,6 +320,8 @@ impl TaskStore for HttpTasks {
 struct Query<'filter> {
     queue: Option<&'filter str>,
     state: Option<State>,
+    kind: Option<&'filter str>,
+    newest_first: bool,
     after: Option<TaskId>,
     limit: usize,
 }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use dlock_core::ProviderError;
-use dlock_tasks::{self as tasks, TaskId, When};
+use dlock_tasks::{self as tasks, KeyUntil, TaskId, When};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,6 +36,11 @@ pub struct NewTask {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// `started` if the key is to be free when a worker gets the task for the first time: so a change that comes while it
+    /// runs has a task of its own. `ended` if not given.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, default = "ended"))]
+    pub key_until: KeyUntil,
     /// Of the tasks of a queue with this lane one runs at a time, in their order: 1 to 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
@@ -69,7 +74,7 @@ pub struct Enqueued {
     /// Its number.
     #[cfg_attr(feature = "openapi", schema(value_type = i64, minimum = 1))]
     pub id: TaskId,
-    /// Nothing was added: it is an older one of the same key.
+    /// Nothing was added: it is an older one that has the key.
     pub duplicate: bool,
 }
 
@@ -102,6 +107,10 @@ pub enum Served {
         /// How long until then.
         wait_ms: Millis,
     },
+}
+
+fn is_default(until: &KeyUntil) -> bool {
+    *until == KeyUntil::default()
 }
 
 fn default_queue() -> String {
@@ -137,6 +146,7 @@ impl NewTask {
             .priority(self.priority)
             .when(when)
             .key_opt(self.key)
+            .key_until(self.key_until)
             .lane_opt(self.lane)
             .max_attempts(self.max_attempts)
             .build())
@@ -158,6 +168,7 @@ impl From<&tasks::NewTask> for NewTask {
             run_at: run_at.map(Time),
             run_in_ms,
             key: task.key.clone(),
+            key_until: task.key_until,
             lane: task.lane.clone(),
             max_attempts: task.max_attempts,
         }

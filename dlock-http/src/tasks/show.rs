@@ -94,7 +94,7 @@ pub struct Holder {
     pub asked: bool,
 }
 
-/// Answer to `GET ?queue=&state=&after=&limit=`: a page of tasks, by number.
+/// Answer to `GET ?queue=&state=&kind=&newest_first=&after=&limit=`: a page of tasks, by number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskPage))]
 pub struct Page {

@@ -87,7 +87,8 @@ pub(super) const FILES: [&str; 21] = [
 ];
 
 /// What statements have in common that look for tasks and give them out.
-pub(super) const PARTS: [(&str, &str); 5] = [
+pub(super) const PARTS: [(&str, &str); 6] = [
+    ("{bury}", include_str!("../sql/tasks/bury.sql")),
     ("{waits}", include_str!("../sql/tasks/waits.sql")),
     ("{starts}", include_str!("../sql/tasks/starts.sql")),
     ("{due}", include_str!("../sql/tasks/due.sql")),
@@ -107,6 +108,7 @@ pub(super) const COLUMNS: [(&str, &[&str]); 8] = [
             "max_attempts int4",
             "kind text",
             "key text",
+            "key_until_start bool",
             "lane text",
             "payload json",
             "created timestamptz",
@@ -139,6 +141,7 @@ pub(super) const COLUMNS: [(&str, &[&str]); 8] = [
             "max_attempts int4",
             "kind text",
             "key text",
+            "key_until_start bool",
             "lane text",
             "payload json",
             "errors jsonb",

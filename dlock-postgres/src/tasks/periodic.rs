@@ -36,6 +36,7 @@ impl PostgresTasks {
             attempts,
             kind,
             key,
+            until_start,
             lane,
             payload,
         ] = additions.parameters();
@@ -55,6 +56,7 @@ impl PostgresTasks {
                     attempts,
                     kind,
                     key,
+                    until_start,
                     lane,
                     payload,
                 ],

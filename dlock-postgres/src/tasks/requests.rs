@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use deadpool_postgres::tokio_postgres::types::{ToSql, Type};
 use dlock_core::{FencingToken, ProviderError};
-use dlock_tasks::{Ending, FailedAttempt, How, NewTask, When, limits};
+use dlock_tasks::{Ending, FailedAttempt, How, KeyUntil, NewTask, When, limits};
 use uuid::Uuid;
 
 use crate::connections::bigint;
@@ -30,6 +30,7 @@ pub(super) struct Additions<'a> {
     pub(super) max_attempts: Vec<i32>,
     pub(super) kinds: Vec<&'a str>,
     pub(super) keys: Vec<Option<&'a str>>,
+    pub(super) until_starts: Vec<bool>,
     pub(super) lanes: Vec<Option<&'a str>>,
     pub(super) payloads: Vec<String>,
 }
@@ -60,13 +61,15 @@ impl<'a> Additions<'a> {
                 .push(i32::try_from(task.max_attempts).unwrap_or(i32::MAX));
             additions.kinds.push(&task.kind);
             additions.keys.push(task.key.as_deref());
+            let until_start = task.key_until == KeyUntil::Started;
+            additions.until_starts.push(until_start);
             additions.lanes.push(task.lane.as_deref());
         }
         Ok(additions)
     }
 
     /// For `query_typed`.
-    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 9] {
+    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 10] {
         [
             (&self.queues, Type::TEXT_ARRAY),
             (&self.priorities, Type::INT4_ARRAY),
@@ -75,6 +78,7 @@ impl<'a> Additions<'a> {
             (&self.max_attempts, Type::INT4_ARRAY),
             (&self.kinds, Type::TEXT_ARRAY),
             (&self.keys, Type::TEXT_ARRAY),
+            (&self.until_starts, Type::BOOL_ARRAY),
             (&self.lanes, Type::TEXT_ARRAY),
             (&self.payloads, Type::TEXT_ARRAY),
         ]

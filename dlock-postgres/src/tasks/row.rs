@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use deadpool_postgres::tokio_postgres::Row;
 use dlock_core::{FencingToken, ProviderError, Record};
 use dlock_tasks::{
-    ClaimKey, ClaimedTask, Ending, FailedAttempt, Holder, How, State, Task, TaskId, json::read,
+    ClaimKey, ClaimedTask, DEAD_IN_A_CLAIM, Ending, FailedAttempt, Holder, How, State, Task,
+    TaskId, json::read,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -47,6 +48,20 @@ pub(super) fn claimed(
     };
     let unreadable = |error| Ending::new(key, How::Discard { error });
     Ok(Some(task().map_err(unreadable)))
+}
+
+/// Whether a row of `call_claim.sql` is about a task that has died, which it says in the log: no worker does.
+pub(super) fn is_dead(row: &Row) -> bool {
+    let id = optional::<i64>(row, "id", 0).ok().flatten();
+    let token = optional::<i64>(row, "token", 1);
+    if let (Some(task), Ok(None)) = (id, token) {
+        let queue: &str = value(row, "queue", 2).unwrap_or_default();
+        let kind: &str = value(row, "kind", 3).unwrap_or_default();
+        let attempts = count(row, "attempt", 5).unwrap_or_default();
+        tracing::error!(task, queue, kind, attempts, "{DEAD_IN_A_CLAIM}");
+        return true;
+    }
+    false
 }
 
 /// The priority of a task that was given out, and where it lies in the index that claims walk along.

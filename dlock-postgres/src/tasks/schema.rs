@@ -42,6 +42,7 @@ pub(super) struct Statements {
     pub(super) set_limit: String,
     pub(super) limits: String,
     pub(super) list: String,
+    pub(super) list_newest: String,
     pub(super) counts: String,
     pub(super) prune: String,
     pub(super) complete: String,
@@ -63,10 +64,15 @@ impl Schema {
 
     pub(super) fn statements(&self) -> Statements {
         let plain = |file: &str| without_comments(&self.fill(file));
+        let list = |beyond, direction| {
+            let list = plain(include_str!("../sql/tasks/list.sql"));
+            list.replace("{beyond}", beyond)
+                .replace("{direction}", direction)
+        };
         Statements {
-            enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8, $9) AS e"),
+            enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS e"),
             periodic: self.fill(
-                "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS p",
+                "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS p",
             ),
             claim: plain(include_str!("../sql/tasks/call_claim.sql")),
             before: self.fill("SELECT b.* FROM {before}($1, $2, $3, $4) AS b"),
@@ -81,7 +87,8 @@ impl Schema {
             paused: plain(include_str!("../sql/tasks/paused.sql")),
             set_limit: self.fill("SELECT FROM {set_limit}($1, $2)"),
             limits: plain(include_str!("../sql/tasks/limits.sql")),
-            list: plain(include_str!("../sql/tasks/list.sql")),
+            list: list("OPERATOR(pg_catalog.>)", ""),
+            list_newest: list("OPERATOR(pg_catalog.<)", "DESC"),
             counts: plain(include_str!("../sql/tasks/counts.sql")),
             prune: plain(include_str!("../sql/tasks/prune.sql")),
             complete: self.fill("SELECT FROM {complete}($1, $2, $3, $4)"),

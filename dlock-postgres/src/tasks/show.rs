@@ -7,7 +7,7 @@ use dlock_core::ProviderError;
 use dlock_tasks::{Filter, State, Task, TaskId};
 
 use super::{PostgresTasks, row};
-use crate::connections::Caller;
+use crate::connections::{Caller, Parameters};
 
 /// How many tasks a page has, if nobody says.
 const PAGE: usize = 100;
@@ -16,7 +16,8 @@ impl PostgresTasks {
     pub(super) async fn shown(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
         // The first with a larger number than the one before, which may be another one.
         let before = TaskId::new(id.get() - 1);
-        let rows = self.page(before, None, None, 1).await?;
+        let next = Filter::default().after(before).limit(1);
+        let rows = self.page(&next).await?;
         let task = rows.first().map(row::shown).transpose();
         match task {
             Ok(task) => Ok(task.filter(|task| task.id == id)),
@@ -29,14 +30,13 @@ impl PostgresTasks {
             0 => PAGE,
             limit => limit,
         };
-        let queue = filter.queue.as_deref();
-        let (mut tasks, mut after) = (Vec::new(), filter.after);
+        let (mut tasks, mut rest) = (Vec::new(), filter.clone());
         // One row that somebody has damaged hides no other, so a page that has some is filled up.
         while tasks.len() < limit {
-            let room = limit - tasks.len();
-            let rows = self.page(after, queue, filter.state, room).await?;
+            rest.limit = limit - tasks.len();
+            let rows = self.page(&rest).await?;
             for row in &rows {
-                after = row::listed(row)?;
+                rest.after = row::listed(row)?;
                 match row::shown(row) {
                     Ok(task) => tasks.push(task),
                     Err(error) => {
@@ -44,7 +44,7 @@ impl PostgresTasks {
                     }
                 }
             }
-            if rows.len() < room {
+            if rows.len() < rest.limit {
                 break;
             }
         }
@@ -52,27 +52,23 @@ impl PostgresTasks {
     }
 
     /// Tasks by number.
-    async fn page(
-        &self,
-        after: Option<TaskId>,
-        queue: Option<&str>,
-        state: Option<State>,
-        limit: usize,
-    ) -> Result<Vec<Row>, ProviderError> {
-        let after = after.map_or(0, TaskId::get);
-        let state = state.map(State::as_str);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.connections
-            .query(
-                Caller::Other,
-                &self.statements.list,
-                &[
-                    (&after, Type::INT8),
-                    (&queue, Type::TEXT),
-                    (&state, Type::TEXT),
-                    (&limit, Type::INT8),
-                ],
-            )
-            .await
+    async fn page(&self, filter: &Filter) -> Result<Vec<Row>, ProviderError> {
+        let (statement, first) = if filter.newest_first {
+            (&self.statements.list_newest, i64::MAX)
+        } else {
+            (&self.statements.list, 0)
+        };
+        let after = filter.after.map_or(first, TaskId::get);
+        let state = filter.state.map(State::as_str);
+        let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+        let parameters: &Parameters<'_> = &[
+            (&after, Type::INT8),
+            (&filter.queue, Type::TEXT),
+            (&state, Type::TEXT),
+            (&limit, Type::INT8),
+            (&filter.kind, Type::TEXT),
+        ];
+        let page = self.connections.query(Caller::Other, statement, parameters);
+        page.await
     }
 }

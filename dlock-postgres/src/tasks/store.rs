@@ -64,6 +64,9 @@ impl PostgresTasks {
         let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
         let (mut next, mut swept) = (None, None);
         for row in &rows {
+            if row::is_dead(row) {
+                continue;
+            }
             match row::claimed(row, claim.uuid) {
                 Ok(Some(Ok(task))) => {
                     if let Some((priority, key)) = row::key(row, &task) {

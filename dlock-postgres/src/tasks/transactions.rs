@@ -1,8 +1,8 @@
 //! What is done in a transaction of the user's (K7): it is kept with their data, or not at all.
 
 use deadpool_postgres::tokio_postgres::{self, Transaction, types::Type};
-use dlock_core::{FencingToken, ProviderError};
-use dlock_tasks::{ClaimKey, Ending, Enqueued, How, NewTask, State, TaskId, limits};
+use dlock_core::ProviderError;
+use dlock_tasks::{ClaimKey, Ending, Enqueued, How, LostClaim, NewTask, limits};
 use serde_json::Value;
 
 use super::{
@@ -20,20 +20,10 @@ const STALE: &str = "LK001";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// The claim was over: another worker may have the task. What is in the transaction must not be kept, and
+    /// The claim has ended: another worker may have the task. What is in the transaction must not be kept, and
     /// the database refuses to commit it.
-    #[error(
-        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
-        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
-    )]
-    Lost {
-        /// The task.
-        id: TaskId,
-        /// The token of the claim.
-        token: FencingToken,
-        /// What the task is doing, if it is there.
-        state: Option<State>,
-    },
+    #[error(transparent)]
+    Lost(LostClaim),
     /// A task that cannot be kept, or an answer that cannot be read.
     #[error("{0}")]
     Refused(ProviderError),
@@ -132,11 +122,10 @@ impl PostgresTasks {
 /// A claim that is over, if that is what the database said.
 fn lost_or(key: &ClaimKey, error: tokio_postgres::Error) -> TransactionError {
     match error.as_db_error() {
-        Some(db) if db.code().code() == STALE => TransactionError::Lost {
-            id: key.id,
-            token: key.token,
-            state: db.detail().and_then(|state| state.parse().ok()),
-        },
+        Some(db) if db.code().code() == STALE => {
+            let state = db.detail().and_then(|state| state.parse().ok());
+            TransactionError::Lost(LostClaim::new(key, state))
+        }
         _ => TransactionError::Postgres(error),
     }
 }

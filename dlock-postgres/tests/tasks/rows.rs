@@ -1,8 +1,12 @@
 //! What a person or another program may have done to rows.
 
+use std::{sync::Arc, time::Duration};
+
 use dlock_core::{ErrorKind, FencingToken, Name, provider::Renew};
 use dlock_postgres::tasks::PostgresTasks;
-use dlock_tasks::{Ended, Ending, Filter, How, NewTask, State, TaskId, TaskStore, When};
+use dlock_tasks::{
+    DEAD_IN_A_CLAIM, Ended, Ending, Filter, How, NewTask, State, Task, TaskId, TaskStore, When,
+};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::{Value, json};
 
@@ -264,4 +268,33 @@ async fn error_with_a_nul_is_kept() {
     .await;
     let errors = tasks.task(key.id).await.unwrap().unwrap().errors;
     assert_eq!(errors[0].error, "a\u{fffd}b");
+}
+
+/// No worker says so: the last one is gone.
+#[tokio::test]
+async fn task_that_dies_in_a_claim_is_in_the_log() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let keeps = tracing_subscriber::fmt().with_writer(Arc::new(log.reopen().unwrap()));
+    let _until_the_end = tracing::subscriber::set_default(keeps.finish());
+    for (number, lane) in [(1, None), (2, Some("l".to_owned()))] {
+        let queue = Postgres::start().await;
+        let tasks = queue.tasks(1).await;
+        let last = NewTask::builder().kind("resize").max_attempts(1);
+        let added = tasks.enqueue(&[last.lane_opt(lane).build()]).await.unwrap();
+        take(&tasks, Duration::from_millis(100)).await;
+        let has_ended = |task: Task| task.state.has_ended();
+        while !tasks
+            .task(added[0].id())
+            .await
+            .unwrap()
+            .is_some_and(has_ended)
+        {
+            let nothing = tasks.claim(&claim(LONG)).await.unwrap();
+            assert!(nothing.tasks.is_empty(), "{nothing:?}");
+        }
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        let dead = log.lines().filter(|line| line.contains(DEAD_IN_A_CLAIM));
+        let dead = dead.filter(|line| line.contains("resize")).count();
+        assert_eq!(dead, number, "{log}");
+    }
 }

@@ -4,12 +4,12 @@ use dlock_postgres::{
     deadpool_postgres::tokio_postgres::Client,
     tasks::{PostgresTasks, TransactionError},
 };
-use dlock_tasks::{Enqueued, How, NewTask, State, TaskId, TaskStore};
+use dlock_tasks::{Enqueued, How, KeyUntil, NewTask, State, TaskId, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::{LONG, Postgres, finish, take, task};
+use crate::{LONG, Postgres, claim, finish, take, task};
 
 const BUY: &str = "INSERT INTO purchase (item) VALUES ('book')";
 
@@ -80,6 +80,32 @@ async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
     assert_eq!(purchases(&client).await, 1);
 }
 
+/// Its handler would not see what the transaction has written.
+#[tokio::test]
+async fn task_whose_key_ends_with_its_start_waits_for_who_counts_on_it() {
+    let (mut client, tasks) = shop().await;
+    let change = NewTask::builder().kind("index").key("page 7");
+    let change = change.key_until(KeyUntil::Started).build();
+    let added = tasks.enqueue(std::slice::from_ref(&change)).await.unwrap();
+    let transaction = client.transaction().await.unwrap();
+    transaction.execute(BUY, &[]).await.unwrap();
+    let found = tasks
+        .enqueue_in(&transaction, std::slice::from_ref(&change))
+        .await;
+    assert_eq!(found.unwrap(), [Enqueued::Duplicate(added[0].id())]);
+    let beside = tasks.claim(&claim(LONG)).await.unwrap();
+    assert!(beside.tasks.is_empty(), "{beside:?}");
+    transaction.commit().await.unwrap();
+    assert_eq!(take(&tasks, LONG).await.key.id, added[0].id());
+    // Beside it, in SQL.
+    let enqueue = "SELECT dlock_enqueue('default', 'index', key => 'page 7', key_until => $1)";
+    let number = client.query_one(enqueue, &[&"started"]).await.unwrap();
+    assert!(number.get::<_, i64>(0) > added[0].id().get());
+    let refused = client.query_one(enqueue, &[&"later"]).await.unwrap_err();
+    let refused = refused.as_db_error().unwrap().message();
+    assert!(refused.contains("ended or started"), "{refused}");
+}
+
 /// 22: not even by somebody who overlooks the error.
 #[tokio::test]
 async fn work_of_a_stale_claim_cannot_be_committed() {
@@ -96,11 +122,11 @@ async fn work_of_a_stale_claim_cannot_be_committed() {
         } else {
             tasks.checkpoint_in(&transaction, &key, 1, &json!(1)).await
         };
-        let Err(error @ TransactionError::Lost { id, state, .. }) = refused else {
+        let Err(TransactionError::Lost(lost)) = refused else {
             panic!("{refused:?}")
         };
-        assert_eq!((id, state), (key.id, Some(State::Running)));
-        let told = error.to_string();
+        assert_eq!((lost.id, lost.state), (key.id, Some(State::Running)));
+        let told = TransactionError::Lost(lost).to_string();
         assert!(
             told.contains("must not be kept: the task is running"),
             "{told}"
@@ -121,10 +147,7 @@ async fn work_of_a_stale_claim_cannot_be_committed() {
     assert!(
         matches!(
             refused,
-            Err(TransactionError::Lost {
-                state: Some(State::Ready),
-                ..
-            })
+            Err(TransactionError::Lost(lost)) if lost.state == Some(State::Ready)
         ),
         "{refused:?}"
     );

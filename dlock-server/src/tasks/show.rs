@@ -42,7 +42,12 @@ struct Which {
     /// In this state only.
     #[param(value_type = Option<String>)]
     state: Option<tasks::State>,
-    /// Only numbers after this one: `next` of the page before.
+    /// Of this kind only.
+    kind: Option<String>,
+    /// `true`: the largest numbers first.
+    #[serde(default)]
+    newest_first: bool,
+    /// Only those after this one: `next` of the page before.
     #[param(value_type = Option<i64>)]
     after: Option<TaskId>,
     /// At most so many, and never more than 100.
@@ -72,7 +77,9 @@ async fn list(
     let queue = queue.map(|queue| namespace.stored_label(queue, "/queue"));
     let filter = Filter::default()
         .queue(queue.transpose()?)
-        .state(which.state);
+        .state(which.state)
+        .kind(which.kind)
+        .newest_first(which.newest_first);
     let most = which.limit.unwrap_or(MOST).clamp(1, MOST);
     page(&service, &namespace, filter, which.after, most)
         .await

@@ -2,7 +2,8 @@
 
 use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{
-    Claim, ClaimKey, Claimed, ClaimedTask, Enqueued, FailedAttempt, NewTask, State, TaskId, When,
+    Claim, ClaimKey, Claimed, ClaimedTask, DEAD_IN_A_CLAIM, Enqueued, FailedAttempt, KeyUntil,
+    NewTask, State, TaskId, When,
 };
 use rusqlite::Row;
 use serde_json::Value;
@@ -60,7 +61,8 @@ impl Work<'_> {
             task.key,
             text,
             now,
-            task.lane
+            task.lane,
+            task.key_until == KeyUntil::Started
         ];
         match self.value(include_str!("../sql/tasks/enqueue.sql"), parameters)? {
             Some(id) => Ok(Enqueued::New(self.id(id)?)),
@@ -274,9 +276,14 @@ impl Work<'_> {
             Ok((None, _)) => return Ok(false),
             Err(failure) => return pass_over(failure).map(|()| false),
         };
+        let errors = with_silence(&task, now);
         let (state, errors) = match task.holder() {
             Some(record) if record.asked => (State::Cancelled, task.errors.clone()),
-            _ => (State::Dead, with_silence(&task, now)),
+            _ => {
+                let (task, queue, kind, attempts) = (id, &task.queue, &task.kind, task.attempt);
+                tracing::error!(%task, queue, kind, attempts, "{DEAD_IN_A_CLAIM}");
+                (State::Dead, errors)
+            }
         };
         self.end(&task, state, None, None, &errors, now)?;
         Ok(true)
@@ -322,6 +329,12 @@ impl Work<'_> {
                 text(&errors),
             ],
         )?;
+        // Apart from the claim: the index of keys is left alone where there is none.
+        if task.key.is_some() {
+            self.connection
+                .prepare_cached(include_str!("../sql/tasks/start.sql"))?
+                .execute([id.get()])?;
+        }
         task.seat.attempt += 1;
         Ok(Some(claimed(ClaimKey::new(id, claim.uuid, token), task)))
     }

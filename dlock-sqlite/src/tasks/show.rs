@@ -28,13 +28,20 @@ impl Work<'_> {
             0 => PAGE,
             limit => limit,
         };
-        let after = filter.after.map_or(0, TaskId::get);
+        let first = if filter.newest_first { i64::MAX } else { 0 };
+        let after = filter.after.map_or(first, TaskId::get);
+        let order = |sql: &str| match filter.newest_first {
+            true => sql
+                .replace("id > ?2", "id < ?2")
+                .replace("BY id", "BY id DESC"),
+            false => sql.to_owned(),
+        };
         let mut tasks = Vec::new();
         // One row that somebody has damaged hides no other.
         if !filter.state.is_some_and(State::has_ended) {
-            let parameters = (&filter.queue, after);
+            let parameters = (&filter.queue, after, &filter.kind);
             self.walk(
-                include_str!("../sql/tasks/list.sql"),
+                &order(include_str!("../sql/tasks/list.sql")),
                 parameters,
                 |row, now| {
                     match self.task_of(row, now) {
@@ -50,9 +57,9 @@ impl Work<'_> {
         }
         if filter.state.is_none_or(State::has_ended) {
             let (room, state) = (tasks.len() + limit, filter.state.map(State::as_str));
-            let parameters = (&filter.queue, after, state);
+            let parameters = (&filter.queue, after, state, &filter.kind);
             self.each_done(
-                include_str!("../sql/tasks/list_done.sql"),
+                &order(include_str!("../sql/tasks/list_done.sql")),
                 parameters,
                 |ended| {
                     match ended {
@@ -64,6 +71,9 @@ impl Work<'_> {
             )?;
         }
         tasks.sort_unstable_by_key(|task| task.id);
+        if filter.newest_first {
+            tasks.reverse();
+        }
         tasks.truncate(limit);
         Ok(tasks)
     }

@@ -1,7 +1,9 @@
 //! What is done in a transaction of the user's (K7): it is kept with their data, or not at all.
 
 use dlock_core::ProviderError;
-use dlock_tasks::{ClaimKey, Ended, Ending, Enqueued, How, Kept, NewTask, State, TaskId, limits};
+use dlock_tasks::{
+    ClaimKey, Ended, Ending, Enqueued, How, Kept, LostClaim, NewTask, State, limits,
+};
 use rusqlite::Transaction;
 use serde_json::Value;
 
@@ -12,19 +14,9 @@ use crate::store::Failure;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// The claim was over: another worker may have the task. What is in the transaction must not be kept.
-    #[error(
-        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
-        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
-    )]
-    Lost {
-        /// The task.
-        id: TaskId,
-        /// The token of the claim.
-        token: dlock_core::FencingToken,
-        /// What the task is doing, if it is there.
-        state: Option<State>,
-    },
+    /// The claim has ended: another worker may have the task. What is in the transaction must not be kept.
+    #[error(transparent)]
+    Lost(LostClaim),
     /// A task that cannot be kept, or a row that cannot be read.
     #[error("{0}")]
     Refused(ProviderError),
@@ -108,9 +100,5 @@ impl SqliteTasks {
 }
 
 fn lost(key: &ClaimKey, state: Option<State>) -> TransactionError {
-    TransactionError::Lost {
-        id: key.id,
-        token: key.token,
-        state,
-    }
+    TransactionError::Lost(LostClaim::new(key, state))
 }

@@ -23,8 +23,8 @@ use dlock_core::{
     provider::{Acquire, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    PausedQueue, Served, State, TaskStore, When,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, KeyUntil,
+    NewTask, PausedQueue, Served, State, TaskStore, When,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};

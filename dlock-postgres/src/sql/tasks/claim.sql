@@ -4,7 +4,7 @@
 -- microseconds of Unix time, and numbers to look, for each queue and priority, both null to look from the
 -- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
 -- are passed over, unless they are to end whoever asks.
--- Result: a row for each task, in the order in which they should run; then one without a task that says in how
+-- Result: a row for each task, in the order in which they should run, and one without a token for each that has died; then one without a task that says in how
 -- many microseconds a task falls due or a lease runs out, null if there were as many as were asked for, or
 -- nothing is to come; and how many microseconds a look from the beginning took, null if there was none. Without
 -- one, nothing is known of leases on earlier tasks.
@@ -178,10 +178,7 @@ BEGIN
                 v_given := v_given || v_ids;
             END IF;
             IF v_over IS NOT NULL THEN
-                PERFORM {move}(
-                    t.id, CASE WHEN t.asked AND NOT t.released THEN 'cancelled' ELSE 'dead' END, NULL, NULL,
-                    CASE WHEN NOT t.released AND NOT t.asked THEN {silence}(t.owner) END)
-                FROM unnest((SELECT v_over)) AS p (id) JOIN {task} AS t ON t.id = ANY (ARRAY[p.id]);
+                {bury}
             END IF;
             v_room := v_room - coalesce(cardinality(v_ids), 0);
             v_picked := coalesce(cardinality(v_ids), 0) + coalesce(cardinality(v_over), 0);
@@ -249,10 +246,8 @@ BEGIN
                     END IF;
                 ELSE
                     v_again := true; -- Others of its lane may have waited for it.
-                    PERFORM {move}(
-                        t.id, CASE WHEN t.asked AND NOT t.released THEN 'cancelled' ELSE 'dead' END, NULL, NULL,
-                        CASE WHEN NOT t.released AND NOT t.asked THEN {silence}(t.owner) END)
-                    FROM {task} AS t WHERE t.id = v_row.over;
+                    v_over := ARRAY[v_row.over];
+                    {bury}
                 END IF;
             END LOOP;
         END IF;

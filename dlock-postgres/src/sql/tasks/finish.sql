@@ -42,15 +42,15 @@ BEGIN
         ) AS u
         WHERE t.id = ANY (ARRAY[u.id]) AND t.uuid = p_uuids[u.place] AND t.token = p_tokens[u.place] AND NOT t.released
             AND p_hows[u.place] = 'complete'
-        RETURNING t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload,
-            t.errors, t.created, t.checkpoint, t.token, u.place
+        RETURNING t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.key_until_start, t.lane,
+            t.payload, t.errors, t.created, t.checkpoint, t.token, u.place
     ), kept AS (
         INSERT INTO {done} (
-            id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
-            checkpoint, token, state, output, ending, ended)
+            id, queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload,
+            errors, created, checkpoint, token, state, output, ending, ended)
         SELECT
-            g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.lane, g.payload,
-            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, v_now
+            g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.key_until_start, g.lane,
+            g.payload, g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, v_now
         FROM gone AS g
     )
     SELECT array_agg(g.place), array_agg(g.queue) FILTER (

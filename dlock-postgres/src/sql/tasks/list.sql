@@ -1,4 +1,5 @@
--- Tasks by number, ended or not. $1 numbers above, $2 queue or null, $3 state or null, $4 at most so many.
+-- Tasks by number, ended or not. $1 numbers beyond it, $2 queue or null, $3 state or null, $4 at most so many, $5 kind or
+-- null. In the words of tasks/schema.rs, {beyond} and {direction} make it the smallest or the largest numbers first.
 -- Result: in the order that `tasks/row.rs` reads: the record, null if the task has ended, and the store's clock;
 -- then the task.
 SELECT b.* FROM (
@@ -8,9 +9,10 @@ SELECT b.* FROM (
         t.errors::pg_catalog.text, t.created, t.checkpoint::pg_catalog.text, {state}(t, c.now) AS state,
         NULL::pg_catalog.text AS output, NULL::pg_catalog.timestamptz AS ended
     FROM {task} AS t CROSS JOIN (SELECT pg_catalog.clock_timestamp() AS now) AS c
-    WHERE t.id OPERATOR(pg_catalog.>) $1 AND ($2 IS NULL OR t.queue OPERATOR(pg_catalog.=) $2)
+    WHERE t.id {beyond} $1 AND ($2 IS NULL OR t.queue OPERATOR(pg_catalog.=) $2)
         AND ($3 IS NULL OR {state}(t, c.now) OPERATOR(pg_catalog.=) $3)
-    ORDER BY t.id
+        AND ($5 IS NULL OR t.kind OPERATOR(pg_catalog.=) $5)
+    ORDER BY t.id {direction}
     LIMIT $4)
     UNION ALL
     (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -18,10 +20,11 @@ SELECT b.* FROM (
         d.errors::pg_catalog.text, d.created, d.checkpoint::pg_catalog.text, d.state,
         d.output::pg_catalog.text, d.ended
     FROM {done} AS d
-    WHERE d.id OPERATOR(pg_catalog.>) $1 AND ($2 IS NULL OR d.queue OPERATOR(pg_catalog.=) $2)
+    WHERE d.id {beyond} $1 AND ($2 IS NULL OR d.queue OPERATOR(pg_catalog.=) $2)
         AND ($3 IS NULL OR d.state OPERATOR(pg_catalog.=) $3)
-    ORDER BY d.id
+        AND ($5 IS NULL OR d.kind OPERATOR(pg_catalog.=) $5)
+    ORDER BY d.id {direction}
     LIMIT $4)
 ) AS b
-ORDER BY b.id
+ORDER BY b.id {direction}
 LIMIT $4

@@ -19,10 +19,11 @@ BEGIN
         DELETE FROM {task} AS t WHERE t.id = p_id RETURNING t.*
     )
     INSERT INTO {done} (
-        id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created, checkpoint,
-        token, state, output, ending, ended)
+        id, queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload, errors,
+        created, checkpoint, token, state, output, ending, ended)
     SELECT
-        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload,
+        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.key_until_start, t.lane,
+        t.payload,
         CASE WHEN p_error IS NULL THEN t.errors ELSE {failed}(t.errors, t.attempt, clock_timestamp(), p_error) END,
         t.created, t.checkpoint, t.token, p_state, p_output, p_ending, clock_timestamp()
     FROM gone AS t;

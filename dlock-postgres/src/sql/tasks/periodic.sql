@@ -6,8 +6,8 @@
 CREATE OR REPLACE FUNCTION {periodic}(
     p_schedule pg_catalog.text, p_instant bigint, p_wrong_clock bigint,
     p_queues pg_catalog.text[], p_priorities integer[], p_delays bigint[], p_instants bigint[],
-    p_max_attempts integer[], p_kinds pg_catalog.text[], p_keys pg_catalog.text[], p_lanes pg_catalog.text[],
-    p_payloads pg_catalog.text[],
+    p_max_attempts integer[], p_kinds pg_catalog.text[], p_keys pg_catalog.text[], p_until_starts boolean[],
+    p_lanes pg_catalog.text[], p_payloads pg_catalog.text[],
     OUT verdict pg_catalog.text, OUT wait bigint, OUT number bigint, OUT is_new boolean
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
@@ -27,7 +27,8 @@ BEGIN
         verdict := 'enqueued';
         SELECT e.number, e.is_new INTO number, is_new
         FROM {enqueue}(
-            p_queues, p_priorities, p_delays, p_instants, p_max_attempts, p_kinds, p_keys, p_lanes, p_payloads) AS e;
+            p_queues, p_priorities, p_delays, p_instants, p_max_attempts, p_kinds, p_keys, p_until_starts, p_lanes,
+            p_payloads) AS e;
         RETURN;
     END IF;
     INSERT INTO {schedule} (name, last) VALUES (p_schedule, v_instant) ON CONFLICT (name) DO NOTHING;

@@ -23,13 +23,13 @@ $dlock$;
 
 -- Enqueues a task.
 -- Parameters: the queue; which handler it is for; what the handler gets; 0 to 9, smaller numbers first; from when
--- on it may run, null for at once; a key that at most one task of the queue has that has not ended; how often it is
--- tried; a lane, of whose tasks in the queue one runs at a time.
+-- on it may run, null for at once; a key that at most one task of the queue has; how often it is tried; a lane, of whose
+-- tasks in the queue one runs at a time; until when it has the key: 'ended', or 'started', by its first claim.
 -- Result: its number, or that of the task that has this key.
 CREATE OR REPLACE FUNCTION {schema}.dlock_enqueue(
     queue pg_catalog.text, kind pg_catalog.text, payload pg_catalog.jsonb DEFAULT 'null', priority integer DEFAULT 5,
     run_at pg_catalog.timestamptz DEFAULT NULL, key pg_catalog.text DEFAULT NULL, max_attempts integer DEFAULT 20,
-    lane pg_catalog.text DEFAULT NULL
+    lane pg_catalog.text DEFAULT NULL, key_until pg_catalog.text DEFAULT 'ended'
 ) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $dlock$
 DECLARE
     v_payload text := coalesce(payload, 'null')::text;
@@ -37,6 +37,7 @@ DECLARE
         WHEN (octet_length(queue) BETWEEN 1 AND 128) IS NOT TRUE THEN 'the name of a queue is 1 to 128 bytes'
         WHEN (octet_length(kind) BETWEEN 1 AND 128) IS NOT TRUE THEN 'the kind of a task is 1 to 128 bytes'
         WHEN octet_length(key) NOT BETWEEN 1 AND 256 THEN 'the key of a task is 1 to 256 bytes'
+        WHEN (key_until IN ('ended', 'started')) IS NOT TRUE THEN 'a task has its key until it has ended or started'
         WHEN octet_length(lane) NOT BETWEEN 1 AND 256 THEN 'the lane of a task is 1 to 256 bytes'
         WHEN (priority BETWEEN 0 AND 9) IS NOT TRUE THEN 'the priority of a task is 0, which runs first, to 9'
         WHEN (max_attempts BETWEEN 1 AND 1000) IS NOT TRUE THEN '1 to 1000 attempts are possible'
@@ -57,11 +58,12 @@ BEGIN
                 WHEN run_at > to_timestamp(0) THEN (extract(epoch FROM run_at) * 1000000)::bigint
                 WHEN run_at <= to_timestamp(0) THEN 0
             END],
-            ARRAY[max_attempts], ARRAY[kind], ARRAY[key], ARRAY[lane], ARRAY[v_payload]) AS e);
+            ARRAY[max_attempts], ARRAY[kind], ARRAY[key], ARRAY[key_until = 'started'], ARRAY[lane],
+            ARRAY[v_payload]) AS e);
 END
 $dlock$;
 
--- Completes a task in the transaction that keeps what its handler has done. If the claim is over it raises an
+-- Completes a task in the transaction that keeps what its handler has done. If the claim has ended it raises an
 -- error of the code LK001: the transaction has to be rolled back, and cannot commit.
 -- Parameters: the task; the claim's uuid; its token; the output.
 -- Result: none.

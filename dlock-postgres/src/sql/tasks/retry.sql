@@ -17,21 +17,22 @@ BEGIN
         END IF;
         IF v_done.state = 'succeeded' THEN
             INSERT INTO {task} AS t (
-                queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
-                checkpoints, token)
+                queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload, errors,
+                created, checkpoints, token)
             VALUES (
-                v_done.queue, v_done.priority, v_now, 0, v_done.max_attempts, v_done.kind, v_done.key, v_done.lane,
-                v_done.payload, '[]', v_now, 0, 0)
+                v_done.queue, v_done.priority, v_now, 0, v_done.max_attempts, v_done.kind, v_done.key,
+                v_done.key_until_start, v_done.lane, v_done.payload, '[]', v_now, 0, 0)
             ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
             RETURNING t.id INTO number;
         ELSE
             INSERT INTO {task} AS t (
-                id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
-                checkpoint, checkpoints, token)
+                id, queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload,
+                errors, created, checkpoint, checkpoints, token)
             OVERRIDING SYSTEM VALUE
             VALUES (
                 v_done.id, v_done.queue, v_done.priority, v_now, 0, v_done.max_attempts, v_done.kind, v_done.key,
-                v_done.lane, v_done.payload, v_done.errors, v_done.created, v_done.checkpoint, 0, v_done.token)
+                v_done.key_until_start, v_done.lane, v_done.payload, v_done.errors, v_done.created,
+                v_done.checkpoint, 0, v_done.token)
             ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
             RETURNING t.id INTO number;
         END IF;

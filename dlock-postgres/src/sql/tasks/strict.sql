@@ -1,4 +1,4 @@
--- Endings and checkpoints in a transaction of the user's. A claim that is over raises an error of the code LK001,
+-- Endings and checkpoints in a transaction of the user's. A claim that has ended raises an error of the code LK001,
 -- whose detail is what the task is doing, 'gone' if it is not there: so the transaction cannot commit.
 CREATE OR REPLACE FUNCTION {stale}(p_id bigint, p_token bigint, p_state pg_catalog.text) RETURNS void
 LANGUAGE plpgsql AS $dlock$
@@ -6,7 +6,7 @@ BEGIN
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
         MESSAGE = pg_catalog.format(
-            'the claim of task %s with token %s is over, so its work must not be kept: %s', p_id, p_token,
+            'the claim of task %s with token %s has ended, so its work must not be kept: %s', p_id, p_token,
             coalesce(pg_catalog.concat('the task is ', p_state), 'there is no such task')),
         DETAIL = coalesce(p_state, 'gone');
 END

@@ -6,6 +6,7 @@
 --
 -- run_at      from when on it may run; of one that may run at once the same as created, until claims find it
 -- attempt     attempts so far, the one under way included
+-- key_until_start  its first claim takes its key away; the same of one that has ended
 -- lane        of the tasks of a queue and a lane one runs at a time (K8)
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
@@ -51,6 +52,7 @@ CREATE TABLE IF NOT EXISTS {task} (
     max_attempts integer                NOT NULL,
     kind         pg_catalog.text        NOT NULL,
     key          pg_catalog.text        COLLATE pg_catalog."C",
+    key_until_start boolean             NOT NULL DEFAULT false,
     lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
     created      pg_catalog.timestamptz NOT NULL,
@@ -81,6 +83,7 @@ CREATE TABLE IF NOT EXISTS {done} (
     max_attempts integer                NOT NULL,
     kind         pg_catalog.text        NOT NULL,
     key          pg_catalog.text        COLLATE pg_catalog."C",
+    key_until_start boolean             NOT NULL DEFAULT false,
     lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
     errors       pg_catalog.jsonb       NOT NULL,

@@ -5,6 +5,7 @@
 uuid = p_uuid, renewals = 0, owner = p_owner, since = v_granted,
 token = greatest(t.token + 1, v_token), duration = p_duration, expiry = v_expiry,
 released = false, asked = false, attempt = t.attempt + 1, checkpoints = 0,
+key = CASE WHEN NOT t.key_until_start THEN t.key END,
 errors = CASE
     WHEN t.uuid IS NULL OR t.released THEN t.errors
     ELSE {failed}(t.errors, t.attempt, v_now, {silence}(t.owner))

@@ -1,8 +1,8 @@
 -- Enqueues a copy of a task that has ended. ?1 id, ?2 now as unix time.
 -- Result: the copy's id, or no row if its key is in use.
 INSERT INTO dlock_task
-    (queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created, checkpoints, token)
-SELECT queue, priority, ?2, 0, max_attempts, kind, key, lane, payload, '[]', ?2, 0, 0
+    (queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload, errors, created, checkpoints, token)
+SELECT queue, priority, ?2, 0, max_attempts, kind, key, key_until_start, lane, payload, '[]', ?2, 0, 0
 FROM dlock_task_done AS d
 -- A conflict would use a number up.
 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM dlock_task AS t WHERE t.queue = d.queue AND t.key = d.key)

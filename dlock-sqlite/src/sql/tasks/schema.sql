@@ -7,6 +7,7 @@
 -- run_at     from when on it may run: unix time in microseconds, like created and since. Of a task that may run at once it
 --            is the same as created, until claims find it
 -- attempt    attempts so far, the one under way included
+-- key_until_start  its first claim takes its key away; the same of one that has ended
 -- lane       of the tasks of a queue and a lane one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
 -- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
@@ -21,6 +22,7 @@ CREATE TABLE dlock_task (
     max_attempts INTEGER NOT NULL CHECK (max_attempts > 0),
     kind         TEXT    NOT NULL CHECK (length(kind) > 0),
     key          TEXT             CHECK (length(key) > 0),
+    key_until_start INTEGER NOT NULL DEFAULT 0 CHECK (key_until_start IN (0, 1)),
     lane         TEXT             CHECK (length(lane) > 0),
     payload      TEXT    NOT NULL CHECK (json_valid(payload)),
     errors       TEXT    NOT NULL CHECK (json_valid(errors)),
@@ -100,6 +102,7 @@ CREATE TABLE dlock_task_done (
     max_attempts INTEGER NOT NULL,
     kind         TEXT    NOT NULL,
     key          TEXT,
+    key_until_start INTEGER NOT NULL,
     lane         TEXT,
     payload      TEXT    NOT NULL,
     errors       TEXT    NOT NULL CHECK (json_valid(errors)),

@@ -41,6 +41,34 @@ pub(crate) async fn key_is_used_once_at_a_time(stage: Stage) {
     assert!(second.key.token > claimed.key.token, "(I3)");
 }
 
+/// K9: what changes while a task runs has a task of its own.
+pub(crate) async fn key_can_end_when_its_task_starts(stage: Stage) {
+    let keyed = || {
+        let task = NewTask::builder().kind("a").key("page 7");
+        task.key_until(KeyUntil::Started).build()
+    };
+    let first = stage.add(keyed()).await;
+    assert_eq!(stage.add(keyed()).await, first, "while it waits");
+    let running = stage.take(LONG).await;
+    let second = stage.add(keyed()).await;
+    assert_ne!(second, first, "a change while it runs is lost");
+    assert_eq!(stage.add(keyed()).await, second);
+    // That it comes again takes no key back.
+    let later = stage.finish(running.key, How::Snooze(LONG)).await;
+    assert_eq!(later, Ended::Own(State::Scheduled));
+    assert_eq!(stage.task(first).await.key, None);
+    // One that has ended without a start is enqueued as it was.
+    for retried in [false, true] {
+        let cancelled = stage.store.cancel(second, false).await;
+        assert_eq!(cancelled.ok(), Some(Some(State::Ready)));
+        let again = stage.store.retry(second).await;
+        assert_eq!(again.ok(), Some(Some(Enqueued::New(second))), "{retried}");
+    }
+    assert_eq!(stage.add(keyed()).await, second);
+    assert_eq!(stage.take(LONG).await.key.id, second);
+    assert_ne!(stage.add(keyed()).await, second);
+}
+
 /// 24.
 pub(crate) async fn many_writers_of_one_key_add_one_task(stage: Stage) {
     let mut writers = Vec::new();

@@ -22,7 +22,7 @@ pub(crate) async fn counts_and_lists_tell_the_states(stage: Stage) {
     stage.becomes(stalled, State::Stalled).await;
     let ready = [stage.add(task("a")).await, stage.add(task("a")).await];
     let later = NewTask::builder()
-        .kind("a")
+        .kind("late")
         .queue("b")
         .when(When::In(LONG))
         .build();
@@ -62,6 +62,14 @@ pub(crate) async fn counts_and_lists_tell_the_states(stage: Stage) {
     assert_eq!(listed(page).await, [cancelled, stalled]);
     let other = every().queue(Some("b".to_owned()));
     assert_eq!(listed(other).await, [scheduled]);
+    let newest = || every().newest_first(true);
+    let reversed: Vec<_> = all.iter().rev().copied().collect();
+    assert_eq!(listed(newest()).await, reversed);
+    let page = newest().after(Some(ready[0])).limit(2);
+    assert_eq!(listed(page).await, [stalled, cancelled]);
+    for (kind, ids) in [("late", &all[6..]), ("a", &all[..6]), ("b", &[])] {
+        assert_eq!(listed(every().kind(Some(kind.to_owned()))).await, ids);
+    }
     for (state, ids) in [
         (State::Running, &[running][..]),
         (State::Dead, &[dead]),

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use dlock_core::{FencingToken, ProviderError, Record};
-use dlock_tasks::{Claim, ClaimKey, Claimed, ClaimedTask, State, TaskId};
+use dlock_tasks::{Claim, ClaimKey, Claimed, ClaimedTask, KeyUntil, State, TaskId};
 
 use super::{
     later, micros,
@@ -92,6 +92,9 @@ impl Table {
         });
         row.attempt += 1;
         row.checkpoints = 0;
+        if row.new.key_until == KeyUntil::Started {
+            row.new.key = None;
+        }
         self.last_token = next;
         Ok(())
     }

@@ -20,9 +20,22 @@ impl Table {
         } else {
             filter.limit
         };
-        self.rows
-            .values()
-            .filter(|row| filter.after.is_none_or(|after| row.id > after))
+        let mut rows: Vec<_> = self.rows.values().collect();
+        if filter.newest_first {
+            rows.reverse();
+        }
+        rows.into_iter()
+            .filter(|row| {
+                filter
+                    .after
+                    .is_none_or(|after| row.id != after && (row.id < after) == filter.newest_first)
+            })
+            .filter(|row| {
+                filter
+                    .kind
+                    .as_ref()
+                    .is_none_or(|kind| row.new.kind == *kind)
+            })
             .filter(|row| {
                 filter
                     .queue

@@ -183,6 +183,7 @@ flaws! {
         PayloadIsText "a payload is kept without what is no ASCII";
         KeyCountsIfReady "a key is unique among tasks that nobody has (K9)";
         KeyCountsForEver "a key stays used when its task has ended (K9)";
+        KeyStaysDuringTheRun "a key that ends with the start of its task stays used (K9)";
         KeyCountsEverywhere "a key is unique among all queues (K9)";
         KeyIsInTwoSteps "a key is looked for, and used, in two steps (K9)";
         NumbersComeAgain "the number of a task that has ended is used again";

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use dlock_core::ProviderError;
-use dlock_tasks::{Ages, ClaimKey, Enqueued, NewTask, Served, State, TaskId, TaskStore};
+use dlock_tasks::{Ages, ClaimKey, Enqueued, KeyUntil, NewTask, Served, State, TaskId, TaskStore};
 use dlock_testkit::tasks::memory::table::{Row, Term};
 use tokio::task::yield_now;
 
@@ -31,6 +31,11 @@ impl PlantedTasks {
                         .to_string()
                         .replace(|c: char| !c.is_ascii(), "");
                     task.payload = serde_json::from_str(&text).unwrap_or_default();
+                }
+            }
+            Some(Flaw::KeyStaysDuringTheRun) => {
+                for task in &mut tasks {
+                    task.key_until = KeyUntil::Ended;
                 }
             }
             Some(Flaw::KeyIsInTwoSteps) => {
