@@ -8,18 +8,18 @@ use super::time;
 #[cfg(unix)]
 use crate::exit::{Exit, Failure};
 
-/// How long to wait, and how to say that it was in vain.
+/// How long to wait, and which exit code says that the lock was not acquired.
 #[derive(Debug, Args)]
 #[cfg_attr(not(unix), expect(dead_code, reason = "locks are held on Unix only"))]
 pub(crate) struct WaitArguments {
-    /// Don't wait: if somebody else has the lock, exit with code 75 at once
+    /// Don't wait: if another has the lock, exit with code 75 at once. A silent store takes about ten seconds (69)
     #[arg(long, short = 'n', conflicts_with = "wait", aliases = ["nonblock", "nb"])]
     no_wait: bool,
     /// Wait at most this long (500ms, 30s, 5m, 1h, or seconds: 30, 2.5), then exit with code 75
     /// [default: as long as it takes]
     #[arg(long, short, value_name = "TIME", value_parser = time, alias = "timeout")]
     wait: Option<Duration>,
-    /// If somebody else has the lock and the time to wait is over, exit with this code, 0 to 255, instead of 75
+    /// If another still has the lock after that time, exit with this code, 0 to 255, instead of 75
     #[arg(long, short = 'E', value_name = "CODE")]
     conflict_exit_code: Option<u8>,
 }
