@@ -202,3 +202,20 @@ async fn older_snapshot_is_refused() {
     client.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(claimed(&client).await, 1);
 }
+
+/// A claim that looked at all of them would take too long after a pause of the workers, and be undone each time.
+#[tokio::test]
+async fn lanes_that_have_changed_are_looked_at_by_several_claims() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    let join = "INSERT INTO dlock_task (queue, priority, run_at, max_attempts, kind, lane, payload, created, errors, attempt,
+            checkpoints, token)
+        SELECT 'default', 5, now(), 3, 'a', (n % 3000)::text, '{}', now(), '[]', 0, 0, 0 FROM generate_series(1, 6000) AS n";
+    client.batch_execute(join).await.unwrap();
+    let left = "SELECT count(DISTINCT lane) FROM dlock_task_changed";
+    for lanes in [2000_i64, 1000, 0] {
+        take(&tasks, LONG).await;
+        let left: i64 = client.query_one(left, &[]).await.unwrap().get(0);
+        assert_eq!(left, lanes);
+    }
+}

@@ -63,7 +63,8 @@ DECLARE
     v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
-    v_unsettled boolean := false; -- Whether lanes have changed, and another session is about to look at them.
+    v_is_settled boolean := false; -- Whether this claim has looked at the lanes that have changed: once, however many walks it makes,
+    v_unsettled boolean := false; -- and whether there are more, or another session is about to look at them.
     v_held integer;
     v_again boolean;
     v_queue text;
@@ -183,7 +184,10 @@ BEGIN
             v_room := v_room - coalesce(cardinality(v_ids), 0);
             v_picked := coalesce(cardinality(v_ids), 0) + coalesce(cardinality(v_over), 0);
         ELSE
-            v_unsettled := {settle}(p_queues);
+            IF NOT v_is_settled THEN
+                v_unsettled := {settle}(p_queues);
+                v_is_settled := true;
+            END IF;
             v_granted := clock_timestamp();
             v_expiry := v_granted + p_duration::double precision * interval '1 millisecond';
             v_token := (extract(epoch FROM v_granted) * 1000000)::bigint;
@@ -246,6 +250,7 @@ BEGIN
                     END IF;
                 ELSE
                     v_again := true; -- Others of its lane may have waited for it.
+                    v_is_settled := false;
                     v_over := ARRAY[v_row.over];
                     {bury}
                 END IF;

@@ -43,44 +43,53 @@ BEGIN
 END
 $dlock$;
 
--- Sets the first tasks free of lanes that have changed.
+-- Sets the first tasks free of lanes that have changed: of 1,000 lanes, and until 20,000 changes were looked at.
 -- Parameters: the queues.
 -- Result: whether there are more such lanes.
 --
--- Waits for nobody: what another session has locked stays for the next claim.
+-- Waits for nobody: what another session has locked stays for the next claim. It goes from lane to lane along the index, and
+-- takes all that was said of a lane at once: so it passes what it has deleted itself no second time. Many tasks may have
+-- joined since the last claim, and a claim that takes too long is undone.
 CREATE OR REPLACE FUNCTION {settle}(p_queues pg_catalog.text[]) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
 DECLARE
-    v_said record;
+    v_queue text;
+    v_lane text;
+    v_places tid[];
     v_first bigint;
     v_is_settled boolean;
-    v_goes_on boolean;
+    v_lanes integer := 1000;
+    v_changes integer := 20000;
 BEGIN
-    -- Many tasks may have joined since the last claim.
-    FOR round IN 1..20 LOOP
-        v_goes_on := false;
-        FOR v_said IN
-            SELECT c.queue, c.lane, array_agg(c.place) AS places
-            FROM (
-                SELECT c.queue, c.lane, c.ctid AS place FROM {changed} AS c WHERE c.queue = ANY (p_queues)
-                LIMIT 1000
-                FOR UPDATE SKIP LOCKED
-            ) AS c
-            GROUP BY c.queue, c.lane
+    FOREACH v_queue IN ARRAY p_queues LOOP
+        v_lane := '';
         LOOP
+            SELECT c.lane INTO v_lane FROM {changed} AS c WHERE c.queue = v_queue AND c.lane > v_lane
+            ORDER BY c.lane
+            LIMIT 1;
+            EXIT WHEN NOT FOUND;
+            IF v_lanes = 0 OR v_changes <= 0 THEN
+                RETURN true;
+            END IF;
+            v_places := ARRAY(
+                SELECT c.ctid FROM {changed} AS c WHERE c.queue = v_queue AND c.lane = v_lane
+                LIMIT v_changes
+                FOR UPDATE SKIP LOCKED);
+            v_lanes := v_lanes - 1;
+            v_changes := v_changes - cardinality(v_places);
             v_is_settled := true;
             FOR v_first IN
                 SELECT f.id
                 FROM generate_series(0, 9) AS p (priority) CROSS JOIN LATERAL (
                     SELECT t.id, t.run_at FROM {task} AS t
-                    WHERE t.queue = v_said.queue AND t.lane = v_said.lane AND t.behind AND t.priority = p.priority
+                    WHERE t.queue = v_queue AND t.lane = v_lane AND t.behind AND t.priority = p.priority
                     ORDER BY t.run_at, t.id
                     LIMIT 1
                 ) AS f
-                WHERE NOT EXISTS (
+                WHERE cardinality(v_places) > 0 AND NOT EXISTS (
                     SELECT FROM {task} AS o
-                    WHERE o.queue = v_said.queue AND o.lane = v_said.lane AND NOT o.behind AND o.priority = p.priority
+                    WHERE o.queue = v_queue AND o.lane = v_lane AND NOT o.behind AND o.priority = p.priority
                         AND (o.run_at, o.id) < (f.run_at, f.id))
             LOOP
                 UPDATE {task} AS t SET behind = false
@@ -88,11 +97,9 @@ BEGIN
                 v_is_settled := v_is_settled AND FOUND;
             END LOOP;
             IF v_is_settled THEN
-                v_goes_on := true;
-                DELETE FROM {changed} AS c WHERE c.ctid = ANY (v_said.places);
+                DELETE FROM {changed} AS c WHERE c.ctid = ANY (v_places);
             END IF;
         END LOOP;
-        EXIT WHEN NOT v_goes_on;
     END LOOP;
     RETURN EXISTS (SELECT FROM {changed} AS c WHERE c.queue = ANY (p_queues));
 END
