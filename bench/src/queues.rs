@@ -29,8 +29,13 @@ pub(crate) trait Queue: Send + Sync {
     /// Makes its tables.
     async fn setup(&self) -> Result<()>;
 
-    /// Enqueues tasks that do nothing, in one call.
-    async fn enqueue(&self, tasks: usize, enqueued: Moment) -> Result<()>;
+    /// Enqueues tasks that do nothing, in one call: in turn in each of that many lanes, or in none.
+    async fn enqueue(&self, tasks: usize, lanes: usize, enqueued: Moment) -> Result<()>;
+
+    /// Claims one task, and keeps it.
+    async fn claim(&self) -> Result<()> {
+        bail!("this queue has no lanes");
+    }
 
     /// Runs tasks, that many at a time, until `stop`.
     async fn work(
@@ -191,7 +196,7 @@ mod tests {
         let begin = Moment::now();
         let queue = open(Kind::Ours, &database, 1)?;
         queue.setup().await?;
-        queue.enqueue(5, begin).await?;
+        queue.enqueue(5, 0, begin).await?;
         let work = Work {
             kind: Kind::Ours,
             database,

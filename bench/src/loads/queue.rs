@@ -1,5 +1,5 @@
-//! Tasks that do nothing: how many workers run a second, and how long each task waits in an idle queue and in one with a
-//! steady load.
+//! Tasks that do nothing: how many workers run a second, how long each task waits in an idle queue and in one with a steady
+//! load, and what a claim costs beside tasks that wait for another one of their lane.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +16,14 @@ use crate::{
     clock::Moment,
     queues::{self, Database, QUEUES, Queue, Tally, Work},
     results::{Figures, figures},
-    statistics::percentile,
+    statistics::{millis, percentile},
     systems::{Kind, Store, postgres_pool},
     worker::{Answer, Order, Worker},
 };
 
 const ONE: &str = "1 process";
 const FOUR: &str = "4 processes";
+const IN_LANES: &str = "1 process, 1,000 lanes";
 const RATE: &str = "tasks_per_second";
 
 pub(super) const PAGE: Page = Page {
@@ -31,6 +32,7 @@ pub(super) const PAGE: Page = Page {
         ("tasks/s", RATE),
         ("to start p50, ms", "to_start_p50_ms"),
         ("p99", "to_start_p99_ms"),
+        ("a claim p50, ms", "claim_p50_ms"),
     ],
     lines: &[
         Line {
@@ -38,6 +40,18 @@ pub(super) const PAGE: Page = Page {
             case: ONE,
             figure: RATE,
             more: true,
+        },
+        Line {
+            what: "queue, one worker, 1,000 lanes: tasks/s",
+            case: IN_LANES,
+            figure: RATE,
+            more: true,
+        },
+        Line {
+            what: "queue, a claim beside 100,000 tasks that wait for their lane, ms",
+            case: BLOCKED[2].0,
+            figure: "claim_p50_ms",
+            more: false,
         },
         Line {
             what: "queue, 200 tasks/s: from enqueueing to start, p99, ms",
@@ -65,6 +79,13 @@ const WARM: Duration = Duration::from_millis(300);
 /// The name of a case, and tasks a second.
 const OFFERS: [(&str, u32); 2] = [("idle, 8/s", 8), ("200/s", 200)];
 
+/// The name of a case, and the tasks of a lane that wait for the one that runs.
+const BLOCKED: [(&str, usize); 3] = [
+    ("beside 10 blocked", 10),
+    ("beside 1,000 blocked", 1_000),
+    ("beside 100,000 blocked", 100_000),
+];
+
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     for queue in QUEUES {
         if !bench.stores.contains(&queue.store) {
@@ -72,14 +93,24 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
         }
         for (case, processes) in [(ONE, 1), (FOUR, 4)] {
             let measured = with_database(bench, queue, async |place| {
-                full(bench, place, processes).await
+                full(bench, place, processes, 0).await
             });
             let at = at(bench, run, case, queue);
             bench.settle(at, queue, measured.await);
         }
         if queue.kind == Kind::Raw {
-            // They poll: their latency is that of the pause.
+            // They poll: their latency is that of the pause. And they have no lanes.
             continue;
+        }
+        let measured = with_database(bench, queue, async |place| {
+            full(bench, place, 1, 1_000).await
+        });
+        bench.settle(at(bench, run, IN_LANES, queue), queue, measured.await);
+        for (case, blocked) in BLOCKED {
+            let measured = with_database(bench, queue, async |place| {
+                beside(bench, place, blocked).await
+            });
+            bench.settle(at(bench, run, case, queue), queue, measured.await);
         }
         for (case, rate) in OFFERS {
             let measured = with_database(bench, queue, async |place| {
@@ -151,11 +182,15 @@ where
 }
 
 /// A queue that does not run empty: how many tasks a second workers run.
-async fn full(bench: &Bench, place: &Place, processes: usize) -> Result<Figures> {
-    let tasks: usize = bench.size(400_000, 100_000);
+async fn full(bench: &Bench, place: &Place, processes: usize, lanes: usize) -> Result<Figures> {
+    let tasks: usize = if lanes == 0 {
+        bench.size(400_000, 100_000)
+    } else {
+        bench.size(100_000, 20_000)
+    };
     let span = bench.size(Duration::from_millis(1_000), Duration::from_millis(200));
     for _ in 0..tasks / BATCH {
-        place.queue.enqueue(BATCH, Moment::now()).await?;
+        place.queue.enqueue(BATCH, lanes, Moment::now()).await?;
     }
     let mut crew = Vec::new();
     for _ in 0..processes {
@@ -177,6 +212,31 @@ async fn full(bench: &Bench, place: &Place, processes: usize) -> Result<Figures>
     Ok(figures([(RATE, ran.inside as f64 / span.as_secs_f64())]))
 }
 
+/// What a claim of one task costs beside tasks that wait for another one of their lane.
+async fn beside(bench: &Bench, place: &Place, blocked: usize) -> Result<Figures> {
+    // The first claims after an enqueueing look at each lane that it has changed.
+    const FIRST: usize = 20;
+    let claims: usize = bench.size(500, 100);
+    place.queue.enqueue(1, 1, Moment::now()).await?;
+    place.queue.claim().await?;
+    for begin in (0..blocked).step_by(BATCH) {
+        let tasks = BATCH.min(blocked - begin);
+        place.queue.enqueue(tasks, 1, Moment::now()).await?;
+    }
+    place
+        .queue
+        .enqueue(FIRST + claims, 0, Moment::now())
+        .await?;
+    let mut times = Vec::new();
+    for _ in 0..FIRST + claims {
+        let asked = Moment::now();
+        place.queue.claim().await?;
+        times.push(millis(Moment::now().since(asked)));
+    }
+    let p50 = percentile(&mut times[FIRST..], 0.5);
+    Ok(figures([("claim_p50_ms", p50)]))
+}
+
 /// An idle worker that is offered so many tasks a second.
 async fn offered(bench: &Bench, place: &Place, rate: u32) -> Result<Figures> {
     // Enough for a 99th percentile.
@@ -193,7 +253,7 @@ async fn offered(bench: &Bench, place: &Place, rate: u32) -> Result<Figures> {
         ticks.tick().await;
         let (queue, now) = (Arc::clone(&place.queue), Moment::now());
         counted += usize::from(now >= begin);
-        calls.spawn(async move { queue.enqueue(1, now).await });
+        calls.spawn(async move { queue.enqueue(1, 0, now).await });
     }
     while let Some(done) = calls.join_next().await {
         done??;

@@ -1,8 +1,8 @@
 //! Our queue: a `Worker` with its defaults but for the concurrency, woken by the store.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use async_trait::async_trait;
 use deadpool_postgres::{
     Manager, Pool,
@@ -10,12 +10,16 @@ use deadpool_postgres::{
 };
 use dlock_postgres::tasks::PostgresTasks;
 use dlock_sqlite::tasks::SqliteTasks;
-use dlock_tasks::{Context, NewTask, Payload, TaskStore, Worker};
+use dlock_tasks::{Claim, Context, NewTask, Payload, TaskStore, Worker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::{Counter, Queue};
 use crate::clock::Moment;
+
+/// The lease of a claim that outlasts what is measured.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[derive(Serialize, Deserialize)]
 struct Noop {
@@ -59,9 +63,20 @@ impl Queue for Ours {
         Ok(())
     }
 
-    async fn enqueue(&self, tasks: usize, enqueued: Moment) -> Result<()> {
+    async fn enqueue(&self, tasks: usize, lanes: usize, enqueued: Moment) -> Result<()> {
         let task = NewTask::of(&Noop { enqueued })?.build();
-        self.store.enqueue(&vec![task; tasks]).await?;
+        let mut tasks = vec![task; tasks];
+        for (number, task) in tasks.iter_mut().enumerate().filter(|_| lanes > 0) {
+            task.lane = Some((number % lanes).to_string());
+        }
+        self.store.enqueue(&tasks).await?;
+        Ok(())
+    }
+
+    async fn claim(&self) -> Result<()> {
+        let claim = Claim::new(NewTask::QUEUE, Uuid::new_v4(), HOUR);
+        let claimed = self.store.claim(&claim).await?;
+        ensure!(claimed.tasks.len() == 1, "there is no task to claim");
         Ok(())
     }
 

@@ -49,7 +49,7 @@ impl Queue for Raw {
         Ok(self.pool.get().await?.batch_execute(TABLES).await?)
     }
 
-    async fn enqueue(&self, tasks: usize, enqueued: Moment) -> Result<()> {
+    async fn enqueue(&self, tasks: usize, _lanes: usize, enqueued: Moment) -> Result<()> {
         let client = self.pool.get().await?;
         let statement = client.prepare_cached(ENQUEUE).await?;
         let enqueued = i64::try_from(enqueued.nanoseconds())?;
