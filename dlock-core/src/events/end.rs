@@ -2,6 +2,8 @@
 
 use std::{error::Error as StdError, fmt};
 
+use uuid::Uuid;
+
 use crate::{FencingToken, ProviderError, Record};
 
 /// A guarded lease as an operator wants to see it (V8).
@@ -50,8 +52,6 @@ pub enum ReleaseEnd {
 pub struct End {
     /// The token of the lease that ended.
     pub token: FencingToken,
-    /// The last of the tokens that came with its term, which the record shows.
-    pub(crate) shown: FencingToken,
     /// How it ended. Part of the message, so it is not repeated as a source; its own source is.
     pub cause: EndCause,
     /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
@@ -71,20 +71,10 @@ impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             token,
-            shown,
             cause,
             work_finished,
         } = self;
-        match cause {
-            // The term is there, and no longer ours.
-            EndCause::Refused {
-                record: Some(record),
-            } if record.token == *shown => write!(
-                f,
-                "the lease with token {token} was taken away: revoked, or released by force"
-            )?,
-            cause => write!(f, "the lease with token {token} {cause}")?,
-        }
+        write!(f, "the lease with token {token} {cause}")?;
         if *work_finished {
             f.write_str("; the work had ended, but too late to be protected to its end")?;
         }
@@ -109,9 +99,12 @@ pub enum EndCause {
         last_error: Option<ProviderError>,
     },
     /// The store refused a renewal (R3): the term is over there. The record that shows it, if any.
+    #[non_exhaustive]
     Refused {
         /// Who holds the lock now, or what is left of our own term.
         record: Option<Box<Record>>,
+        /// The uuid of our own term, and the last of the tokens that came with it: its record has both.
+        term: (Uuid, FencingToken),
     },
     /// It was held for the longest time that was allowed, so its renewals stopped.
     HeldTooLong,
@@ -130,16 +123,22 @@ impl fmt::Display for EndCause {
             Self::Expired {
                 last_error: Some(error),
             } => write!(f, "ran out because its renewals failed: {error}"),
-            Self::Refused {
-                record: Some(record),
-            } => {
-                write!(
-                    f,
-                    "was taken over by {:?} with token {}",
-                    record.owner, record.token
-                )
+            Self::Refused { record: None, .. } => {
+                f.write_str("has no record in the store any more")
             }
-            Self::Refused { record: None } => f.write_str("has no record in the store any more"),
+            Self::Refused {
+                record: Some(now),
+                term: (uuid, token),
+            } => match &now.owner {
+                // R3 of a term that is still there: its time had passed by the store's clock.
+                _ if now.held_by(*uuid) => {
+                    f.write_str("ran out in the store before its renewal arrived")
+                }
+                _ if now.token == *token => {
+                    f.write_str("was taken away: revoked, or released by force")
+                }
+                owner => write!(f, "was taken over by {owner:?} with token {}", now.token),
+            },
             Self::HeldTooLong => f.write_str("was held for the longest time allowed"),
             Self::Released => f.write_str("was released"),
             Self::HandedOver => f.write_str("was handed over"),
@@ -165,30 +164,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loss_tells_a_revocation_from_a_takeover() {
-        let loss = |token: u64| End {
-            token: FencingToken::new(7).unwrap(),
-            shown: FencingToken::MAX,
-            cause: EndCause::Refused {
-                record: Some(Box::new(Record::new(
-                    uuid::Uuid::from_u128(1),
-                    "worker-7",
-                    std::time::UNIX_EPOCH,
-                    FencingToken::new(token).unwrap(),
-                    Duration::from_secs(15),
-                ))),
-            },
-            work_finished: false,
+    fn loss_says_what_the_record_shows() {
+        let said = |uuid, token, released| {
+            let term = |uuid, token| (Uuid::from_u128(uuid), FencingToken::new(token).unwrap());
+            let ((uuid, token), since) = (term(uuid, token), std::time::UNIX_EPOCH);
+            let mut now = Record::new(uuid, "worker-7", since, token, Duration::from_secs(15));
+            now.released = released;
+            let record = Some(Box::new(now));
+            let term = term(1, 9);
+            EndCause::Refused { record, term }.to_string()
         };
-        assert!(
-            loss(FencingToken::MAX.get())
-                .to_string()
-                .contains("was taken away")
-        );
-        assert!(
-            loss(7)
-                .to_string()
-                .contains("was taken over by \"worker-7\" with token 7")
-        );
+        let taken_away = "was taken away: revoked, or released by force";
+        assert!(said(1, 9, false).starts_with("ran out in the store"));
+        assert_eq!(said(1, 9, true), taken_away);
+        assert_eq!(said(2, 9, false), taken_away);
+        assert_eq!(said(2, 9, true), taken_away);
+        let taken_over = "was taken over by \"worker-7\" with token 10";
+        assert_eq!(said(2, 10, false), taken_over);
     }
 }

@@ -117,7 +117,6 @@ mod tests {
         let reset = || ProviderError::unknown("connection reset").with_source(driver());
         let lost = End {
             token: FencingToken::MAX,
-            shown: FencingToken::MAX,
             cause: EndCause::Expired {
                 last_error: Some(reset()),
             },

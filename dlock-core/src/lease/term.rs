@@ -180,7 +180,6 @@ impl Term {
         let cause = self.end_with(self.belief(), Belief::expired);
         Some(End {
             token: self.token,
-            shown: self.last_token(),
             cause,
             work_finished: false,
         })

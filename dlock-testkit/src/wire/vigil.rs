@@ -92,7 +92,9 @@ pub(super) fn should_be_kept(guard: &Guard, told: &Told) -> ! {
     let loss = &told.loss;
     let ended_by_time = match &loss.cause {
         EndCause::Expired { .. } => true,
-        EndCause::Refused { record } => record.as_ref().is_some_and(|own| own.uuid == guard.uuid()),
+        EndCause::Refused { record, .. } => {
+            record.as_ref().is_some_and(|own| own.uuid == guard.uuid())
+        }
         _ => false,
     };
     in_time(!ended_by_time, format_args!("the renewals: {loss:?}"));

@@ -126,6 +126,7 @@ impl Term {
         };
         self.end(EndCause::Refused {
             record: record.cloned().map(Box::new),
+            term: (self.uuid, self.last_token()),
         });
         successor
     }
@@ -149,7 +150,7 @@ impl Term {
     }
 
     /// The last of the tokens that came with the term, which the record shows.
-    pub(super) fn last_token(&self) -> FencingToken {
+    fn last_token(&self) -> FencingToken {
         let block = self.block.as_ref();
         block.map_or(self.token, |block| block.tokens.last())
     }

@@ -186,7 +186,13 @@ pub(in crate::cases) async fn refused_renewal_is_a_loss_at_once(bench: Bench) {
             panic!("a refused renewal said {refused:?}")
         };
         assert!(
-            matches!(loss.cause, EndCause::Refused { record: Some(_) }),
+            matches!(
+                loss.cause,
+                EndCause::Refused {
+                    record: Some(_),
+                    ..
+                }
+            ),
             "{loss:?}"
         );
         assert!(!lease.is_valid());
@@ -197,6 +203,7 @@ pub(in crate::cases) async fn refused_renewal_is_a_loss_at_once(bench: Bench) {
         assert_eq!(loss.token, guard.token());
         let EndCause::Refused {
             record: Some(record),
+            ..
         } = loss.cause
         else {
             panic!("{loss:?}")
