@@ -134,7 +134,10 @@ impl Schema {
             .iter()
             .map(|(name, _)| self.names.ending(name))
             .filter(|procedure| !has("procedure", procedure));
-        lacks.extend(procedures.map(|procedure| format!("the procedure {procedure} is missing")));
+        // The database shows a procedure to those who may execute it.
+        lacks.extend(procedures.map(|procedure| {
+            format!("the procedure {procedure} is missing, or this user lacks EXECUTE on it")
+        }));
         lacks
     }
 }

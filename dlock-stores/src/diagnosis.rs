@@ -64,7 +64,8 @@ impl Diagnosis {
         let doing = "can't set it up";
         match tables.make().await {
             Ok(()) => Ok(()),
-            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
+            // Missing tables are no reason why they cannot be made.
+            Err(TablesError::Store(error)) => Err(self.explained(doing, error, false).await),
             Err(error) => Err(self.unusable(doing).because(error)),
         }
     }
@@ -83,6 +84,11 @@ impl Diagnosis {
 
     /// The store has no answer: why, and what to do.
     pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
+        self.explained(doing, error, true).await
+    }
+
+    /// `look`: tables that are missing may be the reason.
+    async fn explained(&self, doing: &str, error: ProviderError, look: bool) -> StoreError {
         #[cfg(any(
             feature = "dynamodb",
             feature = "etcd",
@@ -107,10 +113,11 @@ impl Diagnosis {
             return self.unusable(doing).because(refusal).advise(advice);
         }
         match error.kind() {
-            ErrorKind::Fatal => match self.lacking().await {
+            ErrorKind::Fatal if look => match self.lacking().await {
                 Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
                 Some(lacking) => self.lacks(doing, lacking),
             },
+            ErrorKind::Fatal => self.unusable(doing).because(error),
             ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
                 Some(obstacle) => {
                     StoreError::unreachable(format!("{doing}: the store {self} takes no writes"))

@@ -1,8 +1,16 @@
 //! The certificate of a client, for servers that know their clients by one: two files (PEM), which may be one.
 
 use std::fs;
+#[cfg(feature = "nats")]
+use std::path::PathBuf;
 
-#[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "http",
+    feature = "mysql",
+    feature = "nats",
+    feature = "redis"
+))]
 use super::query::Query;
 use crate::{StoreError, text::harmless};
 
@@ -15,7 +23,13 @@ pub(crate) struct Files {
 
 impl Files {
     /// `sslcert` and `sslkey`, both or neither.
-    #[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
+    #[cfg(any(
+        feature = "etcd",
+        feature = "http",
+        feature = "mysql",
+        feature = "nats",
+        feature = "redis"
+    ))]
     pub(crate) fn take(query: &mut Query<'_>) -> Result<Option<Self>, StoreError> {
         Self::new(query.take("sslcert")?, query.take("sslkey")?)
     }
@@ -34,7 +48,7 @@ impl Files {
     }
 
     /// The same, where the connection may have no TLS.
-    #[cfg(any(feature = "etcd", feature = "redis"))]
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "redis"))]
     pub(crate) fn take_over_tls(
         query: &mut Query<'_>,
         over_tls: bool,
@@ -47,6 +61,13 @@ impl Files {
             )));
         }
         Ok(files)
+    }
+
+    /// Where they are, once it is known that they can be read.
+    #[cfg(feature = "nats")]
+    pub(crate) fn paths(&self) -> Result<(PathBuf, PathBuf), StoreError> {
+        self.read()?;
+        Ok(((&self.certificate).into(), (&self.key).into()))
     }
 
     /// What is in the two files.

@@ -16,6 +16,7 @@ use dlock_mysql::{
 use self::trust::Trust;
 use super::{
     Backend,
+    identity::Files,
     query::{self, Query},
     tls,
     url::{UNCLEAR, has_clear_credentials},
@@ -34,12 +35,21 @@ const PORT: u16 = 3306;
 /// How long a connection may say nothing until the system asks whether it is still there.
 const ALIVE: Duration = Duration::from_secs(15);
 
-const PARAMETERS: [&str; 5] = ["connections", "prefix", "sslmode", "sslrootcert", "table"];
+const PARAMETERS: [&str; 7] = [
+    "connections",
+    "prefix",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "table",
+];
 
 /// A database, and where in it the locks are.
 struct Database {
     options: Opts,
     trust: Trust,
+    certificate: Option<Files>,
     table: Option<String>,
     prefix: Option<String>,
     /// How many connections there are at most, if the URL says so.
@@ -75,6 +85,12 @@ impl Database {
             query.take("sslmode")?.as_deref(),
             query.take("sslrootcert")?,
         )?;
+        let over_tls = trust != Trust::NoTls;
+        let certificate = Files::take_over_tls(
+            &mut query,
+            over_tls,
+            "sslmode=verify-full&sslrootcert=system",
+        )?;
         let connections = query.take("connections")?.map(|number| {
             number
                 .parse()
@@ -101,6 +117,7 @@ impl Database {
         Ok(Self {
             options: options.into(),
             trust,
+            certificate,
             table: query.take("table")?,
             prefix: query.take("prefix")?,
             connections: connections.transpose()?,
@@ -126,7 +143,7 @@ impl Backend for Database {
         // One is never more than the most.
         let pool = PoolConstraints::new(1, most).unwrap_or_default();
         let options = OptsBuilder::from_opts(self.options.clone())
-            .ssl_opts(self.trust.options()?)
+            .ssl_opts(self.trust.options(self.certificate.as_ref())?)
             .pool_opts(PoolOpts::new().with_constraints(pool));
         let provider = MysqlProvider::builder()
             .options(options)

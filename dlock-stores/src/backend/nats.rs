@@ -1,6 +1,6 @@
 //! `nats://HOST/BUCKET` and, over TLS, `natss://HOST/BUCKET`: a bucket of NATS, on one server or a cluster.
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, jetstream};
 use async_trait::async_trait;
@@ -8,6 +8,7 @@ use dlock_nats::{BucketError, CasProvider, NatsProvider, NatsStore, Refusals};
 
 use super::{
     Backend,
+    identity::Files,
     query::{self, Query, decoded},
     state, tls,
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
@@ -37,8 +38,7 @@ struct Bucket {
     hosts: Vec<String>,
     login: Login,
     name: String,
-    /// A client's certificate and its key.
-    certificate: Option<(PathBuf, PathBuf)>,
+    certificate: Option<Files>,
     prefix: Option<String>,
     /// How many servers keep the bucket that is made.
     replicas: usize,
@@ -100,11 +100,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     }
     let hosts = members(hosts, PORT).ok_or_else(|| wrong(MEMBERS))?;
     let hosts = hosts.into_iter();
-    let certificate = match (query.take("sslcert")?, query.take("sslkey")?) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
-        _ => return Err(wrong("sslcert and sslkey go together")),
-    };
+    let certificate = Files::take(&mut query)?;
     let replicas = match query.take("replicas")?.as_deref() {
         None | Some("1") => 1,
         Some("3") => 3,
@@ -141,8 +137,9 @@ impl Bucket {
                 refusals.note(&event);
                 async {}
             });
-        if let Some((certificate, key)) = &self.certificate {
-            options = options.add_client_certificate(certificate.clone(), key.clone());
+        if let Some(files) = &self.certificate {
+            let (certificate, key) = files.paths()?;
+            options = options.add_client_certificate(certificate, key);
         }
         match &self.login {
             Login::Nobody => Ok(options),

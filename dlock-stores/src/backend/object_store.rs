@@ -1,10 +1,10 @@
 //! `s3://BUCKET/PREFIX` and `azure://CONTAINER/PREFIX`: a bucket of S3 or of a service that speaks its protocol, a
 //! container of Azure. Credentials, and what the URL leaves open, come from the environment.
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::ProviderError;
+use dlock_core::{Name, Provider, ProviderError};
 use dlock_object_store::{ObjectProvider, Objects};
 use object_store::{
     ClientConfigKey, ObjectStore, RetryConfig,
@@ -12,6 +12,7 @@ use object_store::{
     azure::{AzureConfigKey, MicrosoftAzureBuilder},
     prefix::PrefixStore,
 };
+use tokio::time::timeout;
 
 use super::{
     Backend,
@@ -24,6 +25,9 @@ use crate::{
     tables::{Tables, TablesError},
     text::harmless,
 };
+
+/// How long the service may say nothing until it counts as silent.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What locks are set apart by if the URL names no folder.
 const PREFIX: &str = "dlock";
@@ -235,7 +239,8 @@ impl Backend for Bucket {
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: Some(Arc::new(Conditions {
-                    objects: provider.store().clone(),
+                    provider,
+                    any: Name::new("setup").map_err(|error| self.unusable().because(error))?,
                     prefix: prefix.to_owned(),
                 })),
                 if_silent: "are endpoint and region right, and can this machine reach it? try again later",
@@ -249,7 +254,9 @@ impl Backend for Bucket {
 
 /// The conditional writes of a service, which are there or not.
 struct Conditions {
-    objects: Objects,
+    provider: ObjectProvider,
+    /// The name of any lock.
+    any: Name,
     prefix: String,
 }
 
@@ -257,7 +264,12 @@ struct Conditions {
 impl Tables for Conditions {
     /// Makes nothing: it tries them.
     async fn make(&self) -> Result<(), TablesError> {
-        let verdict: Result<(), ProviderError> = self.objects.verify(&self.prefix).await;
+        // A silent service would cost the limit of each of many calls.
+        let silent = || ProviderError::unknown(format!("no answer within {PATIENCE:?}"));
+        let answer = timeout(PATIENCE, self.provider.read(&self.any)).await;
+        let answer = answer.unwrap_or_else(|_| Err(silent()));
+        answer.map_err(TablesError::Store)?;
+        let verdict = self.provider.store().verify(&self.prefix).await;
         verdict.map_err(TablesError::Store)
     }
 

@@ -12,10 +12,10 @@
 
 use std::path::PathBuf;
 
-use dlock_mysql::mysql_async::SslOpts;
+use dlock_mysql::mysql_async::{ClientIdentity, SslOpts};
 use rustls::RootCertStore;
 
-use crate::StoreError;
+use crate::{StoreError, backend::identity::Files};
 
 /// Both parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +46,11 @@ impl Trust {
     }
 
     /// What the driver is told; `None` for no TLS.
-    pub(super) fn options(&self) -> Result<Option<SslOpts>, StoreError> {
-        let options = SslOpts::default();
+    pub(super) fn options(&self, client: Option<&Files>) -> Result<Option<SslOpts>, StoreError> {
+        let files = client.map(Files::read).transpose()?;
+        let identity =
+            files.map(|(certificate, key)| ClientIdentity::new(certificate.into(), key.into()));
+        let options = SslOpts::default().with_client_identity(identity);
         let roots = match self {
             Self::NoTls => return Ok(None),
             Self::Anybody => return Ok(Some(options.with_danger_accept_invalid_certs(true))),
