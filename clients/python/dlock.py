@@ -615,7 +615,7 @@ def _no_statement() -> object:
 
 
 def _entered(statement: Callable[[], object]) -> Callable[[], object]:
-    """The reference to a statement, unless somebody has only looked whether there is an `__exit__`."""
+    """The reference to a statement, unless its `__exit__` was looked up without one."""
     return _no_statement if statement() is None else statement
 
 

@@ -14,16 +14,13 @@ use rustix::process::Signal;
 
 use crate::support::{
     Scene, Stopwatch,
-    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, all_end_without_an_answer,
-        assert_all_end, assert_ended, block_on, candidates_lead_in_turn,
+        assert_all_end, assert_ended, block_on,
         command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
-        force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
-        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
+        secret_is_told_to_nobody, set_up, two_setups_at_once_disturb_nobody,
     },
-    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
+    stories::shared_stories,
     until,
 };
 use tokio::runtime::Runtime;
@@ -105,16 +102,7 @@ fn ready(scene: Scene) -> Scene {
     scene
 }
 
-#[test]
-fn commands_never_run_at_the_same_time() {
-    commands_take_turns(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn waiter_follows_a_killed_holder() {
-    let server = Server::start();
-    killed_holder_is_followed(&ready(server.scene("")));
-}
+shared_stories!(ready(Server::start().scene("")), clock: false);
 
 /// The lock of a holder that was killed, in this scene.
 fn left_by_a_dead_holder(scene: &Scene, lease: Duration) {
@@ -190,51 +178,6 @@ fn what_can_not_be_kept_is_told() {
     assert_ended(&scene.finish(TRY), 75, "longer than 6s");
     let waits = ["run", "lock", "--wait", "60s", "--", "true"];
     assert_ended(&scene.finish(waits), 0, "");
-}
-
-#[test]
-fn operator_releases_a_lock() {
-    revoked_holder_ends_before_the_next_one(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn operator_releases_a_lock_by_force() {
-    force_frees_at_once(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn ticket_holds_a_lock() {
-    ticket_holds_from_one_command_to_the_next(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn holder_that_is_asked_gives_back() {
-    holder_gives_back_when_asked(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn store_is_examined_and_measured() {
-    let server = Server::start();
-    let scene = ready(server.scene(""));
-    healthy_store_is_told_so(&scene);
-    store_is_measured_and_left_clean(&scene);
-}
-
-#[test]
-fn purge_leaves_what_is_not_old() {
-    nothing_is_purged(&ready(Server::start().scene("")));
-}
-
-#[test]
-fn candidates_lead_one_after_the_other() {
-    let server = Server::start();
-    candidates_lead_in_turn(&ready(server.scene("")));
-}
-
-#[test]
-fn status_shows_the_records() {
-    let server = Server::start();
-    status_tells_who_holds_what(&ready(server.scene("")), false);
 }
 
 #[test]

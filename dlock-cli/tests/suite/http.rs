@@ -20,14 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{
     Scene,
-    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
-    stores::{
-        STATUS, TRY, assert_ended, candidates_lead_in_turn, commands_take_turns,
-        force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
-        prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
-        status_tells_who_holds_what,
-    },
-    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
+    stores::{STATUS, TRY, assert_ended, prefixes_are_stores_of_their_own},
+    stories::shared_stories,
     until,
 };
 
@@ -68,20 +62,7 @@ impl Served {
     }
 }
 
-#[test]
-fn commands_never_run_at_the_same_time() {
-    commands_take_turns(&Served::start().scene());
-}
-
-#[test]
-fn waiter_follows_a_killed_holder() {
-    killed_holder_is_followed(&Served::start().scene());
-}
-
-#[test]
-fn one_candidate_leads() {
-    candidates_lead_in_turn(&Served::start().scene());
-}
+shared_stories!(Served::start().scene(), clock: true);
 
 /// As with the other stores: who stands waits for its store, and leads once it is there.
 #[test]
@@ -118,23 +99,6 @@ fn candidate_waits_for_a_server_that_is_down_at_its_start() {
     // What can't be mended by waiting ends it.
     let refused = scene.finish(["elect", "job", "--store", "sqlite:/no/such/folder/l.db"]);
     assert_eq!(refused.code(), 78, "{refused:?}");
-}
-
-#[test]
-fn people_see_and_take_what_others_hold() {
-    let served = Served::start();
-    status_tells_who_holds_what(&served.scene(), true);
-    revoked_holder_ends_before_the_next_one(&served.scene());
-    force_frees_at_once(&served.scene());
-    nothing_is_purged(&served.scene());
-    ticket_holds_from_one_command_to_the_next(&served.scene());
-    healthy_store_is_told_so(&served.scene());
-    store_is_measured_and_left_clean(&served.scene());
-}
-
-#[test]
-fn holder_that_is_asked_gives_back() {
-    holder_gives_back_when_asked(&Served::start().scene());
 }
 
 #[test]

@@ -62,3 +62,6 @@ mod tickets;
 mod unreachable;
 #[cfg(feature = "sqlite")]
 mod watch;
+
+/// The program.
+const DLOCK: &str = env!("CARGO_BIN_EXE_dlock");

@@ -16,18 +16,16 @@ use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
 use dlock_test_servers::{Service, postgres::postgres};
 
 use crate::support::{
-    Scene,
-    looking::{healthy_store_is_told_so, store_is_found_wrong, store_is_measured_and_left_clean},
+    Scene, at,
+    looking::store_is_found_wrong,
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, all_end_without_an_answer,
-        assert_all_end, assert_ended, block_on, candidates_lead_in_turn,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
-        force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
+        assert_all_end, assert_ended, block_on,
+        command_ends_before_its_lease_when_the_store_is_gone, freeze,
         prefixes_are_stores_of_their_own, release_wakes_a_waiter_that_listens,
-        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
+        secret_is_told_to_nobody, set_up, two_setups_at_once_disturb_nobody,
     },
-    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
+    stories::shared_stories,
 };
 
 fn start(settings: &[&str]) -> Service {
@@ -85,10 +83,6 @@ fn url_of(scene: &Scene) -> String {
     store.unwrap().1
 }
 
-fn at(url: String) -> Scene {
-    Scene::with(vec![("DLOCK_STORE", url)])
-}
-
 /// A scene on a new database with its tables.
 fn scene(service: &Service) -> Scene {
     let scene = at(url(service, &format!("guarded:{SECRET}"), ""));
@@ -96,61 +90,11 @@ fn scene(service: &Service) -> Scene {
     scene
 }
 
-#[test]
-fn commands_never_run_at_the_same_time() {
-    commands_take_turns(&scene(shared()));
-}
-
-#[test]
-fn waiter_follows_a_killed_holder() {
-    killed_holder_is_followed(&scene(shared()));
-}
+shared_stories!(scene(shared()), clock: true);
 
 #[test]
 fn waiter_that_listens_is_woken() {
     release_wakes_a_waiter_that_listens(&scene(shared()));
-}
-
-#[test]
-fn operator_releases_a_lock() {
-    revoked_holder_ends_before_the_next_one(&scene(shared()));
-}
-
-#[test]
-fn operator_releases_a_lock_by_force() {
-    force_frees_at_once(&scene(shared()));
-}
-
-#[test]
-fn ticket_holds_a_lock() {
-    ticket_holds_from_one_command_to_the_next(&scene(shared()));
-}
-
-#[test]
-fn holder_that_is_asked_gives_back() {
-    holder_gives_back_when_asked(&scene(shared()));
-}
-
-#[test]
-fn store_is_examined_and_measured() {
-    let scene = scene(shared());
-    healthy_store_is_told_so(&scene);
-    store_is_measured_and_left_clean(&scene);
-}
-
-#[test]
-fn purge_leaves_what_is_not_old() {
-    nothing_is_purged(&scene(shared()));
-}
-
-#[test]
-fn candidates_lead_one_after_the_other() {
-    candidates_lead_in_turn(&scene(shared()));
-}
-
-#[test]
-fn status_shows_the_records() {
-    status_tells_who_holds_what(&scene(shared()), true);
 }
 
 #[test]

@@ -8,20 +8,16 @@ use std::{io::Write, net::TcpStream, thread, time::Duration};
 use dlock_test_servers::{Service, redis::redis};
 
 use crate::support::{
-    Scene,
-    looking::{healthy_store_is_told_so, store_is_found_wrong, store_is_measured_and_left_clean},
+    Scene, at,
+    looking::store_is_found_wrong,
     stores::{
         PURGE, RUN, SECRET, SETUP, STATUS, TRY, all_end_without_an_answer, assert_all_end,
-        assert_ended, block_on, candidates_lead_in_turn,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
-        force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
+        assert_ended, block_on, command_ends_before_its_lease_when_the_store_is_gone, freeze,
         prefixes_are_stores_of_their_own, release_wakes_a_waiter_that_listens,
-        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
+        secret_is_told_to_nobody, set_up, two_setups_at_once_disturb_nobody,
     },
-    tickets::{
-        holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next, with_ticket,
-    },
+    stories::shared_stories,
+    tickets::with_ticket,
     until,
 };
 
@@ -34,10 +30,6 @@ fn started(settings: &[&str]) -> Service {
         .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
 }
 
-fn at(url: String) -> Scene {
-    Scene::with(vec![("DLOCK_STORE", url)])
-}
-
 /// A scene on this server; nothing has to be set up.
 fn scene(service: &Service) -> Scene {
     at(format!(
@@ -46,15 +38,7 @@ fn scene(service: &Service) -> Scene {
     ))
 }
 
-#[test]
-fn commands_never_run_at_the_same_time() {
-    commands_take_turns(&scene(&start()));
-}
-
-#[test]
-fn waiter_follows_a_killed_holder() {
-    killed_holder_is_followed(&scene(&start()));
-}
+shared_stories!(scene(&start()), clock: true);
 
 #[test]
 fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
@@ -110,49 +94,6 @@ fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
 #[test]
 fn waiter_that_listens_is_woken() {
     release_wakes_a_waiter_that_listens(&scene(&start()));
-}
-
-#[test]
-fn operator_releases_a_lock() {
-    revoked_holder_ends_before_the_next_one(&scene(&start()));
-}
-
-#[test]
-fn operator_releases_a_lock_by_force() {
-    force_frees_at_once(&scene(&start()));
-}
-
-#[test]
-fn ticket_holds_a_lock() {
-    ticket_holds_from_one_command_to_the_next(&scene(&start()));
-}
-
-#[test]
-fn holder_that_is_asked_gives_back() {
-    holder_gives_back_when_asked(&scene(&start()));
-}
-
-#[test]
-fn store_is_examined_and_measured() {
-    let service = start();
-    let scene = scene(&service);
-    healthy_store_is_told_so(&scene);
-    store_is_measured_and_left_clean(&scene);
-}
-
-#[test]
-fn purge_leaves_what_is_not_old() {
-    nothing_is_purged(&scene(&start()));
-}
-
-#[test]
-fn candidates_lead_one_after_the_other() {
-    candidates_lead_in_turn(&scene(&start()));
-}
-
-#[test]
-fn status_shows_the_records() {
-    status_tells_who_holds_what(&scene(&start()), true);
 }
 
 #[test]

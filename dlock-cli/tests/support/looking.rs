@@ -81,3 +81,9 @@ pub(crate) fn store_is_measured_and_left_clean(scene: &Scene) {
     let left = scene.finish(["status", "dlock-bench/3", "--json"]);
     assert!(left.out.contains("released"), "{left:?}");
 }
+
+/// `dlock doctor` and `dlock bench`, of a store that lacks nothing.
+pub(crate) fn healthy_store_is_examined_and_measured(scene: &Scene) {
+    healthy_store_is_told_so(scene);
+    store_is_measured_and_left_clean(scene);
+}

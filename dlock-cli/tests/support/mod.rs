@@ -14,6 +14,7 @@
 pub(crate) mod looking;
 pub(crate) mod shell;
 pub(crate) mod stores;
+pub(crate) mod stories;
 pub(crate) mod tickets;
 mod waiting;
 
@@ -31,9 +32,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 pub(crate) use self::waiting::{Stopwatch, until};
-
-/// The program.
-pub(crate) const DLOCK: &str = env!("CARGO_BIN_EXE_dlock");
+pub(crate) use super::DLOCK;
 
 /// A script's prefix: the rest runs alone, or writes OVERLAP into the trace. The system gives the
 /// file lock back when the last process that has inherited it is gone, so a grandchild counts too.
@@ -244,6 +243,11 @@ impl Scene {
         let before = renewals().unwrap();
         until("a renewal", || (renewals().unwrap() > before).then_some(()));
     }
+}
+
+/// A scene on the store at this URL.
+pub(crate) fn at(url: impl Into<String>) -> Scene {
+    Scene::with(vec![("DLOCK_STORE", url.into())])
 }
 
 impl Drop for Scene {

@@ -109,7 +109,7 @@ pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOn
     };
     two();
     let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#;
-    let holder = scene.run(&["--lease", "6s"], script);
+    let holder = scene.run(&["--lease", "15s"], script);
     scene.await_trace("in");
     let before = shown();
     assert_eq!(before["state"], "held", "{before}");
@@ -133,7 +133,7 @@ pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOn
 pub(crate) fn commands_take_turns(scene: &Scene) {
     let script = format!(r#"{ALONE} echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 0.3; exit 7"#);
     let runs: Vec<_> = (0..4)
-        .map(|_| scene.run(&["--lease", "8s"], &script))
+        .map(|_| scene.run(&["--lease", "60s"], &script))
         .collect();
     for run in runs {
         assert_ended(&run.finish(Duration::from_secs(60)), 7, "");

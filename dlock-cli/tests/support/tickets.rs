@@ -65,7 +65,7 @@ pub(crate) fn holder_gives_back_when_asked(scene: &Scene) {
     assert_ended(&scene.finish(TRY), 0, "");
     assert_ended(&scene.finish(["ask", "lock"]), 1, "it is released");
     assert_ended(&scene.finish(["ask", "other"]), 1, "it was never held");
-    let mut command = scene.dlock(["hold", "lock", "--lease", "12s", "--owner", "web 1"]);
+    let mut command = scene.dlock(["hold", "lock", "--lease", "30s", "--owner", "web 1"]);
     command.args(["--until-asked", "--json"]);
     let holder = scene.start(command);
     let told = until("the holder's line", || {

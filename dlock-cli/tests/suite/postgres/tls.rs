@@ -6,9 +6,9 @@ use std::{io, path::Path};
 use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
 use dlock_test_servers::{Service, certificates::Certificates};
 
-use super::{at, shared, start, url, url_of};
+use super::{shared, start, url, url_of};
 use crate::support::{
-    Scene,
+    Scene, at,
     stores::{
         RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         secret_is_told_to_nobody, set_up,

@@ -2,13 +2,14 @@
 
 use dlock_test_servers::{certificates::Certificates, redis::redis_over_tls};
 
-use super::{at, start};
+use super::start;
 use crate::support::{
-    Scene,
+    Scene, at,
     stores::{
         SECRET, SETUP, SHORT_TRY, STATUS, TRY, assert_all_end, assert_ended, block_on,
-        commands_take_turns, secret_is_told_to_nobody, set_up,
+        secret_is_told_to_nobody,
     },
+    stories::{SHOW_ONE, certificate_of_the_server_is_checked, client_is_known_by_its_certificate},
 };
 
 #[test]
@@ -29,19 +30,11 @@ fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
             ),
         ])
     };
-    let right = trusting(&ours, "localhost");
-    set_up(&right);
-    commands_take_turns(&right);
+    certificate_of_the_server_is_checked(trusting, &ours, &stranger);
     secret_is_told_to_nobody(&trusting(&ours, "localhost"));
-    let refused = &[TRY, STATUS, SETUP][..];
-    for wrong in [
-        trusting(&stranger, "localhost"),
-        trusting(&ours, "127.0.0.1"),
-        // Nobody in this system's own list signed it either.
-        at(format!("rediss://:{SECRET}@localhost:{port}")),
-    ] {
-        assert_all_end(&wrong, refused, 78, &["certificate"]);
-    }
+    // Nobody in this system's own list signed it either.
+    let system = at(format!("rediss://:{SECRET}@localhost:{port}"));
+    assert_all_end(&system, &[TRY, STATUS, SETUP], 78, &["certificate"]);
     // The other way round: one of the two does not speak TLS.
     let plain = at(format!("redis://:{SECRET}@localhost:{port}"));
     assert_all_end(&plain, &[SHORT_TRY], 69, &["does not answer"]);
@@ -69,28 +62,15 @@ fn certificate_says_who_one_is() {
     let service = block_on(redis_over_tls(&ours, &["--tls-auth-clients", "yes"]))
         .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
     let port = service.place().port();
-    let showing = |certificates: Option<&Certificates>| {
-        let query = certificates.map_or_else(String::new, |certificates| {
-            let (certificate, key) = (&certificates.certificate, &certificates.key);
-            format!(
-                "?sslcert={}&sslkey={}",
-                certificate.display(),
-                key.display()
-            )
-        });
+    let showing = |parameters: &str| {
+        let url = format!("rediss://localhost:{port}?{parameters}");
         Scene::with(vec![
-            ("DLOCK_STORE", format!("rediss://localhost:{port}{query}")),
+            ("DLOCK_STORE", url),
             ("SSL_CERT_FILE", ours.authority.display().to_string()),
         ])
     };
-    assert_ended(&showing(Some(&ours)).finish(TRY), 0, "");
-    for wrong in [None, Some(&stranger)] {
-        let advice = "sslcert and sslkey name the files of this client's";
-        assert_ended(&showing(wrong).finish(TRY), 78, advice);
-    }
-    let query = format!("?sslcert={}&sslkey=/none", ours.certificate.display());
-    let absent = at(format!("rediss://localhost:{port}{query}"));
-    assert_ended(&absent.finish(TRY), 78, "can't read /none");
-    let plain = at(format!("redis://localhost:{port}{query}"));
+    client_is_known_by_its_certificate(showing, &ours, &stranger, SHOW_ONE);
+    let query = "sslcert=/none&sslkey=/none";
+    let plain = at(format!("redis://localhost:{port}?{query}"));
     assert_ended(&plain.finish(TRY), 78, "use rediss://");
 }

@@ -55,16 +55,17 @@ impl Server {
         }
     }
 
-    /// An empty one that speaks TLS only.
+    /// An empty one that speaks TLS only, with more of its command line.
     ///
     /// # Panics
     /// If it does not start.
-    pub async fn with_tls(certificates: &Certificates) -> Self {
+    pub async fn with_tls(certificates: &Certificates, settings: &[&str]) -> Self {
         let program = program();
         let over_tls = |place: &Place| {
             let mut command = command(program, place, "https");
             command.arg("--cert-file").arg(&certificates.certificate);
             command.arg("--key-file").arg(&certificates.key);
+            command.args(settings);
             command
         };
         // It listens as soon as it can answer.

@@ -225,6 +225,8 @@ fn api(place: &Place, etcd: u16) -> Command {
     file("token-auth-file", &tokens);
     file("tls-cert-file", &certificate);
     file("tls-private-key-file", &key);
+    // Clients too may have a certificate of its authority.
+    file("client-ca-file", &certificates(place).join("authority.pem"));
     // Accounts of services, which there are none of.
     file("service-account-key-file", &certificate);
     file("service-account-signing-key-file", &key);

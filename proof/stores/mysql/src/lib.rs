@@ -86,7 +86,7 @@ impl Server {
         must("MariaDB is gone", self.service.restart(is_ready).await);
     }
 
-    /// Stops it, until it is to [go on](Self::go_on). From here on it answers nothing.
+    /// Stops it, until it gets `CONT`. From here on it answers nothing.
     ///
     /// # Panics
     /// If that is not possible.
@@ -94,12 +94,12 @@ impl Server {
         must("it does not stop", self.service.freeze().await);
     }
 
-    /// Lets it go on.
+    /// Sends it a signal.
     ///
     /// # Panics
     /// If that is not possible.
-    pub fn go_on(&mut self) {
-        must("no signal", self.service.signal("CONT"));
+    pub fn signal(&mut self, name: &str) {
+        must("no signal", self.service.signal(name));
     }
 }
 

@@ -27,6 +27,8 @@ impl User {
     pub const ROOT: Self = Self("root");
     /// May read, write and list the objects of the bucket.
     pub const LOCKER: Self = Self("locker");
+    /// May do the same; its key and secret appear in no output.
+    pub const GUARDED: Self = Self("hunter2-of-these-tests");
     /// May read and list them.
     pub const READER: Self = Self("reader");
     /// May do nothing.
@@ -267,6 +269,7 @@ fn identities() -> String {
     let identities = [
         identity(User::ROOT, &["Admin"]),
         identity(User::LOCKER, &["Read:locks", "Write:locks", "List:locks"]),
+        identity(User::GUARDED, &["Read:locks", "Write:locks", "List:locks"]),
         identity(User::READER, &["Read:locks", "List:locks"]),
         identity(User::NOBODY, &["Read:other"]),
     ];

@@ -23,7 +23,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     let folder = tempfile::tempdir().unwrap();
     let made = |name: &str, host| Certificates::new(&folder.path().join(name), host).unwrap();
     let (ours, others) = (made("ours", "localhost"), made("others", "localhost"));
-    let server = Server::with_tls(&ours).await;
+    let server = Server::with_tls(&ours, &[]).await;
     let port = server.address().port();
     let trusting = over_tls(format!("https://localhost:{port}"), &ours).await;
     granted(&trusting, &term("door")).await;

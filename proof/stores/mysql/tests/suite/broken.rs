@@ -45,7 +45,7 @@ async fn silent_server_leaves_it_unknown() {
     server.freeze().await;
     let error = hasty.acquire(&a).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
-    server.go_on();
+    server.signal("CONT");
     granted(&patient, &a).await;
 }
 
