@@ -11,6 +11,8 @@ pub(crate) mod http;
 #[cfg(any(
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]
