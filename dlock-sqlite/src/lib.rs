@@ -6,6 +6,7 @@ mod clock;
 mod error;
 pub mod fence;
 mod files;
+mod gate;
 mod key;
 mod open;
 mod place;

@@ -16,6 +16,7 @@ use crate::{
     clock::{Now, StoreClock},
     error::{self, OpenError},
     files::Files,
+    gate::Gate,
     key::Key,
     open, record,
     synchronous::Synchronous,
@@ -31,6 +32,7 @@ pub(crate) struct Store {
     connection: Connection,
     path: PathBuf,
     files: Files,
+    gate: Arc<Gate>,
     clock: StoreClock,
     busy_timeout: Duration,
     /// When the call was made that runs now: its time in line counts.
@@ -76,6 +78,7 @@ impl Store {
         Ok(Self {
             connection,
             path: path.to_owned(),
+            gate: Gate::of(files.database().1),
             files,
             called: clock.now().instant,
             clock,
@@ -103,6 +106,7 @@ impl Store {
         Ok(Self {
             connection: open().map_err(|error| error::provider_error(path, error))?,
             path: path.to_owned(),
+            gate: Gate::of(files.database().1),
             files: files.clone(),
             called: clock.now().instant,
             clock: clock.clone(),
@@ -164,6 +168,7 @@ impl Store {
             let patience = lease(self.view()).map_or(self.busy_timeout, |lease| {
                 (lease / 8).saturating_sub(in_line).min(self.busy_timeout)
             });
+            let _waiting = self.gate.wait();
             transaction = immediate(&self.connection, patience);
         }
         let restored = self.connection.busy_timeout(self.busy_timeout);

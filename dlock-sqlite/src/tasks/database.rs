@@ -3,6 +3,7 @@
 
 use std::{
     path::{self, Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,6 +13,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, TransactionBeha
 use crate::{
     clock::{Now, StoreClock},
     error::{OpenError, is_busy},
+    files::FileId,
+    gate::{self, Gate},
     open, place,
     store::{Failure, immediate},
 };
@@ -24,6 +27,7 @@ const LAYOUT: i64 = 1;
 pub(super) struct Database {
     connection: Connection,
     path: PathBuf,
+    gate: Arc<Gate>,
     clock: StoreClock,
     busy_timeout: Duration,
     has_log: bool,
@@ -78,6 +82,7 @@ impl Database {
             .map_err(sqlite)?;
         Ok(Some(Self {
             has_log: mode == "wal",
+            gate: Gate::of(FileId::of(&file).map_err(|error| OpenError::other(&file, error))?),
             connection,
             path: file,
             clock,
@@ -155,6 +160,7 @@ impl Database {
         work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         let run = || {
+            self.gate.give_way(gate::LONGEST);
             let mut transaction = immediate(&self.connection, Duration::ZERO);
             if transaction.as_ref().is_err_and(is_busy) {
                 let lease = lease(Work::new(&self.connection, &self.path, &self.clock));

@@ -1,0 +1,112 @@
+//! Who of this process writes next to a file that has locks and tasks.
+//!
+//! SQLite lets whoever asks first have the file, and those that found it taken ask again after a pause. So one thread that
+//! writes without a pause, as with one claim after the other, can keep a renewal of a lock out until the lease has ended. Here a
+//! call of a lock that waits is known, and those of tasks give way to it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use crate::files::FileId;
+
+/// How long a call of tasks gives way: SQLite asks again after 100 ms at most.
+#[cfg(feature = "tasks")]
+pub(crate) const LONGEST: Duration = Duration::from_millis(500);
+
+/// The gate of one file.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    waiting: Mutex<usize>,
+    none: Condvar,
+}
+
+/// A call of a lock that waits for the file, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiting(Arc<Gate>);
+
+impl Gate {
+    /// That of this file in this process.
+    pub(crate) fn of(file: FileId) -> Arc<Self> {
+        static GATES: Mutex<BTreeMap<FileId, Weak<Gate>>> = Mutex::new(BTreeMap::new());
+        let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gate) = gates.get(&file).and_then(Weak::upgrade) {
+            return gate;
+        }
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        let gate = Arc::new(Self::default());
+        gates.insert(file, Arc::downgrade(&gate));
+        gate
+    }
+
+    /// A call of a lock waits.
+    pub(crate) fn wait(self: &Arc<Self>) -> Waiting {
+        *self.waiting() += 1;
+        Waiting(Arc::clone(self))
+    }
+
+    /// Waits until no call of a lock waits, or for so long.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn give_way(&self, longest: Duration) {
+        let waiting = self.waiting();
+        drop(
+            self.none
+                .wait_timeout_while(waiting, longest, |waiting| *waiting > 0),
+        );
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, usize> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting();
+        *waiting -= 1;
+        if *waiting == 0 {
+            self.0.none.notify_all();
+        }
+    }
+}
+
+#[cfg(all(test, feature = "tasks"))]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn tasks_give_way_to_locks_of_the_same_file_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            Gate::of(FileId::of(&path).unwrap())
+        };
+        let (one, other) = (gate("one"), gate("other"));
+        assert!(Arc::ptr_eq(&one, &gate("one")));
+        let waits = [one.wait(), one.wait()];
+        other.give_way(HOUR);
+        one.give_way(Duration::from_millis(1));
+        let served = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                one.give_way(HOUR);
+                assert!(served.load(Ordering::SeqCst));
+            });
+            let [first, second] = waits;
+            drop(first);
+            thread::yield_now();
+            served.store(true, Ordering::SeqCst);
+            drop(second);
+        });
+    }
+}
