@@ -1,6 +1,6 @@
 //! Servers of ours, each a process of its own.
 
-use std::{path::Path, process::Command};
+use std::{ffi::OsStr, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, bail};
 use dlock_test_servers::{Place, Service};
@@ -22,15 +22,15 @@ pub(crate) fn is_the_program() -> bool {
     Path::new(&name).file_name() == Some(PROGRAM.as_ref())
 }
 
-/// Starts the program in front of a store, as a user does.
-pub(crate) async fn start(store: Store, places: &Places) -> Result<Service> {
+/// Starts the program in front of a store, as a user does, with these options too.
+pub(crate) async fn start(store: Store, places: &Places, options: &[&OsStr]) -> Result<Service> {
     let program = std::env::current_exe()?;
     let location = location(store, places)?;
     let service = Service::builder(|place: &Place| {
         let mut shell = Command::new("sh");
         shell.args(["-euc", START, "sh"]).arg(&program);
         shell.args(["--listen", &format!("127.0.0.1:{}", place.port())]);
-        shell.args(["--setup", "--store", &location]);
+        shell.args(["--setup", "--store", &location]).args(options);
         shell
     })
     .spawn(|place| async move { place.accepts_connections().await })

@@ -1,5 +1,6 @@
 //! The loads, one file each: how it is measured, which figures it shows, and its goals.
 
+mod attack;
 mod handoff;
 mod http;
 mod network;
@@ -45,6 +46,8 @@ pub(crate) enum Load {
     Queue,
     /// Acquire and release over HTTP, next to the store asked directly.
     Http,
+    /// Renewals at a server that another client attacks.
+    Attack,
 }
 
 /// How a load is shown, and what it is to reach.
@@ -69,7 +72,7 @@ pub(crate) struct Line {
 impl Load {
     /// Measured in every run; otherwise once, at the end.
     pub(crate) const fn repeats(self) -> bool {
-        !matches!(self, Self::Renewals)
+        !matches!(self, Self::Renewals | Self::Attack)
     }
 
     pub(crate) const fn page(self) -> &'static Page {
@@ -84,6 +87,7 @@ impl Load {
             Self::Renewals => &renewals::PAGE,
             Self::Queue => &queue::PAGE,
             Self::Http => &http::PAGE,
+            Self::Attack => &attack::PAGE,
         }
     }
 
@@ -100,6 +104,7 @@ impl Load {
             Self::Renewals => renewals::measure(bench, run).await,
             Self::Queue => queue::measure(bench, run).await,
             Self::Http => http::measure(bench, run).await,
+            Self::Attack => attack::measure(bench, run).await,
         }
     }
 }

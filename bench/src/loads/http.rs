@@ -78,7 +78,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
 }
 
 async fn open(bench: &Bench, store: Store) -> Result<(Arc<dyn System>, Service)> {
-    let server = dlock_server::start(store, bench.places()).await?;
+    let server = dlock_server::start(store, bench.places(), &[]).await?;
     let system = ours::over_http(server.place().port()).await?;
     Ok((system, server))
 }
