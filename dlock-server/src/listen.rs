@@ -6,6 +6,7 @@
 mod activity;
 mod connection;
 mod tls;
+mod watched;
 mod written;
 
 use std::{io, sync::Arc, time::Duration};

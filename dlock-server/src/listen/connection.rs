@@ -24,8 +24,9 @@ use tokio::{
 
 use super::{
     Connection, Server, Stop,
-    activity::{Activity, Answer, Awaited, Watched},
+    activity::{Activity, Answer, Awaited},
     tls,
+    watched::Watched,
     written::Written,
 };
 use crate::Peer;
