@@ -147,7 +147,7 @@ pub(crate) async fn check(
         response = counted(response, &service, client.as_ref());
     }
     drop(kept);
-    if response.status() == StatusCode::UNAUTHORIZED && service.is_logged() {
+    if response.status() == StatusCode::UNAUTHORIZED && service.is_logged(false) {
         tracing::warn!(
             ?from,
             "refused: no token, and no certificate, that this server knows"
@@ -212,7 +212,7 @@ fn admit<N: Need>(
         return Ok(asking);
     };
     if !holder.may(N::RIGHTS, namespace) {
-        if service.is_logged() {
+        if service.is_logged(true) {
             tracing::info!(who = ?holder.name, ?namespace, rights = ?N::RIGHTS, "refused: no such right");
         }
         return Err(Code::Forbidden.into());

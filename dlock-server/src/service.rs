@@ -59,8 +59,9 @@ pub(crate) struct Shared {
     pub(crate) looked: Mutex<Option<(Instant, Ready)>>,
     /// Set if the interface of the sample is served, too.
     pub(crate) api: OnceLock<()>,
-    /// Requests without a token or a certificate that this server knows, as far as they are logged.
-    strangers: std::sync::Mutex<Pace>,
+    /// Requests that are refused, as far as they are logged: those without a token or a certificate that this server knows, and
+    /// those without the right.
+    refused: [std::sync::Mutex<Pace>; 2],
     /// Writes the metrics down, if somebody keeps them.
     pub(crate) metrics: OnceLock<Metrics>,
 }
@@ -109,7 +110,7 @@ impl Service {
             stopping,
             looked: Mutex::default(),
             api: OnceLock::new(),
-            strangers: std::sync::Mutex::new(Pace::new()),
+            refused: [(); 2].map(|()| std::sync::Mutex::new(Pace::new())),
             metrics: OnceLock::new(),
         }))
     }
@@ -161,10 +162,11 @@ impl Service {
         current.clone()
     }
 
-    /// Whether one more stranger is logged: ten in a second are, so that they cannot fill the disk.
-    pub(crate) fn is_logged(&self) -> bool {
-        let strangers = self.0.strangers.lock();
-        strangers.unwrap_or_else(PoisonError::into_inner).admits(10)
+    /// Whether one more refusal is logged: ten in a second are, so that they cannot fill the disk. Those of clients that are known
+    /// do not hide strangers.
+    pub(crate) fn is_logged(&self, is_known: bool) -> bool {
+        let pace = self.0.refused[usize::from(is_known)].lock();
+        pace.unwrap_or_else(PoisonError::into_inner).admits(10)
     }
 
     /// Answers those who wait, and says `stopping` to new waits and at `/readyz`. Everything else is served until the
