@@ -175,7 +175,7 @@ async fn tokens_grow_where_a_replica_that_lagged_is_promoted() {
     renews_there(&provider, &known, &kept).await;
     let end = timeout(LEASE, lost.ended()).await.expect("no loss");
     assert!(
-        matches!(end.cause, EndCause::Refused { record: None }),
+        matches!(end.cause, EndCause::Refused { record: None, .. }),
         "{end:?}"
     );
     let lost_renewal = Renew::new(later.name.clone(), later.new, 1);

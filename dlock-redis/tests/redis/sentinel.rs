@@ -93,7 +93,7 @@ async fn grant_that_the_new_primary_has_never_seen_is_lost_and_told() {
     watched.primary.kill().await;
     let end = timeout(LEASE, lost.ended()).await.expect("no loss");
     assert!(
-        matches!(end.cause, EndCause::Refused { record: None }),
+        matches!(end.cause, EndCause::Refused { record: None, .. }),
         "{end:?}"
     );
     assert!(!lost.is_valid());
