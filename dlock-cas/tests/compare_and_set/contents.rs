@@ -7,7 +7,7 @@ use dlock_core::{
     Name, Provider,
     provider::{Acquire, Admin, Ask, Closing, Release, Renew, Revoke, Version},
 };
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
 use crate::store::Memory;
 
@@ -36,7 +36,7 @@ async fn contents_never_repeat_for_a_name() {
         match rng.usize(..12) {
             0..=2 => {
                 if rng.bool() {
-                    terms.push(Uuid::from_u128(rng.u128(..)));
+                    terms.push(Builder::from_random_bytes(rng.u128(..).to_ne_bytes()).into_uuid());
                 }
                 let new = terms[back(&mut rng, terms.len())];
                 let lease = Duration::from_millis(rng.u64(100..102));
