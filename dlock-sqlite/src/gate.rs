@@ -4,10 +4,11 @@
 //! writes without a pause, as with one claim after the other, can keep a renewal of a lock out until the lease has ended. Here a
 //! call of a lock that waits is known, and those of tasks give way to it.
 
+#[cfg(feature = "tasks")]
+use std::time::Duration;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
 };
 
 use crate::files::FileId;
