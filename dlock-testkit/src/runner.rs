@@ -7,10 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::timeout,
-};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     Bench,
@@ -75,15 +72,14 @@ async fn agree(fixture: Arc<dyn Erased>, left_out: Vec<String>) {
 
 /// One case within its time limit, with longer leases where it misses a bound of time.
 pub async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
-    let limit = fixture.limit();
     // Nothing is late in paused time.
     let rounds = if fixture.paused() { 1 } else { 4 };
     let leases = slow::leases(fixture.lease(), rounds);
     let bench = |lease| Bench::new(Arc::clone(&fixture), case.name, lease);
-    let rounds = slow::rounds(leases, |lease| (case.run)(bench(lease)));
-    if timeout(limit, rounds).await.is_err() {
-        panic!("{} took longer than {limit:?}", case.name);
-    }
+    slow::rounds_within(fixture.limit(), case.name, leases, |lease| {
+        (case.run)(bench(lease))
+    })
+    .await;
 }
 
 /// A runtime whose time moves only when everybody sleeps.

@@ -109,6 +109,29 @@ pub async fn rounds<Fut: Future<Output = ()> + Send>(
     play(leases, &|lease| Box::pin(case(lease))).await;
 }
 
+/// The same, of which each round may take so long, and four times as much more as its lease is longer than the first.
+///
+/// # Panics
+/// If a round takes longer, and as [`rounds`].
+pub(crate) async fn rounds_within<Fut: Future<Output = ()> + Send>(
+    limit: Duration,
+    name: &str,
+    leases: impl IntoIterator<Item = Duration>,
+    case: impl Fn(Duration) -> Fut + Sync,
+) {
+    let leases: Vec<_> = leases.into_iter().collect();
+    let first = leases.first().copied().unwrap_or_default();
+    let limited = |lease: Duration| {
+        let (limit, round) = (limit + 4 * (lease - first), case(lease));
+        async move {
+            if timeout(limit, round).await.is_err() {
+                panic!("{name} took longer than {limit:?}");
+            }
+        }
+    };
+    rounds(leases, limited).await;
+}
+
 /// [`rounds`] without the types, which is compiled once and not for each case.
 async fn play<'a>(leases: Vec<Duration>, case: &(dyn Fn(Duration) -> Round<'a> + Sync)) {
     let mut leases = leases.into_iter().peekable();

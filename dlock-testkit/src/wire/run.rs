@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use tokio::{runtime::Runtime, time::timeout};
+use tokio::runtime::Runtime;
 
 use super::{
     CASES, Case, Wired,
@@ -88,10 +88,10 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
 async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
     let leases = slow::leases(W::LEASE, rounds);
     let wiring = |lease| Wiring::new(Arc::clone(&fixture), case.name, lease);
-    let rounds = slow::rounds(leases, |lease| (case.run)(wiring(lease)));
-    if timeout(W::LIMIT, rounds).await.is_err() {
-        panic!("{} took longer than {:?}", case.name, W::LIMIT);
-    }
+    slow::rounds_within(W::LIMIT, case.name, leases, |lease| {
+        (case.run)(wiring(lease))
+    })
+    .await;
 }
 
 impl Shared {
