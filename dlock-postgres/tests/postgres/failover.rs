@@ -25,8 +25,10 @@ async fn one_call_leaves_a_primary_that_became_read_only() {
         ] {
             client.batch_execute(change).await.unwrap();
         }
+        // A session that is opened after the server has told all those that are open.
         until("it only reads", async || {
-            let setting = client.query_one("SHOW transaction_read_only", &[]).await;
+            let later = old.client().await;
+            let setting = later.query_one("SHOW transaction_read_only", &[]).await;
             setting.unwrap().get::<_, &str>(0) == "on"
         })
         .await;
