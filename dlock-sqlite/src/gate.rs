@@ -1,6 +1,6 @@
 //! Who of this process writes next to a file that has locks and tasks.
 //!
-//! SQLite lets whoever asks first have the file, and those that found it taken ask again after a pause. So one thread that
+//! SQLite lets the first call that asks have the file, and calls that found it taken ask again after a pause. So one thread that
 //! writes without a pause, as with one claim after the other, can keep a renewal of a lock out until the lease has ended. Here a
 //! call of a lock that waits is known, and those of tasks give way to it.
 

@@ -25,7 +25,7 @@ use crate::{
     systems::{Kind, OURS, Places, Store},
 };
 
-/// What 99 of 100 renewals may take.
+/// The longest time of 99 of 100 renewals.
 const BOUND: Duration = Duration::from_secs(1);
 
 /// How many connections the server takes: one attack takes them all.
@@ -86,7 +86,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     Ok(())
 }
 
-/// What the attack has brought about that it must not.
+/// The harm that the attack has done.
 fn broken(figures: &Figures) -> Option<String> {
     let figure = |name: &str| figures.get(name).copied().unwrap_or(f64::INFINITY);
     let (p99, lost) = (figure("p99_ms"), figure("lost"));

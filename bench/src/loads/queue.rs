@@ -212,7 +212,7 @@ async fn full(bench: &Bench, place: &Place, processes: usize, lanes: usize) -> R
     Ok(figures([(RATE, ran.inside as f64 / span.as_secs_f64())]))
 }
 
-/// What a claim of one task costs beside tasks that wait for another one of their lane.
+/// The cost of a claim of one task beside tasks that wait for another one of their lane.
 async fn beside(bench: &Bench, place: &Place, blocked: usize) -> Result<Figures> {
     // The first claims after an enqueueing look at each lane that it has changed.
     const FIRST: usize = 20;

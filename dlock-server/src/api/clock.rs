@@ -1,7 +1,7 @@
 //! The store's clock.
 //!
 //! A store shows when a term began by its clock, and how much of the term is left. For a term that was never renewed that
-//! tells what time it is there. So a lock is taken for a minute at a time, and whoever finds it held reads the time off it.
+//! tells what time it is there. So a lock is taken for a minute at a time, and a request that finds it held reads the time off it.
 
 use std::time::{Duration, SystemTime};
 
@@ -20,7 +20,7 @@ const NAME: &str = "~api/clock";
 /// For how long it is taken: a clock that was wrong then is read for as long.
 const HELD: Duration = Duration::from_secs(60);
 
-/// What time it is, by the store's clock.
+/// The time, by the store's clock.
 pub(super) async fn now(service: &Asking) -> Result<SystemTime, Refusal> {
     let name = Name::new(NAME).map_err(|_| Refusal::from(Code::Fatal))?;
     let limit = service.0.limits.call_time;

@@ -19,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 struct Health {
     /// `ok`.
     status: &'static str,
-    /// What time it is, by this server's clock.
+    /// The time, by this server's clock.
     timestamp: Time,
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{answer::Row, released};
 use crate::{asking::Asking, names::Namespace, problem::Refusal};
 
-/// What is kept beside a lease that was taken here, with its number behind it. No other lease is renewed or released here:
+/// The start of the data of a lease that was taken here, with its number behind it. No other lease is renewed or released here:
 /// the client that took it counts its renewals itself (N4), and one that somebody else sends would break its count.
 const MARK: &str = "/api ";
 
@@ -68,7 +68,7 @@ impl Lease {
     }
 }
 
-/// What is kept beside the lease of this number.
+/// The data of the lease of this number.
 pub(super) fn mark(id: i64) -> Vec<u8> {
     format!("{MARK}{id}").into_bytes()
 }

@@ -35,7 +35,7 @@ pub(super) struct Calm {
     numbers: Arc<AtomicU64>,
 }
 
-/// What became of its renewals.
+/// How its renewals ended.
 #[derive(Default)]
 pub(super) struct Renewed {
     /// How long each took, with those tries before it that were refused or not answered.
