@@ -148,7 +148,11 @@ async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     );
     let deadline = believed_at_least(|| lease.remaining());
     in_time(lease.is_valid(), "the end of the attempt");
-    assert!(matches!(renewed, Err(Error::Provider(_))), "{renewed:?}");
+    // A client that found time for a second call was answered; one that never fails is caught in each round.
+    in_time(
+        matches!(renewed, Err(Error::Provider(_))),
+        format_args!("a renewal that fails: {renewed:?}"),
+    );
     belief_is_founded(&wire, deadline, wiring.lease());
     within(4 * wiring.lease(), "the end", lease.ended()).await;
     on_time(Instant::now(), deadline);
