@@ -162,6 +162,16 @@ impl Wire {
     pub(super) fn lock(&self, name: &Name) -> DLock {
         lock(&self.client, name, self.lease)
     }
+
+    /// The same, which opens no stream of hints: one that is being opened may meet the fault that is aimed at a call.
+    pub(super) fn lock_without_hints(&self, name: &Name) -> DLock {
+        let lock = DLock::builder()
+            .name(name.as_str())
+            .provider(&self.client)
+            .duration(self.lease)
+            .wakeups(false);
+        ok(lock.build())
+    }
 }
 
 /// A lock over this client.

@@ -22,7 +22,7 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
     for fault in [Fault::LoseReply, Fault::DelayReply(wiring.lease() / 4)] {
         let name = wiring.name(fault);
         wire.provider.inner().next(Op::Acquire, fault);
-        let lease = granted(soon(fault, wire.lock(&name).try_acquire()).await);
+        let lease = granted(soon(fault, wire.lock_without_hints(&name).try_acquire()).await);
         let record = ok(direct.read(&name).await);
         let stored = record.map(|record| (record.uuid, record.token));
         // One term: the grant whose reply was lost (A2).
@@ -119,7 +119,7 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         // The repeat has released it when the first one arrives.
         Fault::Late(wiring.lease() / 4),
     ] {
-        let guard = ok(soon(fault, wire.lock(&name).hold()).await);
+        let guard = ok(soon(fault, wire.lock_without_hints(&name).hold()).await);
         wire.provider.inner().next(Op::Release, fault);
         released(soon(fault, guard.release()).await, fault);
         let next = lock(&rival, &name, wiring.lease());
@@ -129,7 +129,7 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         released(next.release().await, fault);
 
         // The same while somebody waits, who may have the lock before the repeat is sent: no loss (V7).
-        let guard = ok(soon(fault, wire.lock(&name).hold()).await);
+        let guard = ok(soon(fault, wire.lock_without_hints(&name).hold()).await);
         let contender = ok(DLock::builder()
             .name(name.as_str())
             .provider(&rival)
