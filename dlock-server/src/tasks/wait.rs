@@ -102,26 +102,40 @@ pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refu
     loop {
         part.max = AT_A_TIME.min(claim.max - all.tasks.len());
         let (most, part_of_it) = (part.max, part.clone());
-        let limit = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         let claimed = service
-            .ask_tasks(limit, |store| async move { store.claim(&part_of_it).await })
-            .await?;
+            .ask_tasks(left, |store| async move { store.claim(&part_of_it).await })
+            .await;
+        let claimed = match claimed {
+            Ok(claimed) => claimed,
+            // A part that claimed nothing leaves those before it as they are. After one that may have claimed something the
+            // client repeats its claim, and gets all of it.
+            Err(Refusal(problem)) if problem.code != Code::Unknown && !all.tasks.is_empty() => {
+                return Ok(with_more(all));
+            }
+            Err(refusal) => return Err(refusal),
+        };
         let is_last = claimed.tasks.len() < most;
-        let sizes = claimed
-            .tasks
-            .iter()
-            .map(|task| (&task.payload, &task.checkpoint));
-        let is_full = sizes.fold(false, |_, task| size.is_full_with(&task));
+        let mut is_full = false;
+        for task in &claimed.tasks {
+            is_full = size.is_full_with(&(&task.payload, &task.checkpoint));
+        }
         all.next = claimed.next;
         all.tasks.extend(claimed.tasks);
         if is_last || all.tasks.len() >= claim.max {
             return Ok(all);
         }
-        if is_full || deadline.saturating_duration_since(Instant::now()) < limit / 2 {
-            all.next = Some(Duration::ZERO);
-            return Ok(all);
+        // The next part may take as long as this one.
+        let is_late = deadline.saturating_duration_since(Instant::now()) < left / 2;
+        if is_full || is_late {
+            return Ok(with_more(all));
         }
         // What it held before is answered already.
         part.again = false;
     }
+}
+
+/// The same, and there may be more at once.
+fn with_more(claimed: Claimed) -> Claimed {
+    Claimed::new(claimed.tasks, Some(Duration::ZERO))
 }

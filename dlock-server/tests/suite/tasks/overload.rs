@@ -6,7 +6,7 @@ use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{CLAIM, TASKS, Watched, add, claim, take, with};
+use super::{CLAIM, TASKS, Watched, add, claim, store::Fault, take, with};
 use crate::support::{Api, limits, uuid};
 
 #[tokio::test(start_paused = true)]
@@ -108,5 +108,29 @@ async fn claim_ends_when_its_answer_is_large() {
         assert_eq!(again[..expected], tasks[..]);
         let numbers: BTreeSet<_> = again.iter().map(|task| task["id"].as_i64()).collect();
         assert_eq!(numbers.len(), again.len());
+    }
+}
+
+/// The tasks of the parts before are leased to the client, which learns of them at once or by a repeat.
+#[tokio::test]
+async fn claim_whose_second_part_fails_loses_no_task() {
+    for (fault, status, first) in [(Fault::Refuse, 200, 50), (Fault::LoseReply, 504, 0)] {
+        let store = Watched::new(MemoryTasks::new());
+        let api = Api::new().with_tasks(store.shared());
+        let tasks = json!({"tasks": vec![json!({"kind": "a"}); 120]});
+        assert_eq!(api.post(TASKS, tasks).await.status, 200);
+        let mut greedy = claim(1);
+        greedy["max"] = json!(10_000);
+        store.second(fault);
+        let claimed = api.post(CLAIM, greedy.clone()).await;
+        assert_eq!(claimed.status, status, "{claimed:?}");
+        let tasks = claimed.body["tasks"].as_array();
+        assert_eq!(tasks.map_or(0, Vec::len), first);
+        assert!(first == 0 || claimed.body["next_ms"] == 0);
+        greedy["again"] = json!(true);
+        let again = api.post(CLAIM, greedy).await;
+        let tasks = again.body["tasks"].as_array().unwrap();
+        assert_eq!(tasks.len(), 120);
+        assert!(tasks.iter().all(|task| task["attempt"] == 1));
     }
 }

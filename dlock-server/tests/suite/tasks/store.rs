@@ -1,6 +1,7 @@
 //! A store whose claims and counts are counted, and whose calls fail as told.
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -37,7 +38,7 @@ struct Inner {
     store: MemoryTasks,
     claims: AtomicUsize,
     counts: AtomicUsize,
-    next: Mutex<Option<Fault>>,
+    next: Mutex<VecDeque<Option<Fault>>>,
     /// Claims are never answered.
     claims_hang: AtomicBool,
     /// Endings are never answered, nor applied.
@@ -80,7 +81,12 @@ impl Watched {
 
     /// What becomes of the next call.
     pub(crate) fn next(&self, fault: Fault) {
-        *self.0.next.lock().unwrap() = Some(fault);
+        *self.0.next.lock().unwrap() = [Some(fault)].into();
+    }
+
+    /// What becomes of the call after the next one.
+    pub(crate) fn second(&self, fault: Fault) {
+        *self.0.next.lock().unwrap() = [None, Some(fault)].into();
     }
 
     pub(crate) fn let_claims_hang(&self) {
@@ -108,7 +114,7 @@ impl Watched {
         &self,
         call: impl Future<Output = Result<T, ProviderError>> + Send,
     ) -> Result<T, ProviderError> {
-        let fault = self.0.next.lock().unwrap().take();
+        let fault = self.0.next.lock().unwrap().pop_front().flatten();
         match fault {
             None => call.await,
             Some(Fault::Refuse) => Err(ProviderError::not_applied("secret")),
