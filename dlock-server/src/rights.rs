@@ -310,7 +310,7 @@ fn keep<K: Eq + Hash>(after: &mut HashMap<K, Arc<Holder>>, before: &HashMap<K, A
     for (key, holder) in after {
         let before = before.get(key);
         let before = before.filter(|before| before.limits == holder.limits);
-        // Nobody else has it yet.
+        // It is shared from here on, and not before.
         if let (Some(before), Some(holder)) = (before, Arc::get_mut(holder)) {
             holder.usage = Arc::clone(&before.usage);
         }

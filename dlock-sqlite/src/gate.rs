@@ -48,7 +48,13 @@ impl Gate {
         Waiting(Arc::clone(self))
     }
 
-    /// Waits until no call of a lock waits, or for so long.
+    /// Whether a call of a lock waits.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn is_wanted(&self) -> bool {
+        *self.waiting() > 0
+    }
+
+    /// Waits until no call of a lock waits, or for this time.
     #[cfg(feature = "tasks")]
     pub(crate) fn give_way(&self, longest: Duration) {
         let waiting = self.waiting();
@@ -95,6 +101,7 @@ mod tests {
         let (one, other) = (gate("one"), gate("other"));
         assert!(Arc::ptr_eq(&one, &gate("one")));
         let waits = [one.wait(), one.wait()];
+        assert!(one.is_wanted() && !other.is_wanted());
         other.give_way(HOUR);
         one.give_way(Duration::from_millis(1));
         let served = AtomicBool::new(false);

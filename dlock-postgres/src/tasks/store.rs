@@ -79,7 +79,7 @@ impl PostgresTasks {
                 }
                 Ok(Some(Err(ending))) => unreadable.push(ending),
                 Ok(None) => (next, swept) = row::end_of_claim(row)?,
-                // One row that somebody has damaged keeps nobody from the others. It comes again when its lease
+                // A damaged row hides no other row. It comes again when its lease
                 // ends, until it has no attempt left.
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn Error, "a task is passed over");
@@ -287,7 +287,7 @@ impl TaskStore for PostgresTasks {
             .await?;
         let count = |row: &Row| -> Result<Option<Count>, Flaw> {
             let (queue, tasks): (String, i64) = (value(row, "queue", 0)?, value(row, "tasks", 2)?);
-            // A state that somebody has damaged is none's.
+            // A damaged state is the state of no task.
             let state = state(row, 1).ok().flatten();
             Ok(state.map(|state| Count::new(queue, state, tasks.unsigned_abs())))
         };

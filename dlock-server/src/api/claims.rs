@@ -94,7 +94,7 @@ pub(super) async fn keep(
     }
 }
 
-/// Keeps when a claim was renewed, for people. If it is over by now, or another heartbeat was later, that is all right.
+/// Keeps when a claim was renewed, for people. A claim that has ended meanwhile, and a later heartbeat of another request, make no difference.
 pub(super) async fn beaten(
     service: &Asking,
     found: Found,

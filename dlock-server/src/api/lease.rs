@@ -12,7 +12,7 @@ use super::{answer::Row, released};
 use crate::{asking::Asking, names::Namespace, problem::Refusal};
 
 /// The start of the data of a lease that was taken here, with its number behind it. No other lease is renewed or released here:
-/// the client that took it counts its renewals itself (N4), and one that somebody else sends would break its count.
+/// the client that took it counts its renewals itself (N4), and a renewal of another client would break its count.
 const MARK: &str = "/api ";
 
 /// A lease. Its instants are there in camelCase, too.

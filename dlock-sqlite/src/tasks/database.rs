@@ -153,22 +153,29 @@ impl Database {
     }
 
     /// Runs one transaction. It waits for other writers at most the busy timeout, and an eighth of the lease that
-    /// it is about: `lease` is asked only if somebody is writing.
+    /// it is about: half of that for calls of locks that wait for the file, if there are any. `lease` is asked only if it waits.
     pub(super) fn write<T>(
         &self,
         lease: impl FnOnce(Work<'_>) -> Option<Duration>,
         work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         let run = || {
-            self.gate.give_way(gate::LONGEST);
-            let mut transaction = immediate(&self.connection, Duration::ZERO);
-            if transaction.as_ref().is_err_and(is_busy) {
-                let lease = lease(Work::new(&self.connection, &self.path, &self.clock));
-                let patience = lease.map_or(self.busy_timeout, |lease| {
-                    (lease / 8).min(self.busy_timeout)
-                });
-                transaction = immediate(&self.connection, patience);
-            }
+            let gives_way = self.gate.is_wanted();
+            let at_once = (!gives_way).then(|| immediate(&self.connection, Duration::ZERO));
+            let transaction = match at_once {
+                Some(begun) if !begun.as_ref().is_err_and(is_busy) => begun,
+                _ => {
+                    let lease = lease(Work::new(&self.connection, &self.path, &self.clock));
+                    let mut patience = lease.map_or(self.busy_timeout, |lease| {
+                        (lease / 8).min(self.busy_timeout)
+                    });
+                    if gives_way {
+                        patience /= 2;
+                        self.gate.give_way(patience.min(gate::LONGEST));
+                    }
+                    immediate(&self.connection, patience)
+                }
+            };
             self.connection.busy_timeout(self.busy_timeout)?;
             let transaction = transaction?;
             let answer = work(Work::new(&transaction, &self.path, &self.clock))?;

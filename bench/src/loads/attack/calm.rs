@@ -54,7 +54,7 @@ impl Calm {
         }
     }
 
-    /// Takes leases, says `ready` and renews them for so long.
+    /// Takes leases, says `ready`, and renews them until this time has passed.
     pub(super) fn renew(&self, span: Duration, ready: oneshot::Sender<()>) -> Result<Renewed> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {

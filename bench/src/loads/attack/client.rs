@@ -102,7 +102,7 @@ impl Site {
         self.begun.subscribe().wait_for(|begun| *begun).await.ok();
     }
 
-    /// Waits until so many are connected, or for so long.
+    /// Waits until this number is connected, or this time has passed.
     pub(super) async fn all_connected(&self, attackers: usize, longest: Duration) {
         let began = Moment::now();
         while self.waiting.load(Ordering::Relaxed) < attackers

@@ -32,7 +32,7 @@ fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
     };
     certificate_of_the_server_is_checked(trusting, &ours, &stranger);
     secret_is_told_to_nobody(&trusting(&ours, "localhost"));
-    // Nobody in this system's own list signed it either.
+    // No authority in this system's own list signed it either.
     let system = at(format!("rediss://:{SECRET}@localhost:{port}"));
     assert_all_end(&system, &[TRY, STATUS, SETUP], 78, &["certificate"]);
     // The other way round: one of the two does not speak TLS.
