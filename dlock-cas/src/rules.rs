@@ -98,11 +98,11 @@ pub(crate) fn release(
             .filter(|record| record.uuid == request.uuid)
             .map(|record| {
                 if record.released {
-                    Step::Answer(ReleaseOutcome::Released) // L2
+                    Step::Answer(ReleaseOutcome::Released { wanted: false }) // L2
                 } else {
                     let mut record = record.clone();
                     record.released = true;
-                    Step::Write(record, ReleaseOutcome::Released) // L1
+                    Step::Write(record, ReleaseOutcome::Released { wanted: false }) // L1
                 }
             }),
     };
@@ -124,14 +124,14 @@ fn close(
 ) -> Option<Step<ReleaseOutcome>> {
     let record = found?;
     if record.held_by(closing.uuid()) {
-        return Some(Step::Answer(ReleaseOutcome::Released));
+        return Some(Step::Answer(ReleaseOutcome::Released { wanted: false }));
     }
     record.held_by(request.uuid).then(|| {
         let mut record = record.clone();
         record.uuid = closing.uuid();
         record.renewals = 0;
         record.duration = closing.lasts();
-        Step::Write(record, ReleaseOutcome::Released)
+        Step::Write(record, ReleaseOutcome::Released { wanted: false })
     })
 }
 

@@ -138,7 +138,7 @@ impl Lock {
     async fn force(&self, record: &Record) -> Result<(), Failure> {
         let releasing = self.store.provider().force_release(&self.name, record);
         match ask::answer(&self.store, &self.doing(), releasing).await? {
-            ReleaseOutcome::Released => {
+            ReleaseOutcome::Released { .. } => {
                 output::line(format_args!("{:?} is free", self.name.as_str()))
             }
             ReleaseOutcome::NotHeld(now) => Err(self.changed(now.as_ref())),

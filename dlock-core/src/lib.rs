@@ -22,6 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod time;
+mod turns;
 mod waiting;
 
 /// What authors of stores implement and speak: the contract's trait, requests and answers. The suite that proves a

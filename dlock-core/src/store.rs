@@ -39,6 +39,8 @@ pub(crate) struct Store {
     pub(crate) backend: &'static str,
     /// Waiters look before they ask again.
     pub(crate) cheap_reads: bool,
+    /// A refusal leaves a mark, and a release says whether there is one (N1, N3).
+    pub(crate) marks: bool,
     /// Renewals may travel together.
     pub(crate) batches: bool,
     pub(crate) clock: Clock,
@@ -85,6 +87,7 @@ impl Store {
         Arc::new(Self {
             backend: capabilities.backend,
             cheap_reads: capabilities.cheap_reads,
+            marks: capabilities.marks,
             batches: capabilities.batch,
             provider,
             outage: Outage::new(clock.clone(), Arc::clone(&entropy)),

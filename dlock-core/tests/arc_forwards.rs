@@ -51,7 +51,7 @@ impl Provider for Counting {
 
     async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
         self.note("release");
-        Ok(ReleaseOutcome::Released)
+        Ok(ReleaseOutcome::Released { wanted: false })
     }
 
     async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
@@ -104,7 +104,7 @@ impl Admin for Counting {
 
     async fn force_release(&self, _: &Name, _: &Record) -> Result<ReleaseOutcome, ProviderError> {
         self.note("force_release");
-        Ok(ReleaseOutcome::Released)
+        Ok(ReleaseOutcome::Released { wanted: false })
     }
 }
 

@@ -60,7 +60,7 @@ impl Provider for Generous {
     }
 
     async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        Ok(ReleaseOutcome::Released)
+        Ok(ReleaseOutcome::Released { wanted: false })
     }
 
     async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {

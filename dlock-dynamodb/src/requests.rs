@@ -119,10 +119,12 @@ pub(crate) async fn release(
         .map(|token| clean_up(store, token));
     let write = expression::release(request, clean_up);
     ask(store, key, &write, |written| match written {
-        Written::Applied(_) => Some(ReleaseOutcome::Released), // L1
+        Written::Applied(_) => Some(ReleaseOutcome::Released { wanted: false }), // L1
         Written::Refused(Some(record)) if record.uuid == request.uuid => {
             // L2; a held one fits L1.
-            record.released.then_some(ReleaseOutcome::Released)
+            record
+                .released
+                .then_some(ReleaseOutcome::Released { wanted: false })
         }
         Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
     })
@@ -137,9 +139,9 @@ async fn close(
 ) -> Result<ReleaseOutcome, ProviderError> {
     let write = expression::close(request, closing);
     ask(store, key, &write, |written| match written {
-        Written::Applied(_) => Some(ReleaseOutcome::Released),
+        Written::Applied(_) => Some(ReleaseOutcome::Released { wanted: false }),
         Written::Refused(Some(record)) if record.held_by(closing.uuid()) => {
-            Some(ReleaseOutcome::Released)
+            Some(ReleaseOutcome::Released { wanted: false })
         }
         // Fits B4.
         Written::Refused(Some(record)) if record.held_by(request.uuid) => None,

@@ -117,7 +117,7 @@ async fn record_that_is_there_is_used_whatever_the_clock_says() {
         let outcome = wrong.renew(&renewal).await.unwrap();
         assert_eq!(outcome, RenewOutcome::Renewed { asked: false });
         let outcome = wrong.release(&release(&a)).await.unwrap();
-        assert_eq!(outcome, ReleaseOutcome::Released);
+        assert_eq!(outcome, ReleaseOutcome::Released { wanted: false });
         // Taken as released, as claimed, and from a floor above it: tokens only grow.
         let b = term(&name);
         assert_eq!(token(&wrong, &b).await, first + 1);

@@ -137,6 +137,7 @@ impl Provider for MemoryProvider {
             .cheap_reads(self.cheap_reads)
             .batch(true)
             .closing(true)
+            .marks(true)
             .durability(Durability::Volatile)
     }
 
@@ -156,7 +157,8 @@ impl Provider for MemoryProvider {
         let outcome = self.write(&request.name, |stored, now| {
             rules::release(stored, request, now)
         })?;
-        if outcome == ReleaseOutcome::Released && request.closing.is_none() {
+        // N3.
+        if outcome == (ReleaseOutcome::Released { wanted: true }) {
             self.store.wake(&self.key(&request.name)?, &request.name);
         }
         Ok(outcome)

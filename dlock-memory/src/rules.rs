@@ -71,7 +71,15 @@ pub fn acquire(stored: Option<&Stored>, request: &Acquire, now: &Now) -> Decisio
     } else if expired {
         take(Some(stored), request, now) // A5
     } else if request.prev == Some(record.version()) {
-        take(Some(stored), request, now) // A6
+        take(Some(stored), request, now).with_mark(record.wanted) // A6, N2
+    } else if request.marks != 0 && record.wanted == 0 {
+        let mut marked = stored.clone();
+        marked.record.wanted = request.marks;
+        let answer = Ok(AcquireOutcome::Held(now.shows(&marked)));
+        Decision {
+            write: Write::Put(Box::new(marked)),
+            answer, // A7, N1
+        }
     } else {
         Decision::answer(AcquireOutcome::Held(now.shows(stored))) // A7
     }
@@ -139,12 +147,10 @@ pub fn release(stored: Option<&Stored>, request: &Release, now: &Now) -> Decisio
             released.record.released = true;
             Decision {
                 write: Write::Put(Box::new(released)),
-                answer: Ok(ReleaseOutcome::Released),
+                answer: Ok(stored.released()),
             } // L1
         }
-        Some(stored) if stored.record.uuid == request.uuid => {
-            Decision::answer(ReleaseOutcome::Released)
-        } // L2
+        Some(stored) if stored.record.uuid == request.uuid => Decision::answer(stored.released()), // L2
         other => Decision::answer(ReleaseOutcome::NotHeld(
             other.map(|stored| now.shows(stored)),
         )), // L3
@@ -160,7 +166,7 @@ fn close(
     // B4
     match stored {
         Some(stored) if stored.held_by(closing.uuid()) => {
-            Decision::answer(ReleaseOutcome::Released)
+            Decision::answer(ReleaseOutcome::Released { wanted: false })
         }
         Some(stored) if stored.held_by(request.uuid) => {
             let mut closed = stored.clone();
@@ -170,7 +176,7 @@ fn close(
             closed.expiry = now.clock + micros(closing.lasts());
             Decision {
                 write: Write::Put(Box::new(closed)),
-                answer: Ok(ReleaseOutcome::Released),
+                answer: Ok(ReleaseOutcome::Released { wanted: false }),
             }
         }
         other => Decision::answer(ReleaseOutcome::NotHeld(
@@ -228,7 +234,24 @@ impl<A> Decision<A> {
     }
 }
 
+impl Decision<AcquireOutcome> {
+    /// A term that begins with a mark (N2).
+    fn with_mark(mut self, wanted: u32) -> Self {
+        if let Write::Put(stored) = &mut self.write {
+            stored.record.wanted = wanted;
+        }
+        self
+    }
+}
+
 impl Stored {
+    /// N3.
+    fn released(&self) -> ReleaseOutcome {
+        ReleaseOutcome::Released {
+            wanted: self.record.wanted != 0,
+        }
+    }
+
     pub fn held_by(&self, uuid: uuid::Uuid) -> bool {
         !self.record.released && self.record.uuid == uuid
     }

@@ -98,7 +98,7 @@ impl MysqlProvider {
             })
             .await?;
         match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released),
+            "released" => Ok(ReleaseOutcome::Released { wanted: false }),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }
@@ -118,7 +118,7 @@ impl MysqlProvider {
             })
             .await?;
         match answer.verdict()? {
-            "closed" => Ok(ReleaseOutcome::Released),
+            "closed" => Ok(ReleaseOutcome::Released { wanted: false }),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }

@@ -54,7 +54,7 @@ impl PostgresProvider {
             .call(Caller::Holder, function, name, parameters)
             .await?;
         match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released),
+            "released" => Ok(ReleaseOutcome::Released { wanted: false }),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }
@@ -78,7 +78,7 @@ impl PostgresProvider {
             )
             .await?;
         match answer.verdict()? {
-            "closed" => Ok(ReleaseOutcome::Released),
+            "closed" => Ok(ReleaseOutcome::Released { wanted: false }),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }

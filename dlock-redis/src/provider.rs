@@ -132,7 +132,7 @@ impl Provider for RedisProvider {
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         if let Some(closing) = &request.closing {
             let run = requests::close(&self.prefix, request, closing)?;
-            let closed = |outcome: &ReleaseOutcome| *outcome == ReleaseOutcome::Released;
+            let closed = |outcome: &ReleaseOutcome| outcome.is_released();
             return only(
                 self.write(Replicas::renewals, &[run], answers::release, closed)
                     .await,

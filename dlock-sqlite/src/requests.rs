@@ -209,7 +209,7 @@ pub(crate) fn release(
             if !record.released {
                 view.change(include_str!("sql/release.sql"), (key.prefix(), key.name()))?; // L1
             }
-            Ok(ReleaseOutcome::Released) // L2
+            Ok(ReleaseOutcome::Released { wanted: false }) // L2
         }
         other => Ok(ReleaseOutcome::NotHeld(other)), // L3
     }
@@ -224,7 +224,9 @@ fn close(
 ) -> Result<ReleaseOutcome, Failure> {
     let (record, now) = view.record(key)?;
     match record {
-        Some(record) if record.held_by(closing.uuid()) => Ok(ReleaseOutcome::Released),
+        Some(record) if record.held_by(closing.uuid()) => {
+            Ok(ReleaseOutcome::Released { wanted: false })
+        }
         Some(record) if record.held_by(request.uuid) => {
             view.change(
                 include_str!("sql/close.sql"),
@@ -237,7 +239,7 @@ fn close(
                     StoreClock::expiry(now, closing.lasts()),
                 ),
             )?;
-            Ok(ReleaseOutcome::Released)
+            Ok(ReleaseOutcome::Released { wanted: false })
         }
         other => Ok(ReleaseOutcome::NotHeld(other)), // L3
     }

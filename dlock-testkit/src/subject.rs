@@ -185,7 +185,7 @@ impl Subject {
         let outcome = self.release(term, token).await;
         assert_eq!(
             outcome,
-            ReleaseOutcome::Released,
+            ReleaseOutcome::Released { wanted: false },
             "the term's release should have succeeded"
         );
     }
@@ -203,7 +203,7 @@ impl Subject {
                 );
                 record
             }
-            ReleaseOutcome::Released => {
+            ReleaseOutcome::Released { .. } => {
                 panic!("a release of a term that is not in the store was answered Released")
             }
         }

@@ -84,20 +84,20 @@ impl Provider for Tiny {
         Ok(self.with(|records| match records.get_mut(&request.name) {
             Some(record) if request.closing.is_none() && record.uuid == request.uuid => {
                 record.released = true;
-                ReleaseOutcome::Released
+                ReleaseOutcome::Released { wanted: false }
             }
             other => match (other, request.closing) {
                 (Some(record), Some(closing))
                     if !record.released && record.uuid == closing.uuid() =>
                 {
-                    ReleaseOutcome::Released
+                    ReleaseOutcome::Released { wanted: false }
                 }
                 (Some(record), Some(closing))
                     if !record.released && record.uuid == request.uuid =>
                 {
                     (record.uuid, record.renewals) = (closing.uuid(), 0);
                     record.duration = closing.lasts();
-                    ReleaseOutcome::Released
+                    ReleaseOutcome::Released { wanted: false }
                 }
                 (other, _) => ReleaseOutcome::NotHeld(other.cloned()),
             },

@@ -207,7 +207,7 @@ impl<P: Provider> Provider for Recorder<P> {
             |w| format!("Release (uuid={})", w.uuid(who, request.uuid)),
             self.inner.release(request),
             |w, outcome| match outcome {
-                ReleaseOutcome::Released => {
+                ReleaseOutcome::Released { .. } => {
                     format!("Released (uuid={})", w.uuid(who, request.uuid))
                 }
                 ReleaseOutcome::NotHeld(_) => "Already Released".to_owned(),

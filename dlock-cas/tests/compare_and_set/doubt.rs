@@ -137,7 +137,10 @@ async fn hidden_repeats_and_lost_replies_are_answered_by_what_was_done() {
             assert_eq!(released.unwrap_err().kind(), ErrorKind::Unknown);
             released = provider.release(&release).await;
         }
-        assert_eq!(released.unwrap(), ReleaseOutcome::Released);
+        assert_eq!(
+            released.unwrap(),
+            ReleaseOutcome::Released { wanted: false }
+        );
         let token = provider.read(&a.name).await.unwrap().unwrap().token;
         assert_eq!(token, record.token);
     }

@@ -218,7 +218,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
                 let mut alone = true;
                 loop {
                     match provider.release(&release).await {
-                        Ok(ReleaseOutcome::Released) => break,
+                        Ok(ReleaseOutcome::Released { .. }) => break,
                         Ok(ReleaseOutcome::NotHeld(record)) => {
                             // An earlier attempt was applied, and somebody was quick.
                             assert!(!alone, "the first attempt says not held: {record:?}");

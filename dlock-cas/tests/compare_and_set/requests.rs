@@ -27,7 +27,7 @@ async fn renewals_and_the_release_are_one_request_each() {
     }
     let release = Release::new(a.name.clone(), a.new, None);
     let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
     assert_eq!(store.asked(), [Put]);
     provider.acquire(&term("door")).await.unwrap();
     assert_eq!(store.asked(), [Put]);

@@ -30,7 +30,7 @@ async fn run(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
     let releasing = async || store.provider().release(&request).await;
     match repeat(&store, &doing, releasing).await? {
         Answer {
-            answer: ReleaseOutcome::Released,
+            answer: ReleaseOutcome::Released { .. },
             ..
         } => output::done(format_args!("{name:?} is free"))?,
         Answer {

@@ -46,10 +46,13 @@ pub struct Capabilities {
     /// provider; one that was written before there were closings says nothing, and no lock with
     /// `at_least` can be built on it.
     pub closing: bool,
+    /// A refused [`acquire`](crate::Provider::acquire) leaves a mark where it asks for one, and a release says whether
+    /// its term was marked (N1 to N3).
+    pub marks: bool,
 }
 
 impl Capabilities {
-    /// No wake-ups, no batches, no cheap reads, no closings, durable.
+    /// No wake-ups, no batches, no cheap reads, no closings, no marks, durable.
     #[must_use]
     pub const fn new(backend: &'static str, discipline: Discipline) -> Self {
         Self {
@@ -60,6 +63,7 @@ impl Capabilities {
             durability: Durability::Durable,
             cheap_reads: false,
             closing: false,
+            marks: false,
         }
     }
 
@@ -95,6 +99,13 @@ impl Capabilities {
     #[must_use]
     pub const fn closing(mut self, closing: bool) -> Self {
         self.closing = closing;
+        self
+    }
+
+    /// Sets [`Capabilities::marks`].
+    #[must_use]
+    pub const fn marks(mut self, marks: bool) -> Self {
+        self.marks = marks;
         self
     }
 }

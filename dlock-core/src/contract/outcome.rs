@@ -12,7 +12,7 @@ pub enum AcquireOutcome {
     /// A1, A2, A4, A5, A6: the term is ours, with these tokens. A provider that always mints one
     /// answers `token.into()`.
     Acquired(Tokens),
-    /// A7: somebody else holds it; nothing was written.
+    /// A7: another term holds it; nothing was written but a mark (N1).
     Held(Record),
     /// A3: a late duplicate of a term that has ended; nothing was written. Not contention: the next
     /// try needs a fresh uuid and may follow at once.
@@ -42,10 +42,21 @@ pub enum RenewOutcome {
     reason = "the protocol has these two answers; wrappers match them all"
 )]
 pub enum ReleaseOutcome {
-    /// L1, L2: released, now or earlier.
-    Released,
+    /// L1, L2, B4: released or closed, now or earlier.
+    Released {
+        /// A waiter had marked the term (N1). False after a closing, which frees nothing.
+        wanted: bool,
+    },
     /// L3: the record is not of this term; nothing changed.
     NotHeld(Option<Record>),
+}
+
+impl ReleaseOutcome {
+    /// The release was applied, now or earlier.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        matches!(self, Self::Released { .. })
+    }
 }
 
 /// Answer to [`Revoke`](crate::provider::Revoke).

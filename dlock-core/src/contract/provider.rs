@@ -69,10 +69,17 @@ pub trait Provider: Send + Sync + 'static {
     /// | A4 | released | take it |
     /// | A5 | held, expired | take it |
     /// | A6 | held, and `prev` is its version | take it (on every provider) |
-    /// | A7 | otherwise | `Held`; nothing is written, not even a dead row version |
+    /// | A7 | otherwise | `Held`; nothing is written but a mark, not even a dead row version |
+    ///
+    /// **N1.** Where A7 applies, the request [marks](Acquire::marks), and the record's [`wanted`](Record::wanted) is 0, the
+    /// same step writes the mark and changes nothing else: not version, expiry, asked, data, nor a key's life. `Held`
+    /// shows the record as it is then. The write is conditional on the record still being the held term that was seen;
+    /// if it is not, decide anew. A mark is a hint, so a provider may leave it out where writing it would wait (for a
+    /// locked row, a flush or a replica); `Held` then shows 0.
     ///
     /// *Take it* writes **every** field: uuid = new, renewals = 0, owner, since, duration, data (or
-    /// none), released = asked = false, expiry = now + duration, and the next token:
+    /// none), released = asked = false, wanted = 0 (A6 keeps the mark that is there, N2), expiry = now + duration, and
+    /// the next token:
     /// `max(last + 1, the store's unix time in microseconds, floor)`, minted inside this write (T1).
     ///
     /// That is the first of as many tokens as the request [asks for](Acquire::tokens); the record shows the **last**
@@ -103,9 +110,13 @@ pub trait Provider: Send + Sync + 'static {
     ///
     /// | | record | answer |
     /// |---|---|---|
-    /// | L1 | held, same uuid, expired or not | released = true; everything else stays; `Released` |
+    /// | L1 | held, same uuid, expired or not | released = true; everything else stays, the mark too; `Released` |
     /// | L2 | released, same uuid | `Released` |
     /// | L3 | otherwise | `NotHeld`, nothing changes |
+    ///
+    /// **N3.** `Released` says whether the record that this write, or the repeated one, released is marked. Only then is
+    /// a hint sent to those who [watch](Self::watch), decided in the step that writes; a store whose watch shows every
+    /// change may send one each time.
     ///
     /// With a [`closing`](Release::closing) (B4) it leaves the name *closed*: held by a term of
     /// nobody, so that everybody is refused until it expires, or until an observation of it is over.
@@ -161,13 +172,13 @@ pub trait Provider: Send + Sync + 'static {
         0
     }
 
-    /// Opens a channel of wake-ups: hints that a name may be free, sent after releases. `None` if
+    /// Opens a channel of wake-ups: hints that a name may be free, sent after releases of marked terms (N3). `None` if
     /// the store has none. When this returns, the channel listens: what is released from then on is
     /// hinted, or the stream ends.
     ///
-    /// Every waiter was refused, or has seen the record that keeps it out, and polls again by the end of the
-    /// record's `remaining` (W2). So a provider may skip hints for names on which no acquire through it was refused
-    /// and no [`read`](Self::read) through it showed a holder since this returned, or none within the last
+    /// A waiter counts on a hint only while the record that refused it last shows a mark (N4), and polls again by the end
+    /// of that record's `remaining` (W2). So a provider may skip hints for names on which no acquire through it was
+    /// refused and no [`read`](Self::read) through it showed a holder since this returned, or none within the last
     /// `remaining` and a second.
     ///
     /// # Errors

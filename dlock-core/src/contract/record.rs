@@ -47,6 +47,9 @@ pub struct Record {
     pub released: bool,
     /// Somebody asked the holder to give the lock back (B3).
     pub asked: bool,
+    /// The [mark](crate::provider::Acquire::marks) of a waiter that was refused in this term; 0 if there is none. No
+    /// part of the version. Decides nothing.
+    pub wanted: u32,
     /// What the holder stored beside the lock, at most [`Record::MAX_DATA`] bytes.
     pub data: Option<Vec<u8>>,
     /// What was left of the lease on the *store's* clock when the reply was made, rounded up to the
@@ -69,7 +72,7 @@ impl Record {
     /// The longest label of an owner, in bytes.
     pub const MAX_OWNER: usize = 1024;
 
-    /// A held record at its grant: `renewals` 0, nobody asked, no data, no `remaining`.
+    /// A held record at its grant: `renewals` 0, nobody asked, no mark, no data, no `remaining`.
     /// Providers set the other fields from what they read.
     #[must_use]
     pub fn new(
@@ -88,6 +91,7 @@ impl Record {
             duration,
             released: false,
             asked: false,
+            wanted: 0,
             data: None,
             remaining: None,
         }

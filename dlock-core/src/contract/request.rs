@@ -27,10 +27,13 @@ pub struct Acquire {
     /// How many tokens the grant is to bring: 1 to [`Tokens::MOST`](crate::provider::Tokens::MOST). It may bring
     /// fewer.
     pub tokens: NonZeroU8,
+    /// What a refusal leaves in the record, if that has no mark yet (N1): a fixed hash of the waiter's label, never 0.
+    /// 0 leaves nothing.
+    pub marks: u32,
 }
 
 impl Acquire {
-    /// A try for one token, with no claim, no data, no floor and an empty owner.
+    /// A try for one token, with no claim, no data, no floor, no mark and an empty owner.
     #[must_use]
     pub const fn new(name: Name, new: Uuid, duration: Duration) -> Self {
         Self {
@@ -42,6 +45,7 @@ impl Acquire {
             data: None,
             floor: 0,
             tokens: NonZeroU8::MIN,
+            marks: 0,
         }
     }
 
@@ -77,6 +81,13 @@ impl Acquire {
     #[must_use]
     pub const fn tokens(mut self, tokens: NonZeroU8) -> Self {
         self.tokens = tokens;
+        self
+    }
+
+    /// Marks the record of a holder that refuses it.
+    #[must_use]
+    pub const fn marks(mut self, marks: u32) -> Self {
+        self.marks = marks;
         self
     }
 }

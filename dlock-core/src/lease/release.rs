@@ -221,11 +221,11 @@ impl PendingRelease {
             match store.call(what, limit, call).await {
                 Ok(outcome) => {
                     if let Some(closing) = request.closing
-                        && outcome == ReleaseOutcome::Released
+                        && outcome.is_released()
                     {
                         self.observe(closing).await;
                     }
-                    if self.answered && alone && outcome == ReleaseOutcome::Released {
+                    if self.answered && alone && outcome.is_released() {
                         self.state.all_answered(self.uuid);
                     }
                     let ended = self.answered(outcome, alone);
@@ -285,7 +285,7 @@ impl PendingRelease {
     /// orphan's too, wakes its head waiter.
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
-            ReleaseOutcome::Released => {
+            ReleaseOutcome::Released { .. } => {
                 // F2: other clients hear of it only now.
                 if self.closes_until.is_none() {
                     let now = self.store.clock.contender_now();

@@ -144,7 +144,7 @@ impl Provider for Scripted {
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let mut script = self.script();
         script.released.push(request.clone());
-        let released = || Ok(ReleaseOutcome::Released);
+        let released = || Ok(ReleaseOutcome::Released { wanted: false });
         script.releases.pop_front().unwrap_or_else(released)
     }
 

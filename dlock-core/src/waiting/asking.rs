@@ -160,11 +160,12 @@ impl Contender {
             let uuid = self.fresh_uuid()?;
             let had_run_out = store.is_observed() && state.has_run_out(&store.clock);
             let asked = store.clock.contender_now();
-            let tokens = self.tokens();
+            let (tokens, marks) = (self.tokens(), self.marks());
             let draw = Draw {
                 uuid,
                 prev,
                 tokens,
+                marks,
                 within,
             };
             let end = attempt::run(&lock, draw, &self.gone, || self.time_left()).await;

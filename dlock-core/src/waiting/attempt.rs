@@ -24,6 +24,8 @@ pub(crate) struct Draw {
     pub(crate) prev: Option<Version>,
     /// How many leases may follow one another on its term.
     pub(crate) tokens: NonZeroU8,
+    /// What it leaves in the record if it is refused (N1).
+    pub(crate) marks: u32,
     /// For how long it is repeated: D/3, less what an outage's turn has taken of a call that asks once.
     pub(crate) within: Duration,
 }
@@ -67,6 +69,7 @@ pub(crate) async fn run(
         uuid,
         prev,
         tokens,
+        marks,
         within,
     }: Draw,
     gone: &Gone,
@@ -96,7 +99,8 @@ pub(crate) async fn run(
         .prev(prev)
         .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor())
-        .tokens(tokens);
+        .tokens(tokens)
+        .marks(marks);
     store.record(name, || Event::Tried {
         uuid,
         sent: sent.reading(),

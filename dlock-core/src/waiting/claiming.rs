@@ -12,6 +12,7 @@ use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
     lease::{Holding, Settings, Term},
     names::Following,
+    turns::{HAND_OFF, mark},
 };
 
 /// What became of a term that was on offer to the waiter.
@@ -112,6 +113,23 @@ impl Contender {
     fn takes_terms(&self) -> bool {
         let in_time = self.time_left().is_none_or(|left| !left.is_zero());
         in_time && self.stands_in_line()
+    }
+
+    /// N5: the mark that a refused try leaves. Only waiters in line leave one, and only with time left for the try that
+    /// follows it.
+    pub(super) fn marks(&self) -> u32 {
+        let Settings { owner, plan, .. } = &*self.lock;
+        let soon = if self.listens() {
+            HAND_OFF
+        } else {
+            plan.poll_every / 4
+        };
+        let in_time = self.time_left().is_none_or(|left| left >= soon);
+        if in_time && self.stands_in_line() {
+            mark(owner, 0)
+        } else {
+            0
+        }
     }
 
     /// W1: `try_acquire` and redeemers stand in no line.

@@ -13,7 +13,6 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        let hinted = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
             // F10: asks four times in a poll interval, to come while the client that keeps the lock stays away
             // (two intervals, F12). Not while one term lasts long.
@@ -22,7 +21,8 @@ impl Contender {
             } else {
                 plan.poll_every
             }
-        } else if hinted {
+        } else if self.listens() && (record.wanted != 0 || !store.marks) {
+            // N4: no release of an unmarked term is hinted.
             plan.poll_watched
         } else {
             plan.poll_every
@@ -41,6 +41,12 @@ impl Contender {
             .flatten()
             .fold(poll_in, Duration::min);
         next.max(LEAST_PAUSE.min(poll))
+    }
+
+    /// Hints of releases reach this waiter.
+    pub(super) fn listens(&self) -> bool {
+        let Settings { store, plan, .. } = &*self.lock;
+        plan.wakeups && store.channel_open.load(Ordering::SeqCst)
     }
 
     /// What is left of the caller's limit; nothing once the caller has gone away.

@@ -152,7 +152,7 @@ async fn a_stale_release_changes_nothing_and_is_reported() {
     let release = Release::new(b.name.clone(), b.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
     assert!(is_granted(&provider, &term("nightly")).await);
 }

@@ -176,7 +176,7 @@ impl Provider for HttpProvider {
 
 pub(super) fn released(said: Said<Done>) -> Result<ReleaseOutcome, ProviderError> {
     match said {
-        Ok(Done {}) => Ok(ReleaseOutcome::Released),
+        Ok(Done {}) => Ok(ReleaseOutcome::Released { wanted: false }),
         Err(problem) if problem.code == Code::NotHeld => {
             Ok(ReleaseOutcome::NotHeld(shown(*problem)))
         }

@@ -211,7 +211,7 @@ impl Provider for Beats {
             .await?;
         let own = record::value(&row, "own", VERDICT).map_err(|flaw| error::bad_answer(&flaw))?;
         if own {
-            return Ok(ReleaseOutcome::Released);
+            return Ok(ReleaseOutcome::Released { wanted: false });
         }
         let record = shown(&row).map_err(|flaw| bad_task(name.id.get(), &flaw))?;
         Ok(ReleaseOutcome::NotHeld(record))

@@ -116,7 +116,7 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
     // It would wait as long as the others.
     let release = Release::new(held.name.clone(), held.new, None);
     let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
     let record = provider.read(&held.name).await.unwrap().unwrap();
     assert!(record.released);
 }
@@ -198,7 +198,7 @@ async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
         let token = tokens.last();
         let release = Release::new(a.name.clone(), a.new, None);
         let released = provider.release(&release).await.unwrap();
-        assert_eq!(released, ReleaseOutcome::Released);
+        assert_eq!(released, ReleaseOutcome::Released { wanted: false });
 
         server.crash().await;
         let mut record = None;

@@ -27,7 +27,7 @@ async fn release_that_nobody_waits_for_notifies_nobody() {
     granted(&provider, &a).await;
     let release = Release::new(a.name.clone(), a.new, None);
     let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
     use_before(&provider, &mut ours, "waited for").await;
     // Whatever is notified, both sessions hear.
     for stream in [&mut ours, &mut theirs] {

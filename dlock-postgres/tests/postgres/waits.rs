@@ -195,7 +195,10 @@ async fn release_that_waited_for_a_takeover_is_told_of_it() {
 async fn release_that_waited_for_a_renewal_ends_the_term() {
     let slow = Slow::new(term("lock")).await;
     slow.begin(RENEW).await;
-    assert_eq!(slow.commit(slow.release()).await, ReleaseOutcome::Released);
+    assert_eq!(
+        slow.commit(slow.release()).await,
+        ReleaseOutcome::Released { wanted: false }
+    );
     let record = slow
         .provider
         .read(&slow.holder.name)

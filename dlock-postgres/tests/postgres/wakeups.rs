@@ -80,7 +80,10 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
         let next = Some(granted(&theirs, &b).await);
         assert!(next > token);
         token = next;
-        assert_eq!(release.await.unwrap().unwrap(), ReleaseOutcome::Released);
+        assert_eq!(
+            release.await.unwrap().unwrap(),
+            ReleaseOutcome::Released { wanted: false }
+        );
         let release = Release::new(b.name.clone(), b.new, None);
         theirs.release(&release).await.unwrap();
         assert_eq!(heard(&mut stream).await, b.name);

@@ -70,7 +70,7 @@ async fn too_few_replicas_make_a_grant_unknown_and_say_how_many_there_were() {
     let release = Release::new(term.name.clone(), term.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
     // One replica is enough for a client that asks for one.
     acknowledged(&by(&primary, 1), &rival).await;

@@ -48,7 +48,7 @@ async fn scripts_that_were_flushed_come_back() {
         let release = Release::new(term.name, term.new, None);
         assert_eq!(
             provider.release(&release).await.unwrap(),
-            ReleaseOutcome::Released
+            ReleaseOutcome::Released { wanted: false }
         );
         server.ask::<()>("FLUSHALL").await;
     }
@@ -133,7 +133,7 @@ async fn a_persistent_server_keeps_its_locks_over_a_crash() {
     assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
     let next = try_for(&released.name, LONG);
     assert!(granted(&provider, &next).await > earlier);

@@ -82,7 +82,7 @@ async fn a_key_outlives_its_lease_by_a_week_whatever_is_written() {
     let release = Release::new(term.name.clone(), revoke.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
     stays("release").await;
     // A takeover goes by its own lease.

@@ -79,7 +79,7 @@ async fn is_used(provider: &RedisProvider) {
     assert_eq!(page.unwrap().records.len(), 1);
     let release = Release::new(term.name, term.new, None);
     let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
 }
 
 /// A waiter of one provider enters when a holder of the other one leaves, because it hears of it.

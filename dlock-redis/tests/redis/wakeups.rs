@@ -44,7 +44,7 @@ async fn passes(provider: &RedisProvider, name: &Name) {
     let release = Release::new(term.name, term.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
 }
 

@@ -49,7 +49,7 @@ impl Provider for Observed {
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let outcome = self.store.release(request).await?;
-        if outcome == ReleaseOutcome::Released {
+        if outcome.is_released() {
             let Release {
                 name,
                 uuid,

@@ -10,7 +10,7 @@ pub(super) type Answer<T> = Result<Json<T>, Refusal>;
 
 pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Done> {
     match outcome {
-        ReleaseOutcome::Released => Ok(Json(Done {})),
+        ReleaseOutcome::Released { .. } => Ok(Json(Done {})),
         ReleaseOutcome::NotHeld(record) => Err(refused(Code::NotHeld, record)),
     }
 }

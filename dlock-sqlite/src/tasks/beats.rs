@@ -187,6 +187,6 @@ impl Work<'_> {
             Some(_) => drop(self.give_back(&task, now)?), // L1
             None => {}                                    // L2
         }
-        Ok(ReleaseOutcome::Released)
+        Ok(ReleaseOutcome::Released { wanted: false })
     }
 }

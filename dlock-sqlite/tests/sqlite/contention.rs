@@ -329,7 +329,7 @@ fn a_future_dropped_at_any_point_disturbs_nobody() {
                 .await
                 .unwrap()
             {
-                ReleaseOutcome::Released => {}
+                ReleaseOutcome::Released { .. } => {}
                 ReleaseOutcome::NotHeld(None) => undone += 1,
                 ReleaseOutcome::NotHeld(Some(record)) => panic!("{record:?}"),
             }

@@ -185,7 +185,7 @@ impl Provider for Beats {
         Ok(RenewOutcome::Renewed { asked: false })
     }
     async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        Ok(ReleaseOutcome::Released)
+        Ok(ReleaseOutcome::Released { wanted: false })
     }
     async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
         Ok(None)

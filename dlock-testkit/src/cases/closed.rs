@@ -177,7 +177,7 @@ async fn closes(subject: &Subject, term: &Acquire, token: Option<FencingToken>, 
     let outcome = subject.close(term, token, closing).await;
     assert_eq!(
         outcome,
-        ReleaseOutcome::Released,
+        ReleaseOutcome::Released { wanted: false },
         "the term should have been closed"
     );
 }
@@ -190,6 +190,6 @@ async fn closes_not(
 ) {
     match subject.close(term, None, closing).await {
         ReleaseOutcome::NotHeld(shown) => check(shown),
-        ReleaseOutcome::Released => panic!("what is not held was closed"),
+        ReleaseOutcome::Released { .. } => panic!("what is not held was closed"),
     }
 }

@@ -317,7 +317,7 @@ impl Provider for Claims {
         }
         let name = name(&request.name)?;
         let released = self.0.call(|table, now| table.release(name, request, now));
-        if released == ReleaseOutcome::Released {
+        if released.is_released() {
             self.0.tell([name.id]);
         }
         Ok(released)

@@ -90,7 +90,11 @@ impl Scene {
                 checked.collect()
             }
             Op::Release => vec![provider.release(&release).await.map(|outcome| {
-                assert_eq!(outcome, ReleaseOutcome::Released, "asking twice is success");
+                assert_eq!(
+                    outcome,
+                    ReleaseOutcome::Released { wanted: false },
+                    "asking twice is success"
+                );
             })],
             _ => vec![provider.read(&term.name).await.map(|record| {
                 let uuid = record.map(|record| record.uuid);

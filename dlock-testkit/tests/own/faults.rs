@@ -293,7 +293,9 @@ async fn every_call_is_on_record() {
     ));
     assert!(matches!(
         calls[1].answer,
-        Some(Ok(Outcome::Release(ReleaseOutcome::Released)))
+        Some(Ok(Outcome::Release(ReleaseOutcome::Released {
+            wanted: false
+        })))
     ));
     faulty.forget_calls();
     assert!(faulty.calls().is_empty());

@@ -57,7 +57,7 @@ pub async fn renewed(provider: &(impl Provider + ?Sized), held: &Acquire, n: u64
 pub async fn released(provider: &(impl Provider + ?Sized), held: &Acquire) {
     let request = Release::new(held.name.clone(), held.new, None);
     let released = provider.release(&request).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
 }
 
 /// Takes a lock and renews it all the time, until it is aborted.

@@ -17,7 +17,7 @@ use crate::{
 
 type Answer = Result<ReleaseOutcome, ProviderError>;
 
-const RELEASED: Answer = Ok(ReleaseOutcome::Released);
+const RELEASED: Answer = Ok(ReleaseOutcome::Released { wanted: false });
 const NOT_HELD: Answer = Ok(ReleaseOutcome::NotHeld(None));
 
 /// The release of a lease of this lock that was valid to its end.

@@ -226,7 +226,7 @@ pub(crate) async fn calls_without_an_answer_can_be_repeated(stage: Stage) {
         assert_eq!(stage.complete(keys[0]).await, Ended::Own(State::Succeeded));
         let released = store.claims().release(&release(keys[1])).await;
         assert!(
-            matches!(released, Ok(ReleaseOutcome::Released)),
+            matches!(released, Ok(ReleaseOutcome::Released { .. })),
             "{released:?}"
         );
         assert_eq!(stage.cancel(ids[2], false).await, Some(State::Running));

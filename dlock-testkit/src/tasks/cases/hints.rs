@@ -108,7 +108,10 @@ pub(crate) async fn what_comes_back_is_hinted(stage: Stage) {
     let key = stage.take(LONG).await.key;
     drain(&mut stream).await;
     let released = stage.store.claims().release(&release(key)).await;
-    assert_eq!(released.ok(), Some(ReleaseOutcome::Released));
+    assert_eq!(
+        released.ok(),
+        Some(ReleaseOutcome::Released { wanted: false })
+    );
     hears(&mut stream, "release").await;
 
     for how in [

@@ -94,7 +94,7 @@ pub(crate) async fn release_of_a_claim_gives_the_task_back(stage: Stage) {
     for _ in 0..2 {
         let released = stage.store.claims().release(&release(key)).await;
         assert!(
-            matches!(released, Ok(ReleaseOutcome::Released)),
+            matches!(released, Ok(ReleaseOutcome::Released { .. })),
             "{released:?}"
         );
     }

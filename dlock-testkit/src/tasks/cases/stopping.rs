@@ -48,7 +48,7 @@ pub(crate) async fn running_task_is_asked_to_stop(stage: Stage) {
     stage.cancel(id, false).await;
     let released = stage.store.claims().release(&release(key)).await;
     assert!(
-        matches!(released, Ok(ReleaseOutcome::Released)),
+        matches!(released, Ok(ReleaseOutcome::Released { .. })),
         "{released:?}"
     );
     assert_eq!(stage.state(id).await, State::Cancelled);

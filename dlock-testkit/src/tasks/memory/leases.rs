@@ -64,7 +64,7 @@ impl Table {
         } else if row.held().is_some() {
             row.give_back(row.run_at, now); // L1
         } // or released before: L2
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     }
 
     /// The record of a claim, as long as that is the newest of a task that has not ended.

@@ -289,7 +289,9 @@ impl Provider for TcpProvider {
             })
             .await;
         match answer {
-            Err(_) if self.has(Bug::AssumesItsReleases) => Ok(ReleaseOutcome::Released),
+            Err(_) if self.has(Bug::AssumesItsReleases) => {
+                Ok(ReleaseOutcome::Released { wanted: false })
+            }
             answer => answer,
         }
     }

@@ -318,7 +318,7 @@ async fn ended_by_the_store(harness: &Harness, label: &str, term: Uuid) {
     let name = harness.name(label);
     let release = Release::new(name, term, None);
     let released = soon("the release", subject.provider().release(&release)).await;
-    assert_eq!(ok(released), ReleaseOutcome::Released);
+    assert_eq!(ok(released), ReleaseOutcome::Released { wanted: false });
 }
 
 /// Two waiters, of which the first has got the lock after another client's lease.

@@ -129,7 +129,7 @@ impl<P: Provider> Provider for Recorded<P> {
         });
         let answer = self.inner.release(request).await;
         sent.answered(&answer, |answer| match answer {
-            ReleaseOutcome::Released => (Outcome::Ok, None),
+            ReleaseOutcome::Released { .. } => (Outcome::Ok, None),
             ReleaseOutcome::NotHeld(_) => (Outcome::Lost, None),
         });
         answer

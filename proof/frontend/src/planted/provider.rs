@@ -235,7 +235,7 @@ impl Provider for PlantedProvider {
             Some(flaw) => release::release(flaw, stored, request, now),
             None => rules::release(stored, request, now),
         })?;
-        if outcome == ReleaseOutcome::Released && request.closing.is_none() {
+        if outcome.is_released() && request.closing.is_none() {
             self.hint(&request.name)?;
         }
         Ok(outcome)

@@ -145,7 +145,7 @@ impl Provider for PlantedBeats {
             _ => {}
         }
         let outcome = own.inner.claims().release(&request).await?;
-        if own.has(Flaw::ReleaseCounts) && outcome == ReleaseOutcome::Released {
+        if own.has(Flaw::ReleaseCounts) && outcome.is_released() {
             own.edit(key.id, |row, _| row.attempt = attempt);
         }
         if own.has(Flaw::ReleaseOfAnyClaim) {

@@ -126,7 +126,7 @@ impl State {
         if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
             self.saw(client, name, record);
         }
-        if let (ReleaseOutcome::Released, Some((_, token))) =
+        if let (ReleaseOutcome::Released { .. }, Some((_, token))) =
             (outcome, request.closing.zip(request.token))
         {
             // A client that has closed a name has seen it closed.
@@ -136,7 +136,7 @@ impl State {
         }
         if let Some(term) = self.newest_mut(request.uuid) {
             match outcome {
-                ReleaseOutcome::Released => term.release.released = true,
+                ReleaseOutcome::Released { .. } => term.release.released = true,
                 ReleaseOutcome::NotHeld(_) => term.release.not_held = true,
             }
         }

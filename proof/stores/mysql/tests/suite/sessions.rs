@@ -72,7 +72,7 @@ async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
     let release = Release::new(door.clone(), revoke.new, None);
     assert_eq!(
         ours.release(&release).await.unwrap(),
-        ReleaseOutcome::Released
+        ReleaseOutcome::Released { wanted: false }
     );
     assert!(seen().await.released);
 

@@ -77,7 +77,7 @@ impl State {
                     }
                 }
             }
-            (Call::Release(_), Answer::Released(ReleaseOutcome::Released)) => {
+            (Call::Release(_), Answer::Released(ReleaseOutcome::Released { .. })) => {
                 for (key, before) in &before.0 {
                     let asked = before.as_ref().is_some_and(Row::is_asked);
                     if is_held(before.as_ref()) && !asked {
