@@ -105,23 +105,44 @@ impl Provider for RedisProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Discipline::StoreClock)
             .closing(true)
+            .marks(true)
             .watch(self.hearing.is_some())
             .batch(true)
             .durability(Durability::Volatile)
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let run = requests::acquire(&self.prefix, request, self.allow_eviction)?;
+        let Acquire { tokens, marks, .. } = *request;
+        let run = |tokens, marks| {
+            requests::acquire(&self.prefix, request, tokens, marks, self.allow_eviction)
+        };
         let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
-        let asked = Instant::now();
-        let outcome = only(
-            self.write(Replicas::acquires, &[run], answers::acquire, granted)
+        // No mark waits for replicas (N1), as it would over the connections that do.
+        let at_once = if self.replicas.is_none() { marks } else { 0 };
+        loop {
+            let asked = Instant::now();
+            let outcome = only(
+                self.write(
+                    Replicas::acquires,
+                    &[run(tokens.get(), at_once)?],
+                    answers::acquire,
+                    granted,
+                )
                 .await,
-        )?;
-        if let AcquireOutcome::Held(record) = &outcome {
-            self.waited.refused(&request.name, record, asked);
+            )?;
+            let AcquireOutcome::Held(mut record) = outcome else {
+                return Ok(outcome);
+            };
+            if at_once != marks && record.wanted == 0 {
+                match self.link.run(&run(0, marks)?, answers::acquire).await {
+                    Ok(AcquireOutcome::Held(marked)) => record = marked,
+                    Ok(_) => continue,
+                    Err(_) => {} // Without a mark.
+                }
+            }
+            self.waited.refused(&request.name, &record, asked);
+            return Ok(AcquireOutcome::Held(record));
         }
-        Ok(outcome)
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {

@@ -10,7 +10,7 @@ use dlock_core::{FencingToken, Record};
 use uuid::Uuid;
 
 /// The words in front of the label of the owner, the mark included.
-const WORDS: usize = 10;
+const WORDS: usize = 11;
 
 /// The end of a record: how long label and data are, and both of them as they are.
 pub(crate) fn end(owner: &str, data: Option<&[u8]>) -> Vec<u8> {
@@ -41,6 +41,7 @@ pub(crate) fn read(text: &[u8], now: u64) -> Option<Record> {
     let token = FencingToken::new(number()?)?;
     let duration = Duration::from_millis(number()?);
     let since = UNIX_EPOCH.checked_add(Duration::from_micros(number()?))?;
+    let wanted = u32::try_from(number()?).ok()?;
     let owner = usize::try_from(number()?).ok()?;
     let data = match word()? {
         "-" => None,
@@ -56,6 +57,7 @@ pub(crate) fn read(text: &[u8], now: u64) -> Option<Record> {
     record.renewals = renewals;
     record.released = released;
     record.asked = asked;
+    record.wanted = wanted;
     record.data = data.map(|_| rest.to_vec());
     record.remaining = (!released).then(|| {
         let gone = Duration::from_micros(now.saturating_sub(extended));

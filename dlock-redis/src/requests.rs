@@ -19,9 +19,12 @@ use crate::{
     wakeups::Channels,
 };
 
+/// For so many tokens: with 0 it takes nothing, and only marks.
 pub(crate) fn acquire(
     prefix: &Prefix,
     request: &Acquire,
+    tokens: u8,
+    marks: u32,
     allow_eviction: bool,
 ) -> Result<Run, ProviderError> {
     request.check()?;
@@ -33,7 +36,6 @@ pub(crate) fn acquire(
         duration,
         data,
         floor,
-        tokens,
         ..
     } = request;
     let arguments = vec![
@@ -44,7 +46,8 @@ pub(crate) fn acquire(
         number(*floor),
         number(u64::from(!allow_eviction)),
         record::end(owner, data.as_deref()),
-        number(u64::from(tokens.get())),
+        number(tokens.into()),
+        number(marks.into()),
     ];
     Ok(Run::new(&ACQUIRE, prefix.key(name)?, arguments))
 }

@@ -64,11 +64,11 @@ pub(crate) struct Settings {
     /// [`Unacknowledged`](crate::Unacknowledged) that says how many there were; it is repeated as every such call.
     #[builder(default = Duration::from_millis(100))]
     acknowledged_within: Duration,
-    /// Tells every release on these channels, and listens to them, so that waiters elsewhere ask at once and need not
-    /// poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to its server,
-    /// or one to each primary of a cluster, with the client's credentials; requests never travel over them. A process
-    /// that releases cannot know who waits in another, so *every* process that uses the prefix must say the same: one
-    /// that is left out wakes nobody, and polls. A hint that is lost costs one poll.
+    /// Tells releases that are waited for on these channels, and listens to them, so that waiters elsewhere ask at once
+    /// and need not poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to
+    /// its server, or one to each primary of a cluster, with the client's credentials; requests never travel over them.
+    /// *Every* process that uses the prefix must say the same: one that is left out wakes nobody, and polls. A hint that
+    /// is lost costs one poll.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     wakeups: Option<Channels>,
 }

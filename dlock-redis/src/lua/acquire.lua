@@ -2,13 +2,14 @@
 -- KEYS[1] the lock. ARGV[1] the new uuid, [2] uuid of prev or '', [3] renewals of prev or '',
 -- [4] lease in milliseconds, [5] floor, [6] '1' to refuse a server that may evict the record,
 -- [7] the end of the new record, from the lengths of owner and data on, [8] how many tokens to mint,
--- 1 to 128.
+-- 1 to 128, or 0 to take nothing and only mark, [9] what marks the term that refuses, or '0'.
 -- Result: the token, the only one that was minted, or what a repeat finds (A2: how many were minted with
 -- it is not known); {'block', last, how many} where more were minted; {'spent'}, {'held', now, text},
 -- {'ended'} if not so many tokens are left, {'evicting', policy}, {'spoilt', flaw}.
 local new, lease = ARGV[1], ARGV[4]
 local now = clock()
 local next = math.max(now, ARGV[5])
+local marked = '0'
 if stored then
     local open = not held or now >= expiry
     if uuid == new then
@@ -20,7 +21,17 @@ if stored then
         return token -- A2
     end
     if not open and not (uuid == ARGV[2] and renewals == tonumber(ARGV[3])) then
+        if wanted == '0' and ARGV[9] ~= '0' then -- N1
+            local text = string.sub(stored, 1, mark - 1) .. ARGV[9] .. string.sub(stored, mark + 1)
+            -- With pcall: a server that takes no write now (its memory is full, say) refuses this one, and no more.
+            if redis.pcall('SET', KEYS[1], text, 'KEEPTTL').ok then
+                stored = text
+            end
+        end
         return {'held', now, stored} -- A7
+    end
+    if not open then
+        marked = wanted -- A6 keeps it (N2).
     end
     next = math.max(next, token + 1)
 elseif ARGV[6] == '1' then
@@ -36,6 +47,9 @@ elseif ARGV[6] == '1' then
         end
     end
 end
+if ARGV[8] == '0' then
+    return {'spent'}
+end
 -- The record shows the last of the new tokens (T1). In this order no sum at the ceiling is rounded down below it.
 local last = next + (ARGV[8] - 1)
 if last >= ceiling then
@@ -45,7 +59,7 @@ end
 -- A1, A4, A5, A6: every field.
 local since = digits(now)
 local text = 'dlock1 held ' .. new .. ' 0 ' .. since .. ' ' .. (last == now and since or digits(last)) .. ' '
-    .. lease .. ' ' .. since .. ' ' .. ARGV[7]
+    .. lease .. ' ' .. since .. ' ' .. marked .. ' ' .. ARGV[7]
 redis.call('SET', KEYS[1], text, 'PX', life(now, last, lease))
 if ARGV[8] == '1' then
     return last

@@ -9,6 +9,7 @@
 --   token     the fencing token
 --   duration  the lease in milliseconds
 --   since     when the term began: unix time in microseconds, for people
+--   wanted    the mark of a waiter that was refused in this term, or 0 (N1)
 --   owner     how many bytes the label of the holder has
 --   data      how many bytes the holder stored beside the lock; - without
 -- and then the label, for people, and the data, as they are. Numbers are decimal digits.
@@ -55,13 +56,13 @@ end
 
 local stored = redis.call('GET', KEYS[1]) -- false without a record
 -- What it says: texts and numbers, nil without a record.
-local state, uuid, renewals, expiry, token, duration
+local state, uuid, renewals, expiry, token, duration, wanted
 local held = false
-local rest -- where the text behind `extended` begins
+local rest, mark -- where the text behind `extended` begins, and where `wanted` does
 if stored then
     local extended, since, owner, data, label
-    state, uuid, renewals, extended, rest, token, duration, since, owner, data, label = string.match(stored,
-        '^dlock1 (%S+) (%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x) (%d+) (%d+)() (%d+) (%d+) (%d+) (%d+) (%d*%-?) ()')
+    state, uuid, renewals, extended, rest, token, duration, since, mark, wanted, owner, data, label = string.match(stored,
+        '^dlock1 (%S+) (%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x) (%d+) (%d+)() (%d+) (%d+) (%d+) ()(%d+) (%d+) (%d*%-?) ()')
     local sound = false
     if state then
         -- A text becomes a number where Lua computes with it.
@@ -74,6 +75,7 @@ if stored then
             and renewals < ceiling and extended < ceiling and since + 0 < ceiling
             and token >= 1 and token < ceiling
             and duration >= 100 and duration <= 86400000
+            and wanted + 0 <= 4294967295
             and owner + 0 <= 1024
             and data and data <= 4096
             and label + owner + data == #stored + 1
@@ -87,7 +89,7 @@ if stored then
         local function outside(word, least, most)
             return not string.find(word, '^%d+$') or tonumber(word) < least or tonumber(word) > most
         end
-        local words = {string.match(stored, '^dlock1' .. string.rep(' ([^ ]*)', 9) .. ' ()')}
+        local words = {string.match(stored, '^dlock1' .. string.rep(' ([^ ]*)', 10) .. ' ()')}
         local flaw
         if #words == 0 then
             return {'spoilt', 'it has too few words'}
@@ -98,9 +100,10 @@ if stored then
         elseif outside(words[5], 1, ceiling - 1) then flaw = 'token'
         elseif outside(words[6], 100, 86400000) then flaw = 'duration'
         elseif outside(words[7], 0, ceiling - 1) then flaw = 'since'
-        elseif outside(words[8], 0, 1024) then flaw = 'owner'
-        elseif words[9] ~= '-' and outside(words[9], 0, 4096) then flaw = 'data'
-        elseif words[10] + words[8] + (words[9] == '-' and 0 or words[9]) ~= #stored + 1 then
+        elseif outside(words[8], 0, 4294967295) then flaw = 'wanted'
+        elseif outside(words[9], 0, 1024) then flaw = 'owner'
+        elseif words[10] ~= '-' and outside(words[10], 0, 4096) then flaw = 'data'
+        elseif words[11] + words[9] + (words[10] == '-' and 0 or words[10]) ~= #stored + 1 then
             return {'spoilt', 'its label and data are not as long as it says'}
         else
             flaw = 'uuid'

@@ -5,7 +5,7 @@ use super::*;
 const UUID: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
 
 fn text(state: &str, end: &[u8]) -> Vec<u8> {
-    let mut text = format!("dlock1 {state} {UUID} 4 7000000 5 30000 6000000 ").into_bytes();
+    let mut text = format!("dlock1 {state} {UUID} 4 7000000 5 30000 6000000 9 ").into_bytes();
     text.extend_from_slice(end);
     text
 }
@@ -28,6 +28,7 @@ fn every_word_is_read() {
     let mut expected = Record::new(UUID.parse().unwrap(), "a b:c", since, token, thirty);
     expected.renewals = 4;
     expected.asked = true;
+    expected.wanted = 9;
     expected.data = Some(b"\0 \xff".to_vec());
     expected.remaining = Some(thirty);
     assert_eq!(record, expected);

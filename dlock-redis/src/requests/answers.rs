@@ -50,7 +50,9 @@ pub(crate) fn renew(key: &str, value: Value) -> Result<RenewOutcome, ProviderErr
 
 pub(crate) fn release(key: &str, value: Value) -> Result<ReleaseOutcome, ProviderError> {
     match Reply::read(key, value)? {
-        Reply::Done(_) => Ok(ReleaseOutcome::Released { wanted: false }),
+        Reply::Done(marked) => Ok(ReleaseOutcome::Released {
+            wanted: marked == 2,
+        }),
         reply => reply.record("not held").map(ReleaseOutcome::NotHeld),
     }
 }

@@ -9,7 +9,7 @@ use dlock_core::{
 use dlock_redis::{BuildError, RedisProvider, Unacknowledged};
 
 use crate::support::{
-    LONG, SOON, Server, built, eventually, fresh_name, replicated, soon, try_for,
+    LONG, SOON, Server, built, eventually, fresh_name, record::mark, replicated, soon, try_for,
 };
 
 const WITHIN: Duration = Duration::from_millis(150);
@@ -116,8 +116,7 @@ async fn a_replica_that_hangs_acknowledges_nothing_until_it_goes_on() {
     }
     // Losses and refusals are told without waiting for anybody.
     let rival = try_for(&term.name, LONG);
-    let held = provider.acquire(&rival).await.unwrap();
-    assert!(matches!(held, AcquireOutcome::Held(_)));
+    assert_eq!(mark(&provider, &term.name).await, 7);
     let lost = Renew::new(term.name.clone(), rival.new, 1);
     assert!(matches!(
         provider.renew(&lost).await.unwrap(),

@@ -21,6 +21,7 @@ impl Fixture for Acknowledged {
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .batch(true)
         .durability(Durability::Volatile);
 

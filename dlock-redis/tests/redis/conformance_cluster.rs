@@ -19,6 +19,7 @@ impl Fixture for RedisCluster {
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .watch(true)
         .batch(true)
         .durability(Durability::Volatile);

@@ -22,6 +22,7 @@ impl Fixture for Redis {
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .watch(true)
         .batch(true)
         .durability(Durability::Volatile);

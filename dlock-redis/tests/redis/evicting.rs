@@ -7,7 +7,8 @@ use dlock_core::{
 use dlock_redis::RedisProvider;
 
 use crate::support::{
-    Cluster, LONG, Server, ask, built, contents, fresh_name, granted, key, try_for, words,
+    Cluster, LONG, Server, ask, built, contents, fresh_name, granted, key, record::mark, try_for,
+    words,
 };
 
 const EVICTING: [&str; 7] = [
@@ -105,6 +106,8 @@ async fn a_full_memory_applies_nothing() {
         assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
         assert!(error.to_string().contains("maxmemory"), "{error}");
     }
+    // N1: a mark is left out, and the refusal stands.
+    assert_eq!(mark(&provider, &term.name).await, 0);
     assert_eq!(contents(&mut raw, &key).await, before);
     assert_eq!(provider.read(&absent.name).await.unwrap(), None);
     ask::<()>(&mut raw, &words("CONFIG SET maxmemory 0")).await;

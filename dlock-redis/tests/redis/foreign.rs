@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::support::{
     LONG, Server, ask, contents, fresh_name, granted, key,
-    record::{WORDS, overwrite, rewrite},
+    record::{WORDS, mark, overwrite, rewrite},
     try_for, words,
 };
 
@@ -91,7 +91,7 @@ async fn keys_of_another_type_are_left_alone() {
 async fn texts_that_are_no_records_are_left_alone() {
     let server = Server::start(&[]).await;
     let (provider, mut raw) = (server.provider(), server.raw().await);
-    let sound = "held 3f2504e0-4f89-41d3-9a0c-0305e82c3301 0 1 1 30000 1 1 - x";
+    let sound = "held 3f2504e0-4f89-41d3-9a0c-0305e82c3301 0 1 1 30000 1 0 1 - x";
     let foreign = "another program wrote it";
     for (text, flaw) in [
         (String::new(), foreign),
@@ -129,8 +129,8 @@ async fn texts_that_are_no_records_are_left_alone() {
 
 #[tokio::test]
 async fn spoilt_records_are_left_alone() {
-    const NUMBERS: [&str; 7] = [
-        "renewals", "extended", "token", "duration", "since", "owner", "data",
+    const NUMBERS: [&str; 8] = [
+        "renewals", "extended", "token", "duration", "since", "wanted", "owner", "data",
     ];
     let server = Server::start(&[]).await;
     let (provider, mut raw) = (server.provider(), server.raw().await);
@@ -158,6 +158,7 @@ async fn spoilt_records_are_left_alone() {
         ("token", "0"),
         ("duration", "99"),
         ("duration", "86400001"),
+        ("wanted", "4294967296"),
         ("owner", "-"),
         ("owner", "1025"),
         ("data", "4097"),
@@ -238,6 +239,7 @@ async fn a_record_is_what_the_documentation_says() {
     let (provider, mut raw) = (server.provider(), server.raw().await);
     let term = try_for(&fresh_name("words"), LONG).data(Some(b"a b".to_vec()));
     let token = granted(&provider, &term).await;
+    assert_eq!(mark(&provider, &term.name).await, 7);
     let renew = Renew::new(term.name.clone(), term.new, 4);
     provider.renew(&renew).await.unwrap();
     let text: String = ask(&mut raw, &words(&format!("GET {}", key(&term.name)))).await;
@@ -252,6 +254,7 @@ async fn a_record_is_what_the_documentation_says() {
         token_,
         duration,
         since,
+        wanted,
         owner,
         data,
         rest,
@@ -265,7 +268,7 @@ async fn a_record_is_what_the_documentation_says() {
     );
     assert_eq!((token_, duration, since), (&*token, "60000", &*token));
     assert!(extended > since, "{text:?}");
-    assert_eq!((owner, data, rest), ("4", "3", "testa b"));
+    assert_eq!((wanted, owner, data, rest), ("7", "4", "3", "testa b"));
 }
 
 /// A label that somebody wrote by hand is shown as well as can be.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::support::{
     LONG, Server, fresh_name, granted, key,
-    record::{age, word},
+    record::{age, mark, word},
     try_for,
 };
 
@@ -79,10 +79,12 @@ async fn a_key_outlives_its_lease_by_a_week_whatever_is_written() {
         RevokeOutcome::Revoked
     );
     stays("revoke").await;
+    assert_eq!(mark(&provider, &term.name).await, 7);
+    stays("a mark").await;
     let release = Release::new(term.name.clone(), revoke.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released { wanted: false }
+        ReleaseOutcome::Released { wanted: true }
     );
     stays("release").await;
     // A takeover goes by its own lease.

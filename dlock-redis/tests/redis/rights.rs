@@ -172,7 +172,7 @@ impl Scene<'_> {
             provider.read(&term.name).await.unwrap();
             first(&mut own).await;
         }
-        everybody.read(&term.name).await.unwrap();
+        record::mark(&everybody, &term.name).await;
         first(&mut plain).await;
         let release = Release::new(term.name.clone(), term.new, None);
         provider.release(&release).await.unwrap();
@@ -204,7 +204,9 @@ async fn locks(provider: &RedisProvider) -> Result<(), ProviderError> {
         Ok::<Acquire, ProviderError>(term)
     };
     let term = begin().await?;
-    provider.acquire(&try_for(&term.name, LONG)).await?;
+    provider
+        .acquire(&try_for(&term.name, LONG).marks(7))
+        .await?;
     let renew = |n| Renew::new(term.name.clone(), term.new, n);
     provider.renew(&renew(1)).await?;
     for answer in provider.renew_many(&[renew(2), renew(3)]).await {

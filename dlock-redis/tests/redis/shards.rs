@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 
 use crate::support::{
     Cluster, LONG, Server, ask, built, client, eventually, fake::Fake, fresh_name, granted, key,
-    name, soon, try_for, words,
+    name, record::mark, soon, try_for, words,
 };
 
 async fn heard(cluster: &Cluster, channels: Channels) -> RedisProvider {
@@ -28,6 +28,7 @@ async fn listen(provider: &RedisProvider) -> Wakeups {
 
 async fn releases(provider: &RedisProvider, term: &Acquire) {
     granted(provider, term).await;
+    mark(provider, &term.name).await;
     let release = Release::new(term.name.clone(), term.new, None);
     provider.release(&release).await.unwrap();
 }
@@ -74,7 +75,7 @@ async fn releases_on_every_node_are_heard_on_both_kinds_of_channels() {
             let odd = ["{a}b", "}", "{}", "a}b{c", "x"][number % 5];
             let term = try_for(&name(&format!("{odd}{}", fresh_name(""))), LONG);
             granted(&here, &term).await;
-            there.read(&term.name).await.unwrap();
+            mark(&there, &term.name).await;
             if channels == Channels::Plain {
                 // It listens for the lock now.
                 hears(&mut wakeups, &term).await;

@@ -14,8 +14,8 @@ use redis::{Client, aio::MultiplexedConnection};
 use tokio::time::sleep;
 
 use crate::support::{
-    LONG, SOON, Server, ask, built, connect, eventually, fresh_name, granted, name, soon, try_for,
-    words,
+    LONG, SOON, Server, ask, built, connect, eventually, fresh_name, granted, name, record::mark,
+    soon, try_for, words,
 };
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -37,20 +37,21 @@ async fn listen(provider: &RedisProvider) -> Wakeups {
     provider.watch().await.unwrap().unwrap()
 }
 
-/// A grant and its release by somebody.
-async fn passes(provider: &RedisProvider, name: &Name) {
+/// A grant and its release by somebody, while another client waits.
+async fn passes(provider: &RedisProvider, waiter: &RedisProvider, name: &Name) {
     let term = try_for(name, LONG);
     granted(provider, &term).await;
+    mark(waiter, name).await;
     let release = Release::new(term.name, term.new, None);
     assert_eq!(
         provider.release(&release).await.unwrap(),
-        ReleaseOutcome::Released { wanted: false }
+        ReleaseOutcome::Released { wanted: true }
     );
 }
 
 /// A waiter of this provider finds the lock held, and its channel listens for it from now on.
 async fn waits(provider: &RedisProvider, wakeups: &mut Wakeups, name: &Name) {
-    assert!(!provider.read(name).await.unwrap().unwrap().released);
+    assert_eq!(mark(provider, name).await, 7);
     // What it asked before may have missed a release.
     hears(wakeups, name).await;
 }
@@ -120,7 +121,7 @@ async fn a_waiter_elsewhere_is_woken_by_each_release() {
     }
 }
 
-/// What changes nobody's chances is told to nobody: A, R, L2, L3, B1, B3.
+/// What changes nobody's chances is told to nobody: A, R, L2, L3, B1, B3, and a release that nobody waits for.
 #[tokio::test]
 async fn only_a_release_that_released_is_told() {
     let server = Server::start(&[]).await;
@@ -145,8 +146,17 @@ async fn only_a_release_that_released_is_told() {
     for _ in 0..3 {
         provider.release(&release).await.unwrap();
     }
+    // N3: nobody was refused in this term.
+    let unwanted = try_for(&term.name, LONG);
+    granted(&provider, &unwanted).await;
+    let unwanted = Release::new(term.name.clone(), unwanted.new, None);
+    assert_eq!(
+        provider.release(&unwanted).await.unwrap(),
+        ReleaseOutcome::Released { wanted: false }
+    );
     let other = try_for(&term.name, LONG);
     granted(&provider, &other).await;
+    mark(&provider, &term.name).await;
     let version = provider.read(&term.name).await.unwrap().unwrap().version();
     let revoke = Revoke::new(term.name.clone(), version).unwrap();
     provider.revoke(&revoke).await.unwrap();
@@ -167,9 +177,10 @@ async fn only_those_who_wait_for_the_lock_are_told() {
     let server = Server::start(&[]).await;
     let (here, there) = (heard(server.client()), heard(server.client()));
     let (mut mine, mut theirs) = (listen(&here).await, listen(&there).await);
+    let deaf = server.provider();
     let (awaited, other) = (fresh_name("awaited"), fresh_name("other"));
     for _ in 0..10 {
-        passes(&here, &other).await;
+        passes(&here, &deaf, &other).await;
     }
     is_heard(&here, &there, &mut theirs, &awaited).await;
     is_heard(&there, &here, &mut mine, &other).await;
@@ -235,7 +246,7 @@ async fn both_protocols_hear_odd_names_of_their_own_prefix_only() {
         ] {
             let odd = name(&format!("{odd}{}", fresh_name("")));
             for neighbour in &neighbours {
-                passes(neighbour, &odd).await;
+                passes(neighbour, neighbour, &odd).await;
             }
             is_heard(&provider, &provider, &mut wakeups, &odd).await;
         }
@@ -278,7 +289,7 @@ async fn a_user_without_channels_can_release_and_polls() {
         let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();
         let few = heard(few);
         let name = fresh_name("few");
-        passes(&few, &name).await;
+        passes(&few, &few, &name).await;
         let record = server.provider().read(&name).await.unwrap().unwrap();
         assert!(record.released, "{more}");
         assert!(few.watch().await.is_err(), "{more}");
@@ -368,7 +379,7 @@ async fn a_release_that_finds_no_sharded_channel_is_told_on_the_plain_one() {
     let mut plain = listen(&heard(server.client())).await;
     let mut both = listen(&sharded).await;
     let name = fresh_name("older");
-    passes(&sharded, &name).await;
+    passes(&sharded, &sharded, &name).await;
     hears(&mut plain, &name).await;
     hears(&mut both, &name).await;
 }

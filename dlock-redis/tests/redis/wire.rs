@@ -12,12 +12,12 @@ use dlock_testkit::proxy::Proxy;
 use uuid::Uuid;
 
 use crate::support::{
-    LONG, SOON, Server, built, client, connect, fresh_name, granted, name, provider, replicated,
-    try_for,
+    LONG, SOON, Server, built, client, connect, fresh_name, granted, name, provider, record::mark,
+    replicated, try_for,
 };
 
-/// Every request once, each asserted to be one round trip.
-async fn counts(provider: &RedisProvider, proxy: &Proxy, first: u64) {
+/// Every request once, each asserted to be one round trip, but one that marks `marking`.
+async fn counts(provider: &RedisProvider, proxy: &Proxy, marking: usize) {
     // The scripts are on the server after this; the connections are open.
     for warm in 0..2 {
         let term = try_for(&fresh_name("warm"), LONG);
@@ -52,10 +52,14 @@ async fn counts(provider: &RedisProvider, proxy: &Proxy, first: u64) {
     let refused = provider.acquire(&rival).await.unwrap();
     assert!(matches!(refused, AcquireOutcome::Held(_)));
     took("a refused acquire", 1);
+    assert_eq!(mark(provider, &term.name).await, 7);
+    took("one that marks", marking);
+    assert_eq!(mark(provider, &term.name).await, 7);
+    took("one of a marked term", 1);
     granted(provider, &term).await;
     took("a repeated acquire", 1);
     let renewed = provider
-        .renew(&Renew::new(term.name.clone(), term.new, first))
+        .renew(&Renew::new(term.name.clone(), term.new, 1))
         .await;
     assert_eq!(renewed.unwrap(), RenewOutcome::Renewed { asked: false });
     took("a renewal", 1);
@@ -63,12 +67,12 @@ async fn counts(provider: &RedisProvider, proxy: &Proxy, first: u64) {
     took("a read", 1);
     let released = Release::new(term.name.clone(), term.new, Some(token));
     let released = provider.release(&released).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
+    assert_eq!(released, ReleaseOutcome::Released { wanted: true });
     took("a release", 1);
     granted(provider, &rival).await;
     took("an acquire of a released lock", 1);
     let many: Vec<Renew> = (0..100)
-        .map(|n| Renew::new(term.name.clone(), rival.new, first + n))
+        .map(|n| Renew::new(term.name.clone(), rival.new, 1 + n))
         .collect();
     for answer in provider.renew_many(&many).await {
         assert_eq!(answer.unwrap(), RenewOutcome::Renewed { asked: false });
@@ -117,7 +121,7 @@ async fn every_request_is_one_round_trip_on_a_connection_of_the_users() {
     assert_eq!(proxy.connections(), 1);
 }
 
-/// `WAIT` travels with the script.
+/// `WAIT` travels with the script; a mark does not wait for it.
 #[tokio::test]
 async fn every_request_is_one_round_trip_also_when_replicas_acknowledge() {
     let (primary, _replica) = replicated().await;
@@ -129,7 +133,7 @@ async fn every_request_is_one_round_trip_also_when_replicas_acknowledge() {
         .call_timeout(SOON)
         .acknowledged_within(SOON / 2)
         .build();
-    counts(&built(provider), &proxy, 1).await;
+    counts(&built(provider), &proxy, 2).await;
 }
 
 /// A crowd that comes at once opens one connection, and its requests travel together.

@@ -1,17 +1,17 @@
 //! A lock's record past the provider: what it says, and how it is spoilt or made older.
 
-use dlock_core::Name;
+use dlock_core::{Name, Provider, provider::AcquireOutcome};
 use redis::{
     Script,
     aio::{ConnectionLike, MultiplexedConnection},
 };
 
-use super::{ask, key, words};
+use super::{LONG, ask, key, try_for, words};
 
 /// The words of a record, in their order; label and data follow.
-pub(crate) const WORDS: [&str; 10] = [
-    "format", "state", "uuid", "renewals", "extended", "token", "duration", "since", "owner",
-    "data",
+pub(crate) const WORDS: [&str; 11] = [
+    "format", "state", "uuid", "renewals", "extended", "token", "duration", "since", "wanted",
+    "owner", "data",
 ];
 
 /// One word of a lock's record.
@@ -48,6 +48,14 @@ fn place(word: &str) -> usize {
     match WORDS.iter().position(|known| *known == word) {
         Some(at) => at,
         None => panic!("a record has no word for {word}"),
+    }
+}
+
+/// A try that is refused, and leaves its mark: what it was shown of that.
+pub(crate) async fn mark(provider: &dyn Provider, name: &Name) -> u32 {
+    match provider.acquire(&try_for(name, LONG).marks(7)).await {
+        Ok(AcquireOutcome::Held(record)) => record.wanted,
+        other => panic!("should have been refused: {other:?}"),
     }
 }
 
