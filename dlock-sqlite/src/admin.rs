@@ -60,7 +60,7 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
         include_str!("sql/list.sql"),
         (prefix, request.prefix.as_str(), after),
         |row| {
-            let column = row.get_ref(11)?;
+            let column = row.get_ref(12)?;
             let bytes = column.as_bytes().unwrap_or_default();
             if !bytes.starts_with(request.prefix.as_bytes()) {
                 return Ok(false);

@@ -129,6 +129,7 @@ impl Provider for SqliteProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("sqlite", Discipline::StoreClock)
             .closing(true)
+            .marks(true)
             .watch(true)
             .batch(true)
             .durability(Durability::Durable)

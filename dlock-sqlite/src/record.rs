@@ -24,7 +24,7 @@ pub(crate) const MAX_EXACT: i64 = (1 << 53) - 1;
 /// Why a row is no record, in words.
 pub(crate) type Flaw = String;
 
-/// The record in a row with the columns of `read.sql`, and what is left of it when the clock shows `now`:
+/// The record in a row with the columns of `read.sql`, short of its mark, and what is left of it when the clock shows `now`:
 /// nothing once it has expired, `None` if it is released.
 pub(crate) fn read(
     row: &Row<'_>,
@@ -83,6 +83,12 @@ fn check(columns: [ValueRef<'_>; 11], clock: &StoreClock, now: Now) -> Result<Re
     };
     record.remaining = (!record.released).then(|| clock.left(boot, expiry, record.duration, now));
     Ok(record)
+}
+
+/// The mark of a lock's record, the column behind the others; tasks have none.
+pub(crate) fn wanted(row: &Row<'_>) -> rusqlite::Result<Result<u32, Flaw>> {
+    let wanted = integer("wanted", row.get_ref(11)?, 0..=u32::MAX.into());
+    Ok(wanted.map(|wanted| u32::try_from(wanted).unwrap_or(u32::MAX)))
 }
 
 /// A uuid as this crate writes it. Any other way to write one is damage, too.

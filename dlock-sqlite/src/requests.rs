@@ -11,43 +11,62 @@ use crate::{
     store::{Failure, Store, View},
 };
 use dlock_core::{
-    FencingToken, ProviderError, Record,
+    ErrorKind, FencingToken, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
         RenewOutcome, Revoke, RevokeOutcome, Tokens,
     },
 };
 
+/// A mark waits for the file as long as a call about such a lease would: 5 ms.
+const MARKING: Duration = Duration::from_millis(40);
+
 /// A1 to A7. A refused try takes no lock: one look shows a record that is held, and the clock that
 /// is read after it shows that it was not expired then either. Everything else is decided again
-/// under the write lock.
+/// under the write lock; a mark, too, which is left out where the file is busy or full (N1).
 pub(crate) fn acquire(
     store: &mut Store,
     key: &Key,
     request: &Acquire,
 ) -> Result<AcquireOutcome, ProviderError> {
     request.check()?;
-    if let Decision::Answer(held @ AcquireOutcome::Held(_)) =
-        store.read(|view| decide(view, key, request))?
-    {
-        return Ok(held);
-    }
-    store.write(
-        |_| Some(request.duration),
+    let refused = match store.read(|view| decide(view, key, request))? {
+        Decision::Answer(held @ AcquireOutcome::Held(_)) => return Ok(held),
+        Decision::Mark(record) => Some(record),
+        Decision::Answer(_) | Decision::Take { .. } => None,
+    };
+    let lease = refused.as_ref().map_or(request.duration, |_| MARKING);
+    let written = store.write(
+        |_| Some(lease),
         |view| match decide(view, key, request)? {
             Decision::Answer(outcome) => Ok(outcome),
-            Decision::Take { last, now } => {
-                take(view, key, request, last, now).map(AcquireOutcome::Acquired)
+            Decision::Mark(mut record) => {
+                let parameters = (key.prefix(), key.name(), request.marks);
+                view.change(include_str!("sql/mark.sql"), parameters)?;
+                record.wanted = request.marks;
+                Ok(AcquireOutcome::Held(record))
+            }
+            Decision::Take { last, wanted, now } => {
+                take(view, key, request, last, wanted, now).map(AcquireOutcome::Acquired)
             }
         },
-    )
+    );
+    match (written, refused) {
+        (Err(error), Some(record)) if error.kind() == ErrorKind::NotApplied => {
+            Ok(AcquireOutcome::Held(record))
+        }
+        (written, _) => written,
+    }
 }
 
 enum Decision {
     Answer(AcquireOutcome),
-    /// `last`: the token of the record, if there is one.
+    /// A7, and the record has no mark yet.
+    Mark(Record),
+    /// `last`: the token of the record, if there is one; `wanted`: the mark that stays (N2).
     Take {
         last: Option<FencingToken>,
+        wanted: u32,
         now: Now,
     },
 }
@@ -56,7 +75,11 @@ enum Decision {
 fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Failure> {
     let (record, now) = view.record(key)?;
     let Some(record) = record else {
-        return Ok(Decision::Take { last: None, now }); // A1
+        return Ok(Decision::Take {
+            last: None,
+            wanted: 0,
+            now,
+        }); // A1
     };
     let over = record.released || expired(&record);
     let ours = record.uuid == request.new;
@@ -69,8 +92,14 @@ fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Fail
         return Ok(Decision::Answer(AcquireOutcome::Spent)); // A3
     }
     if over || request.prev == Some(record.version()) {
-        let last = Some(record.token);
-        return Ok(Decision::Take { last, now }); // A4, A5, A6
+        return Ok(Decision::Take {
+            last: Some(record.token),
+            wanted: if over { 0 } else { record.wanted },
+            now,
+        }); // A4, A5, A6
+    }
+    if request.marks != 0 && record.wanted == 0 {
+        return Ok(Decision::Mark(record));
     }
     Ok(Decision::Answer(AcquireOutcome::Held(record))) // A7
 }
@@ -86,6 +115,7 @@ fn take(
     key: &Key,
     request: &Acquire,
     last: Option<FencingToken>,
+    wanted: u32,
     now: Now,
 ) -> Result<Tokens, Failure> {
     // T1, T2: above the ceiling nothing is written.
@@ -110,6 +140,7 @@ fn take(
             request.data,
             view.clock().boot().to_string(),
             StoreClock::expiry(now, request.duration),
+            wanted,
         ],
     )?;
     Ok(tokens)
@@ -209,7 +240,9 @@ pub(crate) fn release(
             if !record.released {
                 view.change(include_str!("sql/release.sql"), (key.prefix(), key.name()))?; // L1
             }
-            Ok(ReleaseOutcome::Released { wanted: false }) // L2
+            Ok(ReleaseOutcome::Released {
+                wanted: record.wanted != 0,
+            }) // L2
         }
         other => Ok(ReleaseOutcome::NotHeld(other)), // L3
     }

@@ -18,7 +18,8 @@ use crate::{
     files::Files,
     gate::Gate,
     key::Key,
-    open, record,
+    open,
+    record::{self, Flaw},
     synchronous::Synchronous,
     wakeups::Watch,
 };
@@ -287,8 +288,10 @@ impl<'s> View<'s> {
         name: &str,
         now: Now,
     ) -> Result<Record, Failure> {
-        record::read(row, self.clock, now)?
-            .map_err(|flaw| Failure::Answer(self.bad_record(prefix, name, &flaw)))
+        let bad = |flaw: Flaw| Failure::Answer(self.bad_record(prefix, name, &flaw));
+        let mut record = record::read(row, self.clock, now)?.map_err(bad)?;
+        record.wanted = record::wanted(row)?.map_err(bad)?;
+        Ok(record)
     }
 
     pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &str) -> ProviderError {

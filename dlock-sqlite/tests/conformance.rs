@@ -51,6 +51,7 @@ impl Fixture for Sqlite {
 
     const CAPABILITIES: Capabilities = Capabilities::new("sqlite", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .watch(true)
         .batch(true);
 

@@ -7,7 +7,7 @@ use crate::support::{Scene, stores::assert_ended};
 
 /// Copies of the record of `lock`, as a machine that started anew has left them.
 fn age(scene: &Scene, count: usize) {
-    let columns = "uuid, renewals, owner, since, duration, released, asked, data";
+    let columns = "uuid, renewals, owner, since, duration, released, asked, wanted, data";
     let copy = format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
         INSERT INTO lock (prefix, name, token, expiry, boot, {columns})

@@ -106,7 +106,8 @@ fn only_what_keeps_others_out_and_matches_is_shown_as_held() {
     let _holder = scene.run(&["--lease", "1h"], script);
     scene.await_trace("in");
     let store = scene.open_store();
-    let columns = "uuid, renewals, owner, since, token, duration, asked, data, boot, expiry";
+    let columns =
+        "uuid, renewals, owner, since, token, duration, asked, wanted, data, boot, expiry";
     let copy = |names: &str, count: usize, released: usize| {
         let copy = format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})

@@ -10,6 +10,7 @@
 -- token     the fencing token
 -- duration  the lease in milliseconds
 -- released, asked   0 or 1
+-- wanted    the mark of a waiter that was refused in this term, or 0 (N1)
 -- data      what the holder stored beside the lock, or null
 -- boot      whose clock `expiry` is on: see boot.rs
 -- expiry    when the lease ends: nanoseconds on that clock; below 0 it ended before the boot
@@ -24,6 +25,7 @@ CREATE TABLE lock (
     duration INTEGER NOT NULL CHECK (duration BETWEEN 100 AND 86400000),
     released INTEGER NOT NULL CHECK (released IN (0, 1)),
     asked    INTEGER NOT NULL CHECK (asked IN (0, 1)),
+    wanted   INTEGER NOT NULL CHECK (wanted BETWEEN 0 AND 4294967295),
     data     BLOB             CHECK (length(data) <= 4096),
     boot     TEXT    NOT NULL,
     expiry   INTEGER NOT NULL,

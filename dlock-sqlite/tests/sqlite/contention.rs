@@ -11,7 +11,7 @@ use std::{
 
 use dlock_core::{
     Client, Clock, DLock, EndCause, ErrorKind, Provider,
-    provider::{Release, ReleaseOutcome, Renew, RenewOutcome},
+    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_sqlite::SqliteProvider;
 use dlock_testkit::faults::Faulty;
@@ -220,6 +220,19 @@ fn a_refused_try_takes_no_lock_and_writes_nothing() {
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
         refused(&provider, "a").await;
         provider.read(&name("a")).await.unwrap();
+        // Nor of a mark, which is left out then (N1).
+        let marking = request("a", LONG).marks(7);
+        let marked = async || match provider.acquire(&marking).await {
+            Ok(AcquireOutcome::Held(record)) => record.wanted,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(marked().await, 0);
+        raw.execute_batch("ROLLBACK").unwrap();
+        // It is written once.
+        assert_eq!(marked().await, 7);
+        let before = (version(), std::fs::metadata(&log).unwrap().len());
+        assert_eq!(marked().await, 7);
+        assert_eq!((version(), std::fs::metadata(&log).unwrap().len()), before);
     });
 }
 

@@ -20,8 +20,8 @@ fn drop_checks(raw: &Connection) {
     raw.execute_batch(
         "PRAGMA ignore_check_constraints = 1;
          ALTER TABLE lock RENAME TO strict;
-         CREATE TABLE lock (prefix, name, uuid, renewals, owner, since, token, duration, released, asked, data, boot,
-                            expiry, PRIMARY KEY (prefix, name)) WITHOUT ROWID;
+         CREATE TABLE lock (prefix, name, uuid, renewals, owner, since, token, duration, released, asked, wanted,
+                            data, boot, expiry, PRIMARY KEY (prefix, name)) WITHOUT ROWID;
          INSERT INTO lock SELECT * FROM strict;
          DROP TABLE strict;",
     )
@@ -73,7 +73,7 @@ async fn every_request(provider: &SqliteProvider, uuid: Uuid) -> Vec<ProviderErr
 /// Whatever is in the row, also what is not UTF-8.
 fn row(raw: &Connection) -> Vec<String> {
     let columns = |row: &rusqlite::Row<'_>| {
-        (0..13)
+        (0..14)
             .map(|index| row.get_ref(index).map(|value| format!("{value:?}")))
             .collect()
     };
@@ -134,6 +134,9 @@ fn a_spoilt_record_is_an_error_everywhere_and_never_overwritten() {
             ("released", "'no'"),
             ("asked", "NULL"),
             ("asked", "-1"),
+            ("wanted", "NULL"),
+            ("wanted", "-1"),
+            ("wanted", "4294967296"),
             ("data", "'text'"),
             ("data", "12"),
             ("data", "zeroblob(4097)"),
@@ -253,7 +256,7 @@ fn a_name_that_is_none_is_a_line_of_its_page_and_ends_no_list() {
         for (nonsense, ..) in bad {
             raw.execute_batch(&format!(
                 "INSERT INTO lock SELECT prefix, {nonsense}, uuid, renewals, owner, since, token, duration, released, asked,
-                                         data, boot, expiry FROM lock WHERE name = 'a'",
+                                         wanted, data, boot, expiry FROM lock WHERE name = 'a'",
             ))
             .unwrap();
         }

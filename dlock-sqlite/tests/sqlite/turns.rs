@@ -57,7 +57,7 @@ async fn calls_of_holders_come_before_those_that_wait_longer() {
         let release = Release::new(name("door"), uuid, None);
         provider.release(&release).await
     });
-    assert_eq!(released.await, "Ok(Released)");
+    assert_eq!(released.await, "Ok(Released { wanted: false })");
 }
 
 /// A list opens no file that is not the one in use.

@@ -65,5 +65,5 @@ async fn calls_of_workers_with_a_task_come_before_those_that_wait_longer() {
         let release = Release::new(name(key), key.uuid, Some(key.token));
         tasks.claims().release(&release).await
     });
-    assert_eq!(released.await, "Ok(Released)");
+    assert_eq!(released.await, "Ok(Released { wanted: false })");
 }
