@@ -84,6 +84,7 @@ impl Provider for DynamodbProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("dynamodb", Discipline::Observer)
             .closing(true)
+            .marks(true)
             .durability(Durability::Durable)
             .cheap_reads(true)
     }

@@ -14,7 +14,7 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The attributes of every record beside its key, and the aliases that expressions use: several are
 /// reserved words.
-pub(crate) const ATTRIBUTES: [(&str, &str); 9] = [
+pub(crate) const ATTRIBUTES: [(&str, &str); 10] = [
     ("#u", "uuid"),
     ("#n", "renewals"),
     ("#o", "owner"),
@@ -23,6 +23,7 @@ pub(crate) const ATTRIBUTES: [(&str, &str); 9] = [
     ("#d", "duration"),
     ("#r", "released"),
     ("#a", "asked"),
+    ("#w", "wanted"),
     ("#x", "data"),
 ];
 
@@ -61,6 +62,10 @@ pub(crate) fn read(item: &Item) -> Result<Record, Flaw> {
     record.renewals = number(item, "renewals", 0..=MAX_EXACT)?;
     record.released = flag(item, "released")?;
     record.asked = flag(item, "asked")?;
+    if item.contains_key("wanted") {
+        let wanted = number(item, "wanted", 0..=u32::MAX.into())?;
+        record.wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+    }
     record.data = match item.get("data") {
         None => None,
         Some(AttributeValue::B(blob)) if blob.as_ref().len() <= Record::MAX_DATA => {

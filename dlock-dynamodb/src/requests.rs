@@ -1,4 +1,4 @@
-//! What the answers of conditional writes mean: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4.
+//! What the answers of conditional writes mean: A1 to A7, N1, R1 to R3, L1 to L3, B1, B3, B4.
 //!
 //! A refused write shows the record that refused it. If that record would have fitted the writing
 //! rule, the look and the write did not see the same record, and that is no answer: ask again.
@@ -8,7 +8,7 @@ pub(crate) mod expression;
 use std::time::Duration;
 
 use dlock_core::{
-    FencingToken, ProviderError,
+    FencingToken, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
         RenewOutcome, Revoke, RevokeOutcome, Tokens,
@@ -39,7 +39,7 @@ pub(crate) async fn acquire(
         .ok_or_else(wrong_clock)
         .and_then(|seed| Start::new(request, seed).ok_or_else(used_up));
     let from = start.as_ref().ok().copied();
-    let mut write = expression::take(request, since, from);
+    let mut write = expression::take(request, request.prev, since, from);
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {
             // A1, A4, A6.
@@ -67,19 +67,42 @@ pub(crate) async fn acquire(
             });
         }
         if !record.released && request.prev != Some(record.version()) {
-            return Ok(AcquireOutcome::Held(record)); // A7
+            if request.marks == 0 || record.wanted != 0 {
+                return Ok(AcquireOutcome::Held(record)); // A7
+            }
+            match mark(store, key, record, request.marks).await {
+                Some(record) => return Ok(AcquireOutcome::Held(record)), // A7
+                None => continue,
+            }
         }
         // Fits A4 or A6.
         if request.mint(Some(record.token), 0).is_none() {
             return Err(used_up()); // T2
         }
+        let prev = request.prev.filter(|_| !record.released);
         write = if record.token.get() < request.floor.saturating_sub(1) {
-            expression::take_at_floor(request, since)
+            expression::take_at_floor(request, prev, since)
         } else {
-            expression::take(request, since, from)
+            expression::take(request, prev, since, from)
         };
     }
     Err(no_answer())
+}
+
+/// The record of a term with its mark (N1), and without where the write has failed. `None`: the term is over.
+async fn mark(store: &Store, key: &Key, mut record: Record, marks: u32) -> Option<Record> {
+    let write = expression::mark(&record.uuid, marks);
+    match store.write(key, &write).await {
+        Ok(Written::Applied(Some(now))) => Some(now),
+        Ok(Written::Applied(None)) => {
+            record.wanted = marks;
+            Some(record)
+        }
+        // Another waiter was faster.
+        Ok(Written::Refused(Some(now))) if now.held_by(record.uuid) => Some(now),
+        Ok(Written::Refused(_)) => None,
+        Err(_) => Some(record),
+    }
 }
 
 pub(crate) async fn renew(
@@ -119,12 +142,15 @@ pub(crate) async fn release(
         .map(|token| clean_up(store, token));
     let write = expression::release(request, clean_up);
     ask(store, key, &write, |written| match written {
-        Written::Applied(_) => Some(ReleaseOutcome::Released { wanted: false }), // L1
+        // L1; where the store does not show what it wrote, nothing is known of a mark.
+        Written::Applied(record) => Some(ReleaseOutcome::Released {
+            wanted: record.is_some_and(|record| record.wanted != 0),
+        }),
         Written::Refused(Some(record)) if record.uuid == request.uuid => {
             // L2; a held one fits L1.
-            record
-                .released
-                .then_some(ReleaseOutcome::Released { wanted: false })
+            record.released.then_some(ReleaseOutcome::Released {
+                wanted: record.wanted != 0,
+            })
         }
         Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
     })

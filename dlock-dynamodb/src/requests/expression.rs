@@ -1,4 +1,4 @@
-//! The conditional writes as DynamoDB's expressions: A1 to A7, R1, L1, B1, B3, B4 are one condition and
+//! The conditional writes as DynamoDB's expressions: A1 to A7, N1, R1, L1, B1, B3, B4 are one condition and
 //! one update each. What a failed condition means is decided in `requests.rs`.
 //!
 //! Every write on an existing item also demands that the item is a record in all its fields
@@ -34,7 +34,8 @@ const SOUND: &str = "attribute_type(#u, :S) AND size(#u) = :uuid \
     AND #n BETWEEN :zero AND :max AND attribute_type(#o, :S) AND #s BETWEEN :zero AND :max \
     AND #t BETWEEN :one AND :max AND #d BETWEEN :short AND :long \
     AND attribute_type(#r, :BOOL) AND attribute_type(#a, :BOOL) \
-    AND (attribute_not_exists(#x) OR (attribute_type(#x, :B) AND size(#x) <= :much))";
+    AND (attribute_not_exists(#x) OR (attribute_type(#x, :B) AND size(#x) <= :much)) \
+    AND (attribute_not_exists(#w) OR #w BETWEEN :zero AND :marks)";
 
 /// What a take may begin with where there is no record: the token before the first one.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +50,15 @@ impl Start {
     }
 }
 
-/// A1, A4, A6 with the tokens from `last + 1` on, on the condition that this is not below the floor. Without
-/// a `start` only a record that is there can be taken.
-pub(crate) fn take(request: &Acquire, since: u64, start: Option<Start>) -> Update {
-    let mut update = taking(request, since);
+/// A1, and A4 or the claim of `prev` (A6), with the tokens from `last + 1` on, on the condition that this is not
+/// below the floor. Without a `start` only a record that is there can be taken.
+pub(crate) fn take(
+    request: &Acquire,
+    prev: Option<Version>,
+    since: u64,
+    start: Option<Start>,
+) -> Update {
+    let mut update = taking(request, prev, since);
     let least = if request.floor == 0 {
         "-1".to_owned()
     } else {
@@ -87,8 +93,8 @@ pub(crate) fn take(request: &Acquire, since: u64, start: Option<Start>) -> Updat
 
 /// A4, A6 where the record's token is more than one below the floor: DynamoDB cannot compute a
 /// maximum, so the first new token becomes the floor on the condition that this is a rise.
-pub(crate) fn take_at_floor(request: &Acquire, since: u64) -> Update {
-    let mut update = taking(request, since);
+pub(crate) fn take_at_floor(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
+    let mut update = taking(request, prev, since);
     update.value(":least", whole(request.floor.saturating_sub(1)));
     let more = u64::from(request.tokens.get() - 1);
     update.value(":last", whole(request.floor + more));
@@ -98,11 +104,11 @@ pub(crate) fn take_at_floor(request: &Acquire, since: u64) -> Update {
 }
 
 /// What both kinds of take share: every field but the token, on a record that may be taken.
-fn taking(request: &Acquire, since: u64) -> Update {
+fn taking(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
     let Acquire {
         name: _,
         owner,
-        prev,
+        prev: _,
         new,
         duration,
         data,
@@ -114,13 +120,16 @@ fn taking(request: &Acquire, since: u64) -> Update {
     update.value(":owner", AttributeValue::S(owner.clone()));
     update.value(":since", whole(since));
     update.value(":d", AttributeValue::N(duration.as_millis().to_string()));
-    update.value(":true", AttributeValue::Bool(true));
     update.value(":false", AttributeValue::Bool(false));
-    let free = match prev {
-        None => "#r = :true",
+    // A claim keeps the mark that is there (N2).
+    let (free, mark) = match prev {
+        None => {
+            update.value(":true", AttributeValue::Bool(true));
+            ("#r = :true", ", #w = :zero")
+        }
         Some(version) => {
-            update.version(*version);
-            "(#r = :true OR (#u = :pu AND #n = :pn))"
+            update.version(version);
+            ("#r = :false AND #u = :pu AND #n = :pn", "")
         }
     };
     update.condition = format!("{SOUND} AND #u <> :new AND {free}");
@@ -129,12 +138,22 @@ fn taking(request: &Acquire, since: u64) -> Update {
     // The clean-up attribute goes, also one of another client: DynamoDB would delete a held record.
     update.names_ttl = true;
     update.update = match data {
-        None => format!("{fields} REMOVE #x, #l"),
+        None => format!("{fields}{mark} REMOVE #x, #l"),
         Some(data) => {
             update.value(":x", AttributeValue::B(Blob::new(data.clone())));
-            format!("{fields}, #x = :x REMOVE #l")
+            format!("{fields}{mark}, #x = :x REMOVE #l")
         }
     };
+    update
+}
+
+/// N1.
+pub(crate) fn mark(uuid: &Uuid, marks: u32) -> Update {
+    let mut update = Update::of_term(uuid);
+    update.value(":m", whole(marks.into()));
+    let unmarked = " AND (attribute_not_exists(#w) OR #w = :zero)";
+    update.condition.push_str(unmarked);
+    update.update = "SET #w = :m".into();
     update
 }
 
@@ -212,6 +231,7 @@ impl Update {
             (":short", whole(*DURATIONS.start())),
             (":long", whole(*DURATIONS.end())),
             (":much", AttributeValue::N(Record::MAX_DATA.to_string())),
+            (":marks", whole(u32::MAX.into())),
         ] {
             update.value(name, value);
         }

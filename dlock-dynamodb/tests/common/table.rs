@@ -10,6 +10,7 @@ use super::{client_of, provider_on, table_name, url};
 
 pub const CAPABILITIES: Capabilities = Capabilities::new("dynamodb", Discipline::Observer)
     .closing(true)
+    .marks(true)
     .cheap_reads(true);
 
 /// What one suite differs in from the others.

@@ -59,9 +59,16 @@ async fn every_operation_is_one_request() {
     let (first, requests) = counted(&proxy, p.acquire(&a)).await;
     assert!(matches!(first, AcquireOutcome::Acquired(_)));
     assert_eq!(requests, 1, "the first acquire of a name");
+    let marks = term("nightly").marks(7);
+    let (_, requests) = counted(&proxy, p.acquire(&marks)).await;
+    assert_eq!(requests, 2, "a refused acquire that marks");
     for (what, requests) in [
         ("a repeated acquire", counted(&proxy, p.acquire(&a)).await.1),
         ("a refused acquire", counted(&proxy, p.acquire(&b)).await.1),
+        (
+            "one of a marked term",
+            counted(&proxy, p.acquire(&marks)).await.1,
+        ),
         (
             "a renewal",
             counted(&proxy, p.renew(&renewal(&a, 1))).await.1,
