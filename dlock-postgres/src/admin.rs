@@ -44,7 +44,7 @@ impl Admin for PostgresProvider {
             let flawed = |flaw: Flaw| error::bad_record(prefix, text, &flaw);
             let name = Name::new(text).map_err(|error| flawed(error.to_string()))?;
             last = Some(name.clone());
-            match record::read(row) {
+            match record::of_lock(row) {
                 Ok(record) => records.push((name, record)),
                 Err(flaw) => unreadable.push((name, flawed(flaw).to_string())),
             }

@@ -221,8 +221,7 @@ pub(crate) fn too_many_hints() -> ProviderError {
     ProviderError::not_applied("wake-ups came faster than they were picked up")
 }
 
-/// Whether the server could not take a release's hint, or the lock that says whether anybody listens for it: then it has
-/// undone the statement.
+/// Whether the server could not take a release's hint: then it has undone the statement.
 pub(crate) fn of_the_hint(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| {
         *code == SqlState::PROGRAM_LIMIT_EXCEEDED || *code == SqlState::OUT_OF_MEMORY

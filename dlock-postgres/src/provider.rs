@@ -8,17 +8,16 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Waited, Wakeup, Wakeups,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Wakeup, Wakeups,
     },
 };
-use tokio::time::Instant;
 
 use crate::{
     connections::{Caller, Connections, bigint, millis},
     error::{self, BuildError},
     record,
     schema::{Schema, Statements},
-    wakeups::{self, Connect, Hints, Keep, Listen},
+    wakeups::{self, Connect, Hints, Listen},
 };
 
 /// How long the channel for wake-ups may be silent before the session is asked whether it still listens.
@@ -44,10 +43,9 @@ pub struct PostgresProvider {
     pub(crate) statements: Arc<Statements>,
     pub(crate) prefix: Prefix,
     pub(crate) hints: Arc<Hints>,
-    pub(crate) waited: Arc<Waited>,
     /// How to open the channel for wake-ups, if there is to be one.
     pub(crate) listen: Option<Connect>,
-    /// Whether releases are hinted where somebody listens.
+    /// Whether releases of marked terms are hinted (N3).
     pub(crate) notify: bool,
     pub(crate) sharing: Sharing,
 }
@@ -62,7 +60,6 @@ impl PostgresProvider {
         let prefix = Prefix::new(prefix)?;
         Ok(Self {
             hints: Arc::new(Hints::new(&self.schema, &prefix)),
-            waited: Arc::default(),
             prefix,
             sharing: Sharing::default(),
             ..self.clone()
@@ -86,6 +83,7 @@ impl Provider for PostgresProvider {
         Capabilities::new("postgres", Discipline::StoreClock)
             .closing(true)
             .batch(true)
+            .marks(true)
             .watch(self.listen.is_some())
             .durability(Durability::Durable)
     }
@@ -100,10 +98,10 @@ impl Provider for PostgresProvider {
             data,
             floor,
             tokens,
+            marks,
             ..
         } = request;
         request.check()?;
-        let asked = Instant::now();
         let answer = self
             .call(
                 Caller::Other,
@@ -118,6 +116,7 @@ impl Provider for PostgresProvider {
                     (data, Type::BYTEA),
                     (&bigint(*floor), Type::INT8),
                     (&i64::from(tokens.get()), Type::INT8),
+                    (&i64::from(*marks), Type::INT8),
                 ],
             )
             .await?;
@@ -128,11 +127,7 @@ impl Provider for PostgresProvider {
                 Ok(AcquireOutcome::Acquired(minted))
             }
             "repeated" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
-            "held" => {
-                let record = answer.record()?;
-                self.waited.refused(name, &record, asked);
-                Ok(AcquireOutcome::Held(record))
-            }
+            "held" => answer.record().map(AcquireOutcome::Held),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),
             other => Err(error::bad_answer(other)),
@@ -167,7 +162,6 @@ impl Provider for PostgresProvider {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         self.prefix.check(name)?;
-        let asked = Instant::now();
         let rows = self
             .connections
             .query(
@@ -179,15 +173,10 @@ impl Provider for PostgresProvider {
                 ],
             )
             .await?;
-        let record = rows
-            .first()
-            .map(record::read)
+        rows.first()
+            .map(record::of_lock)
             .transpose()
-            .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))?;
-        if let Some(record) = record.as_ref().filter(|record| !record.released) {
-            self.waited.refused(name, record, asked);
-        }
-        Ok(record)
+            .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
@@ -206,11 +195,6 @@ impl Provider for PostgresProvider {
             read: Box::new(read),
             limit: self.connections.limit(),
             ask_every: ASK_EVERY,
-            keep: Some(Keep::new(
-                self.waited.open(),
-                Arc::clone(&self.hints),
-                Arc::clone(&self.statements),
-            )),
         };
         wakeups::open(connect, listen).await.map(Some)
     }

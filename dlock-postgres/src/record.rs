@@ -44,7 +44,20 @@ const SINCE_MOST: u64 = 9_007_199_254_000_000;
 /// Why a row is no record, in words.
 pub(crate) type Flaw = String;
 
-/// The record that a row shows.
+/// The record of a lock.
+pub(crate) fn of_lock(row: &Row) -> Result<Record, Flaw> {
+    let mut record = read(row)?;
+    record.wanted = wanted(row)?;
+    Ok(record)
+}
+
+/// The mark of a lock's term (N1): the last column of a lock's row.
+pub(crate) fn wanted(row: &Row) -> Result<u32, Flaw> {
+    let mark: i64 = value(row, "wanted", row.len().saturating_sub(1))?;
+    u32::try_from(mark).map_err(|_| format!("its wanted is {mark}, not from 0 to {}", u32::MAX))
+}
+
+/// The record that a row shows, without a mark: a task has none.
 pub(crate) fn read(row: &Row) -> Result<Record, Flaw> {
     let duration = integer(row, "duration", DURATION, DURATIONS)?;
     let since = instant(row, "since", SINCE)?;

@@ -42,7 +42,7 @@ impl PostgresProvider {
         Answer::new(row, &self.prefix, name)
     }
 
-    /// Releases, and says so to those who listen if there is a hint.
+    /// Releases, and says so to those who listen if there is a hint and the term is marked (N3).
     pub(crate) async fn release_with(
         &self,
         Release { name, uuid, .. }: &Release,
@@ -54,7 +54,9 @@ impl PostgresProvider {
             .call(Caller::Holder, function, name, parameters)
             .await?;
         match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released { wanted: false }),
+            "released" => record::wanted(&answer.row)
+                .map(|mark| ReleaseOutcome::Released { wanted: mark != 0 })
+                .map_err(|flaw| answer.bad_record(&flaw)),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }
@@ -207,7 +209,7 @@ impl<'a> Answer<'a> {
     }
 
     pub(crate) fn record(&self) -> Result<Record, ProviderError> {
-        record::read(&self.row).map_err(|flaw| self.bad_record(&flaw))
+        record::of_lock(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
     /// The record that refused, which this verdict goes with; `None` if there is none.
@@ -236,7 +238,7 @@ impl<'a> Answer<'a> {
 
     /// The database found the row unfit; say what is wrong with it.
     fn unsound(&self) -> ProviderError {
-        let flaw = record::read(&self.row)
+        let flaw = record::of_lock(&self.row)
             .err()
             .unwrap_or_else(|| "the database finds it unsound".into());
         self.bad_record(&flaw)

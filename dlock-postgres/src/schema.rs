@@ -31,7 +31,7 @@ const FUNCTIONS: [(&str, &str); 8] = [
 const LONGEST_ENDING: usize = "_acquire_".len() + 3;
 
 /// The columns as `inspect.sql` shows them.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "prefix text C",
     "name text C",
     "uuid uuid",
@@ -43,6 +43,7 @@ const COLUMNS: [&str; 12] = [
     "expiry timestamptz",
     "released bool",
     "asked bool",
+    "wanted int8",
     "data bytea",
 ];
 
@@ -68,8 +69,6 @@ pub(crate) struct Statements {
     pub(crate) purge: String,
     pub(crate) inspect: String,
     pub(crate) obstacle: String,
-    pub(crate) wait: String,
-    pub(crate) unwait: String,
 }
 
 impl Schema {
@@ -124,7 +123,7 @@ impl Schema {
         };
         let plain = |file: &str| without_comments(&self.fill(file));
         Statements {
-            acquire: call("acquire", 10),
+            acquire: call("acquire", 11),
             renew: call("renew", 4),
             renew_many: plain(include_str!("sql/renew_many.sql")),
             release: call("release", 4),
@@ -136,16 +135,12 @@ impl Schema {
             purge: plain(include_str!("sql/purge.sql")),
             inspect: plain(include_str!("sql/inspect.sql")),
             obstacle: plain(include_str!("sql/obstacle.sql")),
-            wait: plain(include_str!("sql/wait.sql")),
-            unwait: plain(include_str!("sql/unwait.sql")),
         }
     }
 
     /// Puts the names in. They have no braces, so none of them can be taken for another.
     pub(crate) fn fill(&self, sql: &str) -> String {
-        let slot = without_comments(include_str!("sql/slot.sql"));
         let mut filled = sql
-            .replace("{slot}", &slot)
             .replace("{schema}", &self.schema)
             .replace("{table}", &self.table())
             .replace("{channel}", &self.channel());

@@ -56,7 +56,7 @@ pub(crate) struct Settings {
     call_timeout: Duration,
     /// Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection
     /// of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each
-    /// release that somebody waits for.
+    /// release of a term in which a waiter was refused.
     ///
     /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
     /// others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A
@@ -69,8 +69,8 @@ pub(crate) struct Settings {
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
         > + Clone + Send + Sync + 'static| Some(connector(config, tls))))]
     listen: Option<Connect>,
-    /// Tells those who wait and listen of each release, also if this provider does not listen itself; one that listens
-    /// always does. Off by default.
+    /// Tells those who listen of each release of a term in which a waiter was refused, also if this provider does not
+    /// listen itself; one that listens always does. Off by default.
     #[builder(default)]
     notify: bool,
     /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
@@ -134,7 +134,6 @@ impl From<Settings> for Result<PostgresProvider, BuildError> {
             connections: Connections::new(pool, timeout, prepared),
             statements: Arc::new(schema.statements()),
             hints: Arc::new(Hints::new(&schema, &prefix)),
-            waited: Arc::default(),
             notify: notify || listen.is_some(),
             listen,
             schema: Arc::new(schema),

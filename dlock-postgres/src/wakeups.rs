@@ -4,10 +4,9 @@
 //! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
 
 mod hints;
-mod keep;
 
 use std::{
-    future::{pending, poll_fn},
+    future::poll_fn,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -25,7 +24,7 @@ use dlock_core::{
 };
 use tokio::time::{Instant, sleep_until, timeout};
 
-pub(crate) use self::{hints::Hints, keep::Keep};
+pub(crate) use self::hints::Hints;
 use crate::error;
 
 /// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
@@ -52,8 +51,6 @@ pub(crate) struct Listen<'a> {
     pub(crate) limit: Duration,
     /// How long the session may say nothing before it is asked whether it still listens.
     pub(crate) ask_every: Duration,
-    /// Says in the database what it listens for, if those who notify look.
-    pub(crate) keep: Option<Keep>,
 }
 
 /// How to open connections with these settings.
@@ -91,7 +88,6 @@ pub(crate) async fn open(connect: &Connect, listen: Listen<'_>) -> Result<Wakeup
         read,
         limit,
         ask_every,
-        keep,
     } = listen;
     let (sender, wakeups) = Wakeups::channel(ROOM);
     let opening = async {
@@ -104,7 +100,6 @@ pub(crate) async fn open(connect: &Connect, listen: Listen<'_>) -> Result<Wakeup
                 sender,
                 read,
             },
-            keep,
         };
         channel.listen().await?;
         Ok(channel)
@@ -121,7 +116,6 @@ struct Channel {
     client: Client,
     name: String,
     inbox: Inbox,
-    keep: Option<Keep>,
 }
 
 /// The half that hears.
@@ -137,7 +131,6 @@ impl Channel {
             client,
             inbox,
             name,
-            ..
         } = self;
         let listen = format!("LISTEN \"{name}\"");
         inbox.until(client.batch_execute(&listen)).await?;
@@ -150,7 +143,6 @@ impl Channel {
             client,
             inbox,
             name,
-            ..
         } = self;
         let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(name, Type::TEXT)];
         let asked = client.query_typed(STILL_LISTENS, &parameters);
@@ -178,44 +170,21 @@ impl Channel {
     async fn pass_on(&mut self, limit: Duration, ask_every: Duration) -> ProviderError {
         let mut ask_at = Instant::now() + ask_every;
         loop {
-            let answer = tokio::select! {
+            tokio::select! {
                 biased;
                 message = next(&mut self.inbox.messages) => {
-                    ask_at = Instant::now() + ask_every;
-                    match self.inbox.pass(message) {
-                        Ok(()) => continue,
-                        Err(ended) => return ended,
+                    if let Err(ended) = self.inbox.pass(message) {
+                        return ended;
                     }
                 }
-                () = due(self.keep.as_ref()) => timeout(limit, self.say()).await,
-                // Whatever else is due: a round may have nothing to say, and none asks whether the session listens.
-                () = sleep_until(ask_at) => {
-                    let answer = timeout(limit, self.check()).await;
-                    ask_at = Instant::now() + ask_every;
-                    answer
-                }
-            };
-            match answer {
-                Ok(Ok(())) => {}
-                Ok(Err(ended)) => return ended,
-                Err(_) => return error::silent(limit),
+                () = sleep_until(ask_at) => match timeout(limit, self.check()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(ended)) => return ended,
+                    Err(_) => return error::silent(limit),
+                },
             }
+            ask_at = Instant::now() + ask_every;
         }
-    }
-
-    /// Says in the database what the session listens for.
-    async fn say(&mut self) -> Result<(), ProviderError> {
-        match &mut self.keep {
-            Some(keep) => keep.say(&self.client, &mut self.inbox).await,
-            None => Ok(()),
-        }
-    }
-}
-
-async fn due(keep: Option<&Keep>) {
-    match keep {
-        Some(keep) => keep.due().await,
-        None => pending().await,
     }
 }
 
@@ -243,14 +212,9 @@ impl Inbox {
             Some(Err(error)) => return Err(error::no_channel(error)),
             None => return Err(error::channel_closed()),
         };
-        (self.read)(hint.payload()).map_or(Ok(()), |wakeup| self.hint(wakeup))
-    }
-
-    fn hint(&self, wakeup: Wakeup) -> Result<(), ProviderError> {
-        if self.sender.send(wakeup) {
-            Ok(())
-        } else {
-            Err(error::too_many_hints())
+        match (self.read)(hint.payload()).map(|wakeup| self.sender.send(wakeup)) {
+            Some(false) => Err(error::too_many_hints()),
+            _ => Ok(()),
         }
     }
 }

@@ -1,21 +1,22 @@
 -- Asks for the lock (A1 to A7).
 -- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
--- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128.
+-- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128; the mark to
+-- leave, or 0.
 -- Planned once a session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
 --   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
 --                nothing was written
---   'held'       A7, and
+--   'held'       A7: nothing was written but a mark (N1), if the record shown has one
 --   'spent'      A3: nothing was written, not even a dead row version
 --   'exhausted'  T2: the last new token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
 --   'unfit'      no record can hold what was asked for; nothing was written
---   'open'       somebody else was faster, three times: no answer
+--   'open'       somebody else was faster, four times: no answer
 CREATE OR REPLACE FUNCTION {acquire}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_owner pg_catalog.text,
     p_prev_uuid pg_catalog.uuid, p_prev_renewals bigint, p_new pg_catalog.uuid, p_duration bigint,
-    p_data pg_catalog.bytea, p_floor bigint, p_tokens bigint,
+    p_data pg_catalog.bytea, p_floor bigint, p_tokens bigint, p_marks bigint,
     OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
@@ -31,7 +32,7 @@ BEGIN
         RETURN;
     END IF;
 
-    FOR round IN 1..3 LOOP
+    FOR round IN 1..4 LOOP
         -- The clock first: a record that is over by it was over when it was looked at.
         clock := clock_timestamp();
         SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
@@ -42,12 +43,12 @@ BEGIN
                 RETURN;
             END IF;
             INSERT INTO {table} AS l  -- A1
-                (prefix, name, uuid, renewals, owner, since, token, duration, expiry, released, asked, data)
+                (prefix, name, uuid, renewals, owner, since, token, duration, expiry, released, asked, wanted, data)
             VALUES (
                 p_prefix, p_name, p_new, 0, p_owner, clock_timestamp(),
                 greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor) + p_tokens - 1,
                 p_duration, clock_timestamp() + p_duration::double precision * interval '1 millisecond',
-                false, false, p_data)
+                false, false, 0, p_data)
             ON CONFLICT DO NOTHING
             RETURNING l.token INTO shown.token;
         ELSIF NOT {sound}(shown) THEN
@@ -64,7 +65,27 @@ BEGIN
         ELSIF NOT (shown.released OR shown.expiry <= clock
                    OR coalesce(shown.uuid = p_prev_uuid AND shown.renewals = p_prev_renewals, false)) THEN
             verdict := 'held';  -- A7
-            RETURN;
+            IF p_marks = 0 OR shown.wanted <> 0 THEN
+                RETURN;
+            END IF;
+            -- N1, only in the term that was seen. The row is waited for as long as it takes to commit another's mark or a
+            -- renewal: twice at most, behind who waits already and for who has it.
+            BEGIN
+                PERFORM set_config('lock_timeout', '40ms', true);
+                UPDATE {table} AS l SET wanted = p_marks
+                WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = shown.uuid AND NOT l.released
+                    AND l.wanted = 0 AND l.expiry > clock_timestamp()
+                RETURNING l.* INTO shown;
+            EXCEPTION WHEN lock_not_available OR serialization_failure OR read_only_sql_transaction THEN
+                RETURN;  -- No mark, and so the waiter polls (N4).
+            END;
+            IF FOUND THEN
+                -- Nobody waits for the disk: without the mark the waiter asks again in time.
+                PERFORM set_config('synchronous_commit', 'off', true);
+                RETURN;
+            END IF;
+            PERFORM set_config('lock_timeout', '2s', true);
+            CONTINUE;
         ELSIF greatest(shown.token + 1, (extract(epoch FROM clock) * 1000000)::bigint, p_floor)
               > 9007199254740992 - p_tokens THEN
             verdict := 'exhausted';
@@ -78,7 +99,9 @@ BEGIN
                     + p_tokens - 1,
                 duration = p_duration,
                 expiry = clock_timestamp() + p_duration::double precision * interval '1 millisecond',
-                released = false, asked = false, data = p_data
+                released = false, asked = false, data = p_data,
+                -- N2: those who wait in a term that is claimed wait in the next one.
+                wanted = CASE WHEN shown.released OR shown.expiry <= clock THEN 0 ELSE l.wanted END
             WHERE l.prefix = p_prefix AND l.name = p_name
                 AND l.uuid = shown.uuid AND l.renewals = shown.renewals AND l.released = shown.released
             RETURNING l.token INTO shown.token;

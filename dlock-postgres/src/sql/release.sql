@@ -1,7 +1,7 @@
 -- Gives a term back (L1 to L3).
--- Parameters: prefix; name; the term's uuid; what to say if somebody listens for it, or null.
+-- Parameters: prefix; name; the term's uuid; what to say to those who listen, or null.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
---   'released'  L1, L2
+--   'released'  L1, L2; of the record only its mark counts
 --   'not held'  L3, and the record that shows it
 --   'absent'    L3: there is no record
 --   'unsound'   the row is no record; nothing was written
@@ -17,11 +17,11 @@ BEGIN
 
     FOR round IN 1..3 LOOP
         UPDATE {table} AS l SET released = true
-        WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released AND {sound}(l);
+        WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released AND {sound}(l)
+        RETURNING l.wanted INTO shown.wanted;
         IF FOUND THEN
-            -- Only if somebody listens for it (slot.sql). Who does not yet is kept from it until this is committed, and
-            -- asks again once it does.
-            IF p_hint IS NOT NULL AND NOT pg_try_advisory_xact_lock({slot}) THEN
+            -- N3. A mark that comes before this is committed waits for that, and finds the lock free.
+            IF p_hint IS NOT NULL AND shown.wanted <> 0 THEN
                 -- Heard once this is committed, so a waiter that asks then finds the lock free (W3). It takes
                 -- a lock on the whole database until then; without a wait for the disk that is short.
                 PERFORM pg_notify('{channel}', p_hint);

@@ -10,6 +10,7 @@
 -- since     when the term began, for people
 -- token     the fencing token
 -- duration  the lease in milliseconds
+-- wanted    the mark of a waiter that was refused in this term (N1), 0 without one
 -- expiry    when the lease ends. With a time zone: without one, a session in another zone would
 --           read another instant and steal a live lease
 -- data      what the holder stored beside the lock, or null
@@ -41,6 +42,7 @@ CREATE TABLE IF NOT EXISTS {table} (
     expiry   pg_catalog.timestamptz NOT NULL,
     released boolean                NOT NULL,
     asked    boolean                NOT NULL,
+    wanted   bigint                 NOT NULL,
     data     pg_catalog.bytea,
     PRIMARY KEY (prefix, name)
 ) WITH (fillfactor = 70);
@@ -58,6 +60,7 @@ CREATE OR REPLACE FUNCTION {sound}(l {table}) RETURNS boolean LANGUAGE sql IMMUT
         AND l.token OPERATOR(pg_catalog.>=) 1 AND l.token OPERATOR(pg_catalog.<=) 9007199254740991
         AND l.duration OPERATOR(pg_catalog.>=) 100 AND l.duration OPERATOR(pg_catalog.<=) 86400000
         AND pg_catalog.isfinite(l.expiry) AND l.released IS NOT NULL AND l.asked IS NOT NULL
+        AND l.wanted OPERATOR(pg_catalog.>=) 0 AND l.wanted OPERATOR(pg_catalog.<=) 4294967295
         AND coalesce(pg_catalog.octet_length(l.data), 0) OPERATOR(pg_catalog.<=) 4096,
         false)
 $dlock$;

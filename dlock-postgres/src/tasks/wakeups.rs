@@ -52,7 +52,6 @@ impl PostgresTasks {
                 read,
                 limit,
                 ask_every: ASK_EVERY,
-                keep: None,
             };
             wakeups::open(connect, listen)
         };

@@ -20,6 +20,7 @@ impl Fixture for Postgres {
 
     const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .batch(true);
 
     const BLOCKS: bool = true;

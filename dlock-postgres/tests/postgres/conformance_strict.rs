@@ -60,6 +60,7 @@ macro_rules! at {
                 const CAPABILITIES: Capabilities =
                     Capabilities::new("postgres", Discipline::StoreClock)
                         .closing(true)
+                        .marks(true)
                         .batch(true);
 
                 const BLOCKS: bool = true;

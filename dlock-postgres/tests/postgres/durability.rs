@@ -64,7 +64,7 @@ async fn grants_and_renewals_survive_a_killed_server() {
 /// Every commit that waits for durability waits here for a replica that does not exist; one that does
 /// not wait is answered.
 #[tokio::test]
-async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
+async fn answers_to_grants_and_renewals_wait_and_those_to_marks_and_releases_do_not() {
     let server = Server::start(&[]).await;
     let schema = "dlock";
     create(&on(server.pool(2), schema)).await;
@@ -109,16 +109,28 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
     let renewing = provider.clone();
     let renew = Renew::new(held.name.clone(), held.new, 1);
     let renewal = tokio::spawn(async move { renewing.renew(&renew).await });
-    until("the renewal waits", waiting).await;
+    until("the renewal waits", async || waiting().await).await;
     client.batch_execute(end).await.unwrap();
     let unanswered = renewal.await.unwrap().unwrap_err();
     assert_eq!(unanswered.kind(), ErrorKind::Unknown);
-    // It would wait as long as the others.
+    // These would wait as long as the others.
+    let marks = term("held").marks(7);
+    let refused = provider.acquire(&marks).await.unwrap();
+    assert!(
+        matches!(&refused, AcquireOutcome::Held(record) if record.wanted == 7),
+        "{refused:?}"
+    );
     let release = Release::new(held.name.clone(), held.new, None);
     let released = provider.release(&release).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
+    assert_eq!(released, ReleaseOutcome::Released { wanted: true });
     let record = provider.read(&held.name).await.unwrap().unwrap();
     assert!(record.released);
+    // Over the connections of both, a grant waits as before.
+    let granted = provider.clone();
+    let grant = tokio::spawn(async move { granted.acquire(&marks).await });
+    until("the next grant waits", waiting).await;
+    client.batch_execute(end).await.unwrap();
+    grant.await.unwrap().unwrap_err();
 }
 
 /// The server ends statements whose clients have gone, but not the wait of a commit for its standby: others would see a
@@ -234,7 +246,7 @@ async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
     panic!("every release waited for the disk");
 }
 
-/// What the session's setting is inside of a transaction after one call, and after the transaction.
+/// What the session's setting is inside of a transaction after calls, and after the transaction.
 async fn synchronous_commit(default: &str, call: &str) -> (String, String) {
     let table = crate::support::Table::create().await;
     let mut config = server().await.config();
@@ -252,10 +264,14 @@ async fn synchronous_commit(default: &str, call: &str) -> (String, String) {
 const UUID: &str = "'00000000-0000-4000-8000-000000000001'";
 
 #[tokio::test]
-async fn only_releases_do_not_wait_for_the_disk() {
+async fn only_marks_and_releases_do_not_wait_for_the_disk() {
     let acquire = format!(
-        "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1)"
+        "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1, 0)"
     );
+    // Refused by the grant before it, in the same transaction.
+    let refused = acquire.replace("0001'", "0002'");
+    let marked = format!("{acquire}; {}", refused.replace("1, 0)", "1, 7)"));
+    let refused = format!("{acquire}; {refused}");
     let renew = format!("SELECT FROM \"{{schema}}\".lock_renew_1('', 'a', {UUID}, 1)");
     let release = format!("SELECT FROM \"{{schema}}\".lock_release_1('', 'a', {UUID}, NULL)");
     for (default, call, within) in [
@@ -265,6 +281,9 @@ async fn only_releases_do_not_wait_for_the_disk() {
         // A grant or a renewal that a crash can undo is none, whatever the database's default.
         ("off", &acquire, "on"),
         ("off", &renew, "on"),
+        ("on", &refused, "on"),
+        ("on", &marked, "off"),
+        ("off", &marked, "off"),
         ("on", &release, "off"),
         ("off", &release, "off"),
     ] {

@@ -9,7 +9,7 @@ use dlock_core::{
 use dlock_postgres::PostgresProvider;
 use tokio::time::timeout;
 
-use crate::support::{Server, name, term};
+use crate::support::term;
 
 /// No hint takes that long, and without one nothing comes for an hour.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -33,28 +33,20 @@ pub(crate) async fn granted(provider: &PostgresProvider, request: &Acquire) -> F
     }
 }
 
-/// Is refused, and has said in the database that it listens for the lock.
-pub(crate) async fn waits(provider: &PostgresProvider, stream: &mut Wakeups, lock: &str) {
-    let refused = provider.acquire(&term(lock)).await.unwrap();
-    assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
-    // What it asks from here on misses no release.
-    assert_eq!(heard(stream).await, name(lock));
+/// Is refused, and leaves a mark.
+pub(crate) async fn waits(provider: &PostgresProvider, lock: &str) {
+    let refused = provider.acquire(&term(lock).marks(7)).await.unwrap();
+    assert!(
+        matches!(&refused, AcquireOutcome::Held(record) if record.wanted == 7),
+        "{refused:?}"
+    );
 }
 
-/// One term of this lock, for which somebody waits from its beginning to its release.
-pub(crate) async fn use_before(provider: &PostgresProvider, stream: &mut Wakeups, lock: &str) {
+/// One term of this lock, in which a waiter is refused.
+pub(crate) async fn use_wanted(provider: &PostgresProvider, lock: &str) {
     let a = term(lock);
     granted(provider, &a).await;
-    waits(provider, stream, lock).await;
+    waits(provider, lock).await;
     let release = Release::new(a.name.clone(), a.new, None);
     provider.release(&release).await.unwrap();
-}
-
-/// How many locks of the database say for what the sessions of this name listen.
-pub(crate) async fn said(server: &Server, application: &str) -> i64 {
-    let count = "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
-        WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock' AND l.granted AND a.application_name = $1";
-    let client = server.client().await;
-    let row = client.query_one(count, &[&application]).await;
-    row.unwrap().get(0)
 }

@@ -145,7 +145,7 @@ async fn everything(locks: &PostgresProvider) {
         uuid: of.new,
         renewals: 0,
     };
-    locks.acquire(&term("a")).await.unwrap();
+    locks.acquire(&term("a").marks(7)).await.unwrap();
     locks
         .acquire(&term("a").prev(Some(version(&b))))
         .await

@@ -21,6 +21,7 @@ impl Fixture for Listening {
 
     const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .watch(true)
         .batch(true);
 

@@ -27,6 +27,7 @@ impl Fixture for Pooled {
 
     const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .watch(true)
         .batch(true);
 

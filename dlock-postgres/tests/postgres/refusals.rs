@@ -103,8 +103,8 @@ async fn read_only_database_shows_who_holds_but_grants_nothing() {
     let a = term("lock");
     writing.acquire(&a).await.unwrap();
     assert!(reading.read(&a.name).await.unwrap().is_some());
-    // A refusal writes nothing, so it needs no right to.
-    let outcome = reading.acquire(&term("lock")).await.unwrap();
+    // A refusal needs no right to write: it leaves its mark out.
+    let outcome = reading.acquire(&term("lock").marks(7)).await.unwrap();
     assert!(matches!(outcome, AcquireOutcome::Held(record) if record.uuid == a.new));
     let renew = Renew::new(a.name.clone(), a.new, 1);
     let error = reading.renew(&renew).await.unwrap_err();
@@ -194,6 +194,8 @@ async fn standby_grants_once_it_is_promoted() {
     let error = following.acquire(&term("other")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
 
+    let refused = following.acquire(&term("lock").marks(7)).await.unwrap();
+    assert!(matches!(refused, AcquireOutcome::Held(record) if record.wanted == 0));
     let obstacle = following.obstacle().await.unwrap();
     assert_eq!(obstacle, Some(Obstacle::Standby));
     drop((writing, primary));

@@ -117,7 +117,7 @@ async fn calls(provider: &PostgresProvider) -> Vec<ProviderError> {
     for term in [&a, &b, &c] {
         refused.extend(provider.acquire(term).await.err());
     }
-    refused.extend(provider.acquire(&term("a")).await.err());
+    refused.extend(provider.acquire(&term("a").marks(7)).await.err());
     let renew = |n| Renew::new(a.name.clone(), a.new, n);
     refused.extend(provider.renew(&renew(1)).await.err());
     let renewed = provider.renew_many(&[renew(2), renew(3)]).await;
@@ -170,7 +170,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let mut wakeups = provider.watch().await.unwrap().unwrap();
     let heard = term("heard");
     provider.acquire(&heard).await.unwrap();
-    waits(&provider, &mut wakeups, "heard").await;
+    waits(&provider, "heard").await;
     let release = Release::new(name("heard"), heard.new, None);
     provider.release(&release).await.unwrap();
     let hint = timeout(Duration::from_secs(10), wakeups.next()).await;

@@ -54,6 +54,9 @@ async fn row_that_is_no_record_is_shown_and_never_written() {
         ("expiry = NULL", "its expiry is null"),
         ("released = NULL", "its released is null"),
         ("asked = NULL", "its asked is null"),
+        ("wanted = NULL", "its wanted is null"),
+        ("wanted = -1", "its wanted is -1"),
+        ("wanted = 4294967296", "its wanted is 4294967296"),
         (
             "data = decode(repeat('00', 4097), 'hex')",
             "its data has 4097 bytes",

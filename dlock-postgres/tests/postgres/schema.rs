@@ -156,7 +156,7 @@ async fn table_of_somebody_else_is_refused_and_left_alone() {
     let client = server().await.client().await;
     let columns = "prefix text COLLATE \"C\", name text COLLATE \"C\", uuid uuid, renewals bigint,
         owner text, since timestamptz, token bigint, duration bigint, expiry timestamptz,
-        released boolean, asked boolean, data bytea";
+        released boolean, asked boolean, wanted bigint, data bytea";
     for (kind, body, part) in [
         (
             "TABLE",

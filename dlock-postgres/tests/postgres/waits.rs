@@ -87,7 +87,10 @@ const RENEW: &str = "SELECT FROM {schema}.lock_renew_1('', 'lock', {uuid}, 1)";
 const RELEASE: &str = "SELECT FROM {schema}.lock_release_1('', 'lock', {uuid}, NULL)";
 /// An acquire that claims the holder's version and so takes the lock.
 const TAKE: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'the next', {uuid}, 0,
-    '00000000-0000-4000-8000-000000000001', 600000, NULL, 0, 1)";
+    '00000000-0000-4000-8000-000000000001', 600000, NULL, 0, 1, 0)";
+/// A refused try that leaves a mark.
+const MARK: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'a waiter', NULL, NULL,
+    '00000000-0000-4000-8000-000000000002', 600000, NULL, 0, 1, 5)";
 
 #[tokio::test]
 async fn claim_that_waited_for_a_renewal_is_refused() {
@@ -142,6 +145,63 @@ async fn first_acquire_that_waited_for_another_is_refused_by_its_winner() {
         matches!(&outcome, AcquireOutcome::Held(record) if record.owner == "the next"),
         "{outcome:?}"
     );
+}
+
+#[tokio::test]
+async fn mark_that_waited_is_left_in_the_term_that_is_held_then() {
+    for (change, renewals, by, wanted) in [
+        (RENEW, 1, "a test", 7),
+        (TAKE, 0, "the next", 7),
+        (MARK, 0, "a test", 5),
+    ] {
+        let slow = Slow::new(term("lock")).await;
+        slow.begin(change).await;
+        let outcome = slow.commit(slow.acquire(term("lock").marks(7))).await;
+        let AcquireOutcome::Held(record) = outcome else {
+            panic!("{change}: {outcome:?}");
+        };
+        let found = (record.renewals, record.owner.as_str(), record.wanted);
+        assert_eq!(found, (renewals, by, wanted), "{change}");
+        let read = slow.provider.read(&slow.holder.name).await.unwrap();
+        assert_eq!(read.unwrap().wanted, wanted, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn mark_that_waited_for_a_release_takes_the_lock() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(RELEASE).await;
+    let outcome = slow.commit(slow.acquire(term("lock").marks(7))).await;
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(_)),
+        "{outcome:?}"
+    );
+    let record = slow.provider.read(&slow.holder.name).await.unwrap();
+    assert_eq!(record.unwrap().wanted, 0);
+}
+
+#[tokio::test]
+async fn claim_that_waited_for_a_mark_keeps_it_and_a_release_says_so() {
+    let slow = Slow::new(term("lock")).await;
+    let seen = Version {
+        uuid: slow.holder.new,
+        renewals: 0,
+    };
+    slow.begin(MARK).await;
+    let claim = term("lock").prev(Some(seen));
+    let release = Release::new(claim.name.clone(), claim.new, None);
+    let outcome = slow.commit(slow.acquire(claim)).await;
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(_)),
+        "{outcome:?}"
+    );
+    let released = slow.provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released { wanted: true });
+
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(MARK).await;
+    let released = slow.commit(slow.release()).await;
+    assert_eq!(released, ReleaseOutcome::Released { wanted: true });
 }
 
 #[tokio::test]

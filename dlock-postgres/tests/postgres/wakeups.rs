@@ -11,7 +11,7 @@ use dlock_testkit::faults::{Faulty, Op};
 use tokio::time::timeout;
 
 use crate::{
-    hearing::{SOON, granted, heard, use_before, waits, watch},
+    hearing::{SOON, granted, heard, use_wanted, waits, watch},
     support::{Table, name, server, term, until},
 };
 
@@ -62,8 +62,7 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
     let mut stream = watch(&theirs).await;
     let first = term("lock");
     granted(&ours, &first).await;
-    // It listens from here on, since the holder's lease is long.
-    waits(&theirs, &mut stream, "lock").await;
+    waits(&theirs, "lock").await;
     let release = Release::new(first.name.clone(), first.new, None);
     ours.release(&release).await.unwrap();
     assert_eq!(heard(&mut stream).await, first.name);
@@ -71,6 +70,7 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
     for _ in 0..300 {
         let a = term("lock");
         token = token.max(Some(granted(&ours, &a).await));
+        waits(&theirs, "lock").await;
         let provider = ours.clone();
         // The hint may be here before the answer to the release is.
         let release = Release::new(a.name.clone(), a.new, None);
@@ -82,8 +82,9 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
         token = next;
         assert_eq!(
             release.await.unwrap().unwrap(),
-            ReleaseOutcome::Released { wanted: false }
+            ReleaseOutcome::Released { wanted: true }
         );
+        waits(&ours, "lock").await;
         let release = Release::new(b.name.clone(), b.new, None);
         theirs.release(&release).await.unwrap();
         assert_eq!(heard(&mut stream).await, b.name);
@@ -99,8 +100,8 @@ async fn only_what_frees_a_lock_is_hinted() {
     let renew = |n| Renew::new(a.name.clone(), a.new, n);
     provider.acquire(&a).await.unwrap();
     provider.acquire(&b).await.unwrap();
-    waits(&provider, &mut stream, "a").await;
-    waits(&provider, &mut stream, "b").await;
+    waits(&provider, "a").await;
+    waits(&provider, "b").await;
     provider.renew(&renew(1)).await.unwrap();
     provider.renew_many(&[renew(2), renew(3)]).await;
     provider.read(&a.name).await.unwrap();
@@ -126,7 +127,7 @@ async fn only_what_frees_a_lock_is_hinted() {
     let release = Release::new(a.name.clone(), a.new, None);
     provider.release(&release).await.unwrap();
     assert_eq!(heard(&mut stream).await, a.name);
-    use_before(&provider, &mut stream, "the end").await;
+    use_wanted(&provider, "the end").await;
     assert_eq!(heard(&mut stream).await, name("the end"));
 }
 
@@ -142,10 +143,10 @@ async fn hints_stay_with_their_table_and_prefix() {
     ];
     let mut streams = Vec::new();
     for provider in &all {
-        let mut stream = watch(provider).await;
+        let stream = watch(provider).await;
         for n in 0..all.len() {
             granted(provider, &term(&format!(":lock {n}"))).await;
-            waits(provider, &mut stream, &format!(":lock {n}")).await;
+            waits(provider, &format!(":lock {n}")).await;
         }
         streams.push(stream);
     }
@@ -156,7 +157,7 @@ async fn hints_stay_with_their_table_and_prefix() {
     }
     for (n, (provider, stream)) in all.iter().zip(&mut streams).enumerate() {
         assert_eq!(heard(stream).await, name(&format!(":lock {n}")));
-        use_before(provider, stream, "the end").await;
+        use_wanted(provider, "the end").await;
     }
     for stream in &mut streams {
         assert_eq!(heard(stream).await, name("the end"));
@@ -182,7 +183,7 @@ async fn provider_that_need_not_tell_anybody_does_not() {
     for (provider, lock) in [(&plain, "in silence"), (&telling, "aloud")] {
         let a = term(lock);
         granted(provider, &a).await;
-        waits(&listening, &mut stream, lock).await;
+        waits(&listening, lock).await;
         let release = Release::new(a.name.clone(), a.new, None);
         provider.release(&release).await.unwrap();
     }
@@ -196,28 +197,23 @@ async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
     let client = server().await.client().await;
     let mut stream = watch(&provider).await;
     // What the server says when its queue of notifications is full, 8 GB of them, or its table of locks.
-    for (call, code) in [
-        ("pg_notify(", "54000"),
-        ("pg_try_advisory_xact_lock(", "53200"),
-    ] {
+    for code in ["54000", "53200"] {
         let full = format!(
             "CREATE OR REPLACE FUNCTION \"{0}\".full(text, text) RETURNS void LANGUAGE plpgsql AS
              $$ BEGIN RAISE 'full' USING ERRCODE = '{code}'; END $$;
-             CREATE OR REPLACE FUNCTION \"{0}\".full(bigint) RETURNS boolean LANGUAGE plpgsql AS
-             $$ BEGIN RAISE 'full' USING ERRCODE = '{code}'; END $$;
              DO $$ BEGIN EXECUTE replace(
-                 pg_get_functiondef('\"{0}\".lock_release_1'::regproc), '{call}', '\"{0}\".full('
+                 pg_get_functiondef('\"{0}\".lock_release_1'::regproc), 'pg_notify(', '\"{0}\".full('
              ); END $$",
             table.schema()
         );
         client.batch_execute(&full).await.unwrap();
         let unheard = format!("unheard: {code}");
-        use_before(&provider, &mut stream, &unheard).await;
+        use_wanted(&provider, &unheard).await;
         let record = provider.read(&name(&unheard)).await.unwrap().unwrap();
         assert!(record.released);
         client.batch_execute(&provider.schema_sql()).await.unwrap();
         let heard_of = format!("heard of: {code}");
-        use_before(&provider, &mut stream, &heard_of).await;
+        use_wanted(&provider, &heard_of).await;
         assert_eq!(heard(&mut stream).await, name(&heard_of));
     }
 }

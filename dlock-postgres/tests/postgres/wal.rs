@@ -52,6 +52,8 @@ async fn calls_that_change_nothing_write_nothing() {
     for round in 0..50 {
         let stranger = term("lock");
         provider.acquire(&stranger).await.unwrap(); // A7
+        // In the first round it leaves a mark.
+        provider.acquire(&stranger.clone().marks(7)).await.unwrap();
         assert_eq!(provider.acquire(&a).await.unwrap(), token); // A2
         provider.acquire(&gone).await.unwrap(); // A3
         let late = Renew::new(a.name.clone(), a.new, 3);

@@ -25,6 +25,7 @@ async fn counted() -> (PostgresProvider, Proxy) {
 async fn every_call_is_one_round_trip() {
     let (provider, proxy) = counted().await;
     let (ours, theirs) = (term("lock"), term("lock"));
+    let marking = term("lock").marks(7);
     let other = Renew::new(name("lock"), theirs.new, 1);
     let mine = |n| Renew::new(name("lock"), ours.new, n);
     let release = Release::new(name("lock"), ours.new, None);
@@ -54,6 +55,7 @@ async fn every_call_is_one_round_trip() {
         "the first acquire of a name": provider.acquire(&ours) => "Ok(Acquired",
         "its repeat": provider.acquire(&ours) => "Ok(Acquired",
         "a refused acquire": provider.acquire(&theirs) => "Ok(Held",
+        "a refused acquire that marks": provider.acquire(&marking) => "Ok(Held",
         "a renewal": provider.renew(&mine(2)) => "Ok(Renewed",
         "a late renewal": provider.renew(&mine(1)) => "Ok(Renewed",
         "a stranger's renewal": provider.renew(&other) => "Ok(Lost(Some",
@@ -149,6 +151,7 @@ async fn nothing_but_prepared_statements_and_the_look_for_its_client_stays_in_th
     let provider = table.provider(connections.clone());
     let a = term("lock");
     provider.acquire(&a).await.unwrap();
+    provider.acquire(&term("lock").marks(7)).await.unwrap();
     provider
         .renew(&Renew::new(a.name.clone(), a.new, 1))
         .await
