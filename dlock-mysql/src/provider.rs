@@ -67,6 +67,7 @@ impl Provider for MysqlProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("mysql", Discipline::StoreClock)
             .closing(true)
+            .marks(true)
             .durability(Durability::Durable)
     }
 
@@ -80,6 +81,7 @@ impl Provider for MysqlProvider {
             data,
             floor,
             tokens,
+            marks,
             ..
         } = request;
         request.check()?;
@@ -94,6 +96,7 @@ impl Provider for MysqlProvider {
                     .optional(data.as_deref())
                     .number(*floor)
                     .number(tokens.get())
+                    .number(*marks)
             })
             .await?;
         match answer.verdict()? {

@@ -20,13 +20,14 @@ const TOKEN: usize = 4;
 const DURATION: usize = 5;
 const RELEASED: usize = 6;
 const ASKED: usize = 7;
-const DATA: usize = 8;
-const EXPIRY: usize = 9;
-const CLOCK: usize = 10;
+const WANTED: usize = 8;
+const DATA: usize = 9;
+const EXPIRY: usize = 10;
+const CLOCK: usize = 11;
 /// What a procedure answered.
-pub(crate) const VERDICT: usize = 11;
+pub(crate) const VERDICT: usize = 12;
 /// The name of a listed record.
-pub(crate) const NAME: usize = 11;
+pub(crate) const NAME: usize = 12;
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
@@ -60,6 +61,7 @@ pub(crate) fn read(row: &Row) -> Result<Record, Flaw> {
     record.renewals = number(row, "renewals", RENEWALS, 0..=MAX_EXACT)?;
     record.released = flag(row, "released", RELEASED)?;
     record.asked = asked(row)?;
+    record.wanted = wanted(row)?;
     if let Some(data) = optional(row, DATA) {
         within("data", data, Record::MAX_DATA)?;
         record.data = Some(data.to_vec());
@@ -80,6 +82,12 @@ pub(crate) fn token(row: &Row) -> Result<FencingToken, Flaw> {
 /// Whether somebody asked for the lock: all that a renewal's answer shows.
 pub(crate) fn asked(row: &Row) -> Result<bool, Flaw> {
     flag(row, "asked", ASKED)
+}
+
+/// The mark of a waiter (N1): all that a release's answer shows.
+pub(crate) fn wanted(row: &Row) -> Result<u32, Flaw> {
+    let mark = number(row, "wanted", WANTED, 0..=u32::MAX.into())?;
+    Ok(u32::try_from(mark).unwrap_or(u32::MAX))
 }
 
 /// A text that must be there.

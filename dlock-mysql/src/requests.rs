@@ -98,7 +98,9 @@ impl MysqlProvider {
             })
             .await?;
         match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released { wanted: false }),
+            "released" => record::wanted(&answer.row)
+                .map(|mark| ReleaseOutcome::Released { wanted: mark != 0 })
+                .map_err(|flaw| answer.bad_record(&flaw)),
             _ => answer.refusal("not held").map(ReleaseOutcome::NotHeld),
         }
     }

@@ -45,7 +45,7 @@ const MODE_BEFORE: &str = "SET SESSION sql_mode = @dlock_sql_mode";
 const LONGEST_ENDING: usize = "_acquire_".len() + 3;
 
 /// What `inspect.sql` shows of the table.
-const TABLE: [(&str, &str); 15] = [
+const TABLE: [(&str, &str); 16] = [
     ("table", "BASE TABLE InnoDB"),
     ("column", "prefix varbinary(1024)"),
     ("column", "name varbinary(1024)"),
@@ -58,6 +58,7 @@ const TABLE: [(&str, &str); 15] = [
     ("column", "expiry bigint"),
     ("column", "released tinyint"),
     ("column", "asked tinyint"),
+    ("column", "wanted int unsigned"),
     ("column", "data varbinary(4096) null"),
     ("key", "1 prefix"),
     ("key", "2 name"),

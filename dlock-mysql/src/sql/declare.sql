@@ -5,6 +5,7 @@ DECLARE v_uuid BINARY(16);
 DECLARE v_owner, v_data VARBINARY(4096);
 DECLARE v_renewals, v_since, v_token, v_duration, v_expiry, v_now BIGINT;
 DECLARE v_released, v_asked TINYINT;
+DECLARE v_wanted INT UNSIGNED;
 DECLARE v_verdict VARBINARY(16);
 DECLARE EXIT HANDLER FOR SQLEXCEPTION
 BEGIN

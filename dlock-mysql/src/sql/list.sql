@@ -11,8 +11,8 @@ BEGIN
         RESIGNAL;
     END;
     {begin}
-    SELECT l.uuid, l.renewals, CAST(l.owner AS BINARY), l.since, l.token, l.duration, l.released, l.asked, l.data,
-        l.expiry, {now}, l.name
+    SELECT l.uuid, l.renewals, CAST(l.owner AS BINARY), l.since, l.token, l.duration, l.released, l.asked, l.wanted,
+        l.data, l.expiry, {now}, l.name
     FROM {table} AS l
     -- No byte of UTF-8 is as great as FF.
     WHERE l.prefix = p_prefix AND l.name >= p_begin AND l.name < CONCAT(p_begin, x'FF') AND l.name > p_after

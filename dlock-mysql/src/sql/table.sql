@@ -11,6 +11,7 @@
 -- token     the fencing token
 -- duration  the lease in milliseconds
 -- expiry    when the lease ends
+-- wanted    the mark of a waiter that was refused in this term (N1), 0 without one
 -- data      what the holder stored beside the lock, or null
 --
 -- No second index: a renewal changes no indexed column.
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS {table} (
     expiry   BIGINT          NOT NULL,
     released TINYINT         NOT NULL,
     asked    TINYINT         NOT NULL,
+    wanted   INT UNSIGNED    NOT NULL,
     data     VARBINARY(4096),
     PRIMARY KEY (prefix, name)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC

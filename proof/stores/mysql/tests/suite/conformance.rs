@@ -18,8 +18,9 @@ struct Mysql(Database, MysqlProvider);
 impl Fixture for Mysql {
     type Provider = MysqlProvider;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities::new("mysql", Discipline::StoreClock).closing(true);
+    const CAPABILITIES: Capabilities = Capabilities::new("mysql", Discipline::StoreClock)
+        .closing(true)
+        .marks(true);
 
     const BLOCKS: bool = true;
 

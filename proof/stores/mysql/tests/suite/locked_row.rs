@@ -45,6 +45,8 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
         assert!(is_held(&ours, "door").await);
         assert!(ours.read(&a.name).await.unwrap().is_some());
         assert_eq!(ours.purge(10).await.unwrap(), 0);
+        // N1: a waiter that would have to wait for its mark leaves none.
+        assert_eq!(marked(&ours, "door").await, 0);
     }
     assert!(is_held(&ours, "beside").await);
 
@@ -61,6 +63,15 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
     // The call that gave up keeps nothing locked itself.
     renewed(&ours, &a, 1).await;
     assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 1);
+    assert_eq!(marked(&ours, "door").await, 7);
+}
+
+/// A refused try that is to leave a mark, and the mark that it shows.
+async fn marked(provider: &MysqlProvider, name: &str) -> u32 {
+    match provider.acquire(&term(name).marks(7)).await.unwrap() {
+        AcquireOutcome::Held(record) => record.wanted,
+        other => panic!("it is held: {other:?}"),
+    }
 }
 
 /// The clock that judges is read after the wait: what ended meanwhile is over.
