@@ -14,7 +14,6 @@ mod request;
 mod sharing;
 mod token;
 mod tokens;
-mod waited;
 mod wakeups;
 
 pub(crate) use self::request::system_uuid;
@@ -32,6 +31,5 @@ pub use self::{
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
     tokens::Tokens,
-    waited::{WaitRound, Waited, WaitedNames},
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };

@@ -34,8 +34,8 @@ pub mod provider {
     pub use crate::contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
         Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, WaitRound,
-        Waited, WaitedNames, Wakeup, WakeupSender, Wakeups, for_holder, is_for_holder,
+        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, Wakeup,
+        WakeupSender, Wakeups, for_holder, is_for_holder,
     };
 }
 

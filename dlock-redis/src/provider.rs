@@ -8,7 +8,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Sharing, Waited, Wakeups,
+        Renew, RenewOutcome, Sharing, Wakeups,
     },
 };
 use redis::Value;
@@ -21,7 +21,7 @@ use crate::{
     replicas::{Connections, Replicas},
     requests::{self, answers},
     slots,
-    wakeups::Hearing,
+    wakeups::{Hearing, waited::Waited},
 };
 
 /// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
@@ -64,6 +64,13 @@ impl RedisProvider {
             sharing: Sharing::default(),
             ..self.clone()
         })
+    }
+
+    /// Whoever was shown this record of a holder may wait for the hint that its mark promises (N3).
+    fn waits(&self, name: &Name, record: &Record, asked: Instant) {
+        if record.wanted != 0 {
+            self.waited.refused(name, record, asked);
+        }
     }
 
     /// Runs a script on each of these locks. An outcome that `counts` does so once replicas have it, where
@@ -140,7 +147,7 @@ impl Provider for RedisProvider {
                     Err(_) => {} // Without a mark.
                 }
             }
-            self.waited.refused(&request.name, &record, asked);
+            self.waits(&request.name, &record, asked);
             return Ok(AcquireOutcome::Held(record));
         }
     }
@@ -169,7 +176,7 @@ impl Provider for RedisProvider {
         let asked = Instant::now();
         let record = self.link.run(&run, answers::read).await?;
         if let Some(record) = record.as_ref().filter(|record| !record.released) {
-            self.waited.refused(name, record, asked);
+            self.waits(name, record, asked);
         }
         Ok(record)
     }

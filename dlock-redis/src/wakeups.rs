@@ -3,17 +3,19 @@
 
 mod plain;
 mod sharded;
+pub(crate) mod waited;
 
 use std::time::Duration;
 
 use dlock_core::{
     ProviderError,
-    provider::{Waited, Wakeup, WakeupSender, Wakeups},
+    provider::{Wakeup, WakeupSender, Wakeups},
 };
 use futures_util::stream::{Stream, StreamExt};
 use redis::{RedisResult, Value};
 use tokio::time;
 
+use self::waited::Waited;
 use crate::{error::is_reply, key::Prefix, link::Link, servers::Servers};
 
 /// How often a channel that may be silent for long is asked whether it still lives.

@@ -7,13 +7,13 @@ use std::{
 
 use dlock_core::{
     Name, ProviderError,
-    provider::{WaitedNames, WakeupSender, Wakeups},
+    provider::{WakeupSender, Wakeups},
 };
 use futures_util::stream::StreamExt;
 use redis::{RedisResult, aio::PubSubSink};
 use tokio::time;
 
-use super::{ROOM, relay, watch_over};
+use super::{ROOM, relay, waited::WaitedNames, watch_over};
 use crate::{
     error::{self, is_reply},
     key::Prefix,

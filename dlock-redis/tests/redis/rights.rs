@@ -168,12 +168,12 @@ impl Scene<'_> {
         let term = try_for(&fresh_name("heard"), LONG);
         granted(&provider, &term).await;
         let first = async |wakeups: &mut Wakeups| soon("a hint", wakeups.next()).await;
+        record::mark(&everybody, &term.name).await;
+        first(&mut plain).await;
         if channels == Channels::Plain {
             provider.read(&term.name).await.unwrap();
             first(&mut own).await;
         }
-        record::mark(&everybody, &term.name).await;
-        first(&mut plain).await;
         let release = Release::new(term.name.clone(), term.new, None);
         provider.release(&release).await.unwrap();
         // Comes after the release on every connection, whatever became of that.

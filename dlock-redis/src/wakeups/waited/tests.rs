@@ -1,10 +1,10 @@
 //! Who is woken when, and what is forgotten.
 
+use dlock_core::FencingToken;
 use tokio::time::{advance, timeout};
 use uuid::Uuid;
 
 use super::*;
-use crate::FencingToken;
 
 const LEASE: Duration = Duration::from_secs(15);
 const MOMENT: Duration = Duration::from_millis(1);

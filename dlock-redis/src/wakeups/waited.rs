@@ -11,12 +11,11 @@ use std::{
     time::Duration,
 };
 
+use dlock_core::{Name, Record, provider::Wakeup};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
 };
-
-use crate::{Name, Record, contract::Wakeup};
 
 /// For jitter, and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
@@ -29,13 +28,13 @@ const MANY: usize = 256;
 /// How often what nobody waits for any more is looked for.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// What is waited for through a provider whose channels of wake-ups listen for single names: see
-/// [`Provider::watch`](crate::Provider::watch) for what such a provider owes its waiters.
+/// What is waited for through a provider: see [`Provider::watch`](dlock_core::Provider::watch) for what it owes its
+/// waiters.
 ///
-/// A waiter is one that was refused, or that read a record with a holder. The provider reports both with
+/// A waiter is one that was refused by a marked term, or that read its record. The provider reports both with
 /// [`refused`](Self::refused), and each of its channels then listens for the name: see [`WaitedNames`].
 #[derive(Debug, Default)]
-pub struct Waited(Mutex<Vec<Weak<WaitedNames>>>);
+pub(crate) struct Waited(Mutex<Vec<Weak<WaitedNames>>>);
 
 /// What is waited for on one channel of wake-ups. Its task loops: [`due`](Self::due), [`round`](Self::round), the
 /// requests to the store, [`said`](Self::said), and the hints that it yields.
@@ -44,7 +43,7 @@ pub struct Waited(Mutex<Vec<Weak<WaitedNames>>>);
 /// then, and asks again. A name is forgotten a second after the lease that its last waiter saw: a waiter asks again by
 /// then (W2).
 #[derive(Debug, Default)]
-pub struct WaitedNames {
+pub(crate) struct WaitedNames {
     waits: Mutex<Waits>,
     /// There is something to do that cannot wait for the next round.
     fresh: Notify,
@@ -73,18 +72,16 @@ struct Wait {
 
 /// What a channel has to do.
 #[derive(Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WaitRound {
+pub(crate) struct WaitRound {
     /// Names that nobody waits for any more, and for which the channel listens: it is to stop.
-    pub over: Vec<Name>,
+    pub(crate) over: Vec<Name>,
     /// Names for which the channel does not listen yet: it is to begin.
-    pub unsaid: Vec<Name>,
+    pub(crate) unsaid: Vec<Name>,
 }
 
 impl Waited {
     /// Another channel, on which nothing is waited for. It hears of waiters until it is dropped.
-    #[must_use]
-    pub fn open(&self) -> Arc<WaitedNames> {
+    pub(crate) fn open(&self) -> Arc<WaitedNames> {
         let names = Arc::default();
         let mut channels = self.channels();
         channels.retain(|channel| channel.strong_count() > 0);
@@ -94,7 +91,7 @@ impl Waited {
 
     /// Somebody may wait for this name: the answer to what was asked of the store at the instant `asked` showed this
     /// record, which has a holder.
-    pub fn refused(&self, name: &Name, record: &Record, asked: Instant) {
+    pub(crate) fn refused(&self, name: &Name, record: &Record, asked: Instant) {
         let patience = record.remaining.unwrap_or(record.duration) + LATEST_QUESTION;
         for channel in self.channels().iter().filter_map(Weak::upgrade) {
             channel.refused(name, asked, Instant::now() + patience);
@@ -138,7 +135,7 @@ impl WaitedNames {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn due(&self) {
+    pub(crate) async fn due(&self) {
         let next = self.waits().next;
         let next = async {
             match next {
@@ -153,8 +150,7 @@ impl WaitedNames {
     }
 
     /// What there is to do now. Names that nobody waits for any more are forgotten.
-    #[must_use]
-    pub fn round(&self) -> WaitRound {
+    pub(crate) fn round(&self) -> WaitRound {
         let (mut round, now) = (WaitRound::default(), Instant::now());
         self.waits().names.retain(|name, wait| {
             let over = wait.until < now;
@@ -174,8 +170,7 @@ impl WaitedNames {
     /// The round is done: the channel listens for these names now. Yields the hints to send: to their waiters, and to
     /// those for whom the channel cannot listen now, who ask as they would without wake-ups. The name of such a waiter is
     /// in a later [`round`](Self::round) again.
-    #[must_use]
-    pub fn said(&self, heard: &[Name]) -> Vec<Wakeup> {
+    pub(crate) fn said(&self, heard: &[Name]) -> Vec<Wakeup> {
         let (mut waits, now) = (self.waits(), Instant::now());
         for name in heard {
             if let Some(wait) = waits.names.get_mut(name) {
