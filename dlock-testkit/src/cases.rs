@@ -11,6 +11,7 @@ mod blocks;
 mod closed;
 mod list;
 mod locks;
+mod marks;
 mod names;
 mod races;
 mod read;
@@ -141,6 +142,16 @@ macro_rules! __for_each_case {
             required closed closing_of_what_is_not_held_changes_nothing ["B4", "L3", "I9"];
             required closed tokens_grow_across_a_closing ["B4", "T1", "I3"];
 
+            required marks refused_waiter_leaves_one_mark_and_changes_nothing_else ["N1", "A7"];
+            required marks marked_term_is_renewed_and_its_release_says_so ["N1", "N2", "N3", "R1", "L1", "L2"];
+            required marks next_term_begins_unmarked ["N2", "A1", "A2", "A3", "A4", "A5"];
+            required marks late_copy_marks_the_next_term_and_does_nothing_more ["N1", "I9", "I11"];
+            required marks claim_keeps_the_mark ["N2", "A6"];
+            required marks closing_keeps_the_mark_and_answers_that_nothing_was_wanted ["N2", "N3", "B4"];
+            required marks refusals_at_once_leave_one_mark ["N1", "two looks"];
+            required marks marks_beside_renewals_and_releases_disturb_neither ["N1", "N2", "R1", "L1"];
+            admin marks ask_revoke_and_force_keep_the_mark ["N2", "N3", "B1", "B2", "B3"];
+
             required read read_shows_the_record_and_never_a_verdict ["read"];
             required read read_changes_nothing ["read"];
             required read data_of_every_kind_is_kept ["data", "003-11"];
@@ -185,6 +196,9 @@ macro_rules! __for_each_case {
             watch watch every_release_is_hinted_under_its_own_name ["watch", "I13"];
             watch watch watching_again_after_a_stream_was_dropped_works ["watch"];
             watch watch release_of_a_name_that_was_looked_at_is_hinted ["watch"];
+            watch watch unmarked_release_tells_nobody ["watch", "N3"];
+            watch watch mark_beside_a_release_loses_no_hint ["watch", "N1", "N3"];
+            admin watch forced_release_of_a_marked_term_is_hinted ["watch", "N3", "B2"];
 
             admin admin revoke_takes_the_term_away_and_gives_it_to_nobody ["B1"];
             admin admin revoked_lease_ends_when_it_would_have_ended ["B1"];

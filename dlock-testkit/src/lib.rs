@@ -27,7 +27,7 @@
 //! impl Fixture for Memory {
 //!     type Provider = MemoryProvider;
 //!     const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
-//!         .watch(true).batch(true).closing(true).durability(Durability::Volatile);
+//!         .watch(true).batch(true).closing(true).marks(true).durability(Durability::Volatile);
 //!     async fn start() -> Self { Self(MemoryStore::store_clock()) }
 //!     async fn provider(&self) -> MemoryProvider { MemoryProvider::new(&self.0) }
 //! }

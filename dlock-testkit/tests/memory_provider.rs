@@ -15,6 +15,7 @@ use dlock_testkit::{
 const fn capabilities(discipline: Discipline, cheap_reads: bool) -> Capabilities {
     Capabilities::new("memory", discipline)
         .closing(true)
+        .marks(true)
         .watch(true)
         .cheap_reads(cheap_reads)
         .batch(true)

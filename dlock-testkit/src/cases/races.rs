@@ -106,7 +106,9 @@ pub(super) async fn renewals_racing_with_a_release_bring_nothing_back(bench: Ben
             });
         }
         let (subject, term) = (subjects[0].clone(), a.clone());
-        work.spawn(async move { subject.releases(&term, Some(token)).await });
+        work.spawn(async move {
+            subject.releases(&term, Some(token)).await;
+        });
         while let Some(done) = work.join_next().await {
             joined(done);
         }
@@ -167,7 +169,7 @@ pub(super) async fn holders_exclude_each_other_and_tokens_follow_their_order(ben
 }
 
 /// More than one provider, so that no lock inside one of them orders the racers.
-async fn subjects(bench: &Bench) -> Vec<Subject> {
+pub(super) async fn subjects(bench: &Bench) -> Vec<Subject> {
     let mut subjects = Vec::new();
     for _ in 0..3 {
         subjects.push(bench.subject().await);
@@ -175,7 +177,7 @@ async fn subjects(bench: &Bench) -> Vec<Subject> {
     subjects
 }
 
-fn racers(bench: &Bench, name: &Name) -> Vec<Acquire> {
+pub(super) fn racers(bench: &Bench, name: &Name) -> Vec<Acquire> {
     (0..RACERS).map(|_| bench.term(name)).collect()
 }
 
@@ -208,7 +210,10 @@ async fn one_wins(subjects: &[Subject], racers: Vec<Acquire>) -> (Acquire, Fenci
     (winner, token)
 }
 
-async fn at_once(subjects: &[Subject], requests: Vec<Acquire>) -> Vec<(Acquire, AcquireOutcome)> {
+pub(super) async fn at_once(
+    subjects: &[Subject],
+    requests: Vec<Acquire>,
+) -> Vec<(Acquire, AcquireOutcome)> {
     let start = Arc::new(Barrier::new(requests.len()));
     let mut racing = JoinSet::new();
     for (index, request) in requests.into_iter().enumerate() {

@@ -122,6 +122,7 @@ pub(super) async fn provider_says_what_the_fixture_says(bench: Bench) {
             ("durability", said.durability == expected.durability),
             ("cheap_reads", said.cheap_reads == expected.cheap_reads),
             ("closing", said.closing == expected.closing),
+            ("marks", said.marks == expected.marks),
         ];
         let differ = fields.iter().filter(|(_, same)| !same);
         let differ: Vec<_> = differ.map(|(field, _)| field).collect();

@@ -2,14 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{Bench, slow::within};
+use super::{admin::both, marks::marked};
+use crate::{
+    Bench,
+    slow::{joined, within},
+};
 use dlock_core::{
     Name, Provider,
     provider::{AcquireOutcome, Wakeup, Wakeups},
 };
+use tokio::task::yield_now;
 
 /// A hint that takes longer is of no use to anybody.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The mark of a waiter.
+const ANYONE: u32 = 1;
 
 pub(super) async fn release_wakes_every_listener(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
@@ -70,15 +78,76 @@ pub(super) async fn watching_again_after_a_stream_was_dropped_works(bench: Bench
     }
 }
 
-/// Those who wait on behalf of others look, and ask once.
+/// Those who wait on behalf of others look, and another client marks.
 pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
     let a = bench.term(&bench.name(""));
     let token = subject.grants(&a).await;
     let mut stream = listen(&provider).await;
+    waits(&bench, subject.provider(), &a.name).await;
     let seen = provider.read(&a.name).await;
     assert!(matches!(seen, Ok(Some(_))), "somebody holds it: {seen:?}");
     subject.releases(&a, Some(token)).await;
+    hears(&mut stream, &a.name).await;
+}
+
+/// N3, of a store that decides itself which releases it hints.
+pub(super) async fn unmarked_release_tells_nobody(bench: Bench) {
+    if !bench.capabilities().marks || bench.hints_every_release() {
+        return;
+    }
+    let (subject, provider) = (bench.subject().await, bench.provider().await);
+    let mut stream = listen(&provider).await;
+    let waiter = bench.asked(Arc::clone(&provider));
+    for round in 0..5 {
+        let a = bench.term(&bench.name(&format!("unmarked-{round}")));
+        let token = subject.grants(&a).await;
+        waiter.refuses(&bench.term(&a.name)).await;
+        let b = bench.term(&bench.name(&round.to_string()));
+        let next = subject.grants(&b).await;
+        waits(&bench, &provider, &b.name).await;
+        assert!(!subject.releases(&a, Some(token)).await, "nothing marked");
+        assert!(subject.releases(&b, Some(next)).await, "it was marked");
+        let told = heard(&mut stream, &[&a.name, &b.name]).await;
+        assert_ne!(told, Some(a.name), "the release of a term without a mark");
+    }
+}
+
+/// The release shows the mark that a refusal shows, whichever comes first.
+pub(super) async fn mark_beside_a_release_loses_no_hint(bench: Bench) {
+    let (subject, provider) = (bench.subject().await, bench.provider().await);
+    let mut stream = listen(&provider).await;
+    let waiter = bench.asked(Arc::clone(&provider));
+    for round in 0..40 {
+        let a = bench.term(&bench.name(&round.to_string()));
+        let token = subject.grants(&a).await;
+        let (holder, term) = (subject.clone(), a.clone());
+        let releasing = tokio::spawn(async move { holder.releases(&term, Some(token)).await });
+        if round % 2 == 0 {
+            yield_now().await;
+        }
+        let outcome = waiter.acquire(&bench.term(&a.name).marks(ANYONE)).await;
+        joined(releasing.await);
+        match outcome {
+            AcquireOutcome::Held(shown) if shown.wanted != 0 => hears(&mut stream, &a.name).await,
+            _ => {}
+        }
+    }
+}
+
+pub(super) async fn forced_release_of_a_marked_term_is_hinted(bench: Bench) {
+    if !bench.capabilities().watch {
+        return;
+    }
+    let (admin, subject) = both(&bench).await;
+    let provider = bench.provider().await;
+    let a = bench.term(&bench.name(""));
+    subject.grants(&a).await;
+    let mut stream = listen(&provider).await;
+    waits(&bench, &provider, &a.name).await;
+    let seen = subject.record(&a.name).await;
+    let forced = subject.force(&*admin, &a.name, &seen).await;
+    assert!(forced.is_released(), "{forced:?}");
     hears(&mut stream, &a.name).await;
 }
 
@@ -90,30 +159,32 @@ async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
     }
 }
 
-/// Is refused, as every waiter is: only waiters need a hint.
+/// Is refused, as every waiter is, and marks the term: only waiters need a hint.
 async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
-    let refused = provider.acquire(&bench.term(name)).await;
-    assert!(
-        matches!(refused, Ok(AcquireOutcome::Held(_))),
-        "somebody holds {name}, but the answer is {refused:?}"
-    );
+    marked(bench, &bench.asked(Arc::clone(provider)), name).await;
 }
 
 /// A hint for this name or for everyone, or the end of the stream (its listener wakes everyone).
 async fn hears(stream: &mut Wakeups, name: &Name) {
+    heard(stream, &[name]).await;
+}
+
+/// The first hint of one of these names; none, if the first is for everyone.
+async fn heard(stream: &mut Wakeups, names: &[&Name]) -> Option<Name> {
+    let told = async {
+        loop {
+            match stream.next().await {
+                Some(Wakeup::Name(hinted)) if names.contains(&&hinted) => return Some(hinted),
+                Some(Wakeup::Everyone) => return None,
+                Some(Wakeup::Name(_)) => {}
+                None => panic!("the stream ended, with the store in good health"),
+            }
+        }
+    };
     within(
         PATIENCE,
-        format!("the hint of the release of {name}"),
-        async {
-            loop {
-                match stream.next().await {
-                    Some(Wakeup::Name(hinted)) if hinted == *name => return,
-                    Some(Wakeup::Everyone) => return,
-                    Some(Wakeup::Name(_)) => {}
-                    None => panic!("the stream ended, with the store in good health"),
-                }
-            }
-        },
+        format!("the hint of the release of {names:?}"),
+        told,
     )
-    .await;
+    .await
 }

@@ -251,6 +251,7 @@ async fn wake_ups_can_be_muted_and_broken() {
     let a = try_for("a");
     let release = Release::new(a.name.clone(), a.new, None);
     faulty.acquire(&a).await.unwrap();
+    faulty.acquire(&try_for("a").marks(1)).await.unwrap();
     faulty.release(&release).await.unwrap();
     assert_eq!(stream.next().await, Some(Wakeup::Name(a.name.clone())));
     faulty.mute_wakeups(true);
@@ -334,6 +335,7 @@ mod conformance {
 
         const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
             .closing(true)
+            .marks(true)
             .watch(true)
             .batch(true)
             .durability(Durability::Volatile);

@@ -31,6 +31,7 @@ impl<const ADMIN: bool> Fixture for Plain<ADMIN> {
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
         .closing(true)
+        .marks(true)
         .batch(true)
         .durability(Durability::Volatile);
 

@@ -3,9 +3,11 @@
 
 mod acquire;
 mod admin;
+mod marks;
 mod provider;
 mod release;
 mod renew;
+mod steps;
 mod tasks;
 
 use std::{
@@ -128,6 +130,10 @@ impl Erased for Planted {
 
     fn blocks(&self) -> bool {
         true
+    }
+
+    fn hints_every_release(&self) -> bool {
+        false
     }
 
     fn paused(&self) -> bool {
@@ -315,6 +321,35 @@ flaws! {
     RepeatedClosingIsRefused StoreClock "the repeat of a closing is answered as not held (B4)";
     RepeatedClosingExtends StoreClock "the repeat of a closing begins it anew (B4)";
     ClosingIsNotSaid StoreClock "a provider that closes names does not say so";
+
+    MarkIsLeftOut StoreClock "a provider that marks leaves no mark (N1)";
+    MarkIsAFlag StoreClock "a mark is stored as a flag (N1)";
+    MarkIsReplaced StoreClock "a later refusal replaces the mark (N1)";
+    EveryRefusalMarks StoreClock "a refused try marks although it was to leave nothing (N1)";
+    MarkIsOfTheVersion Observer "a mark is part of the version that a claim names (N1, A6)";
+    MarkCounts Observer "a mark takes a number of renewals (N1)";
+    MarkExtends StoreClock "a mark writes the expiry (N1)";
+    MarkTakesRequestBack StoreClock "a mark takes the request to the holder back (N1, B3)";
+    MarkRevivesReleased StoreClock "a try that marks finds a released record held, and writes that (N1, A4)";
+    MarkIsNotConditional StoreClock "a mark is written over whatever the record has become (N1)";
+    MarkFollowsTheAnswer StoreClock "a mark is shown first and written then (N1)";
+    GrantMarks StoreClock "a granted try leaves its mark (N2)";
+    KeepsMark StoreClock "a takeover leaves the old term's mark (N2)";
+    ClaimClearsMark StoreClock "a claim clears the mark (N2, A6)";
+    RenewalClearsMark StoreClock "a renewal clears the mark (N2)";
+    BatchClearsMark StoreClock "a batch clears the marks (N2)";
+    MarkedRenewalIsLost Observer "a renewal that collides with a mark is answered as a loss (N1, R1)";
+    ReleaseClearsMark StoreClock "a release clears the mark (N2)";
+    ClosingClearsMark StoreClock "a closing clears the mark (N2)";
+    RevokeClearsMark StoreClock "revoke clears the mark (N2)";
+    AskClearsMark StoreClock "ask clears the mark (N2)";
+    ReleaseIsAlwaysWanted StoreClock "every release is answered as wanted (N3)";
+    ReleaseIsNeverWanted StoreClock "no release is answered as wanted (N3)";
+    RepeatedReleaseIsUnwanted StoreClock "the repeat of a release is never wanted (N3, L2)";
+    ClosingIsWanted StoreClock "a closing is answered as wanted (N3, B4)";
+    HintsUnmarked StoreClock "the release of an unmarked term is hinted (N3)";
+    HintsByAnEarlierRead StoreClock "a release decides on its hint by an earlier read (N3)";
+    ForceTellsNobody StoreClock "a forced release is not hinted (N3, B2)";
 
     ReadHidesExpired StoreClock "read does not show expired records";
     ReadHidesReleased StoreClock "read does not show released records";

@@ -22,6 +22,7 @@ macro_rules! fixture {
                 const CAPABILITIES: Capabilities =
                     Capabilities::new("memory", Discipline::$discipline)
                         .closing(true)
+                        .marks(true)
                         .watch(true)
                         .cheap_reads($cheap_reads)
                         .batch(true)

@@ -42,6 +42,7 @@ impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Fixture
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Self::DISCIPLINE)
         .closing(true)
+        .marks(true)
         .watch(true)
         .cheap_reads(CHEAP_READS)
         .batch(true)

@@ -8,7 +8,7 @@ use dlock_core::{
 };
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 
-use super::Flaw;
+use super::{Flaw, marks};
 
 pub(super) fn acquire(
     flaw: Flaw,
@@ -121,6 +121,16 @@ fn instead(
         Flaw::ExpiresEarly if !ours && now.clock + micros(record.duration) / 3 >= stored.expiry => {
             Some(rules::acquire(Some(&freed(stored)), request, now))
         }
+        Flaw::MarkIsOfTheVersion
+            if record.wanted != 0 && request.prev == Some(record.version()) && !record.released =>
+        {
+            held()
+        }
+        Flaw::MarkRevivesReleased if !ours && record.released && request.marks != 0 => {
+            let answer = Ok(AcquireOutcome::Held(now.shows(stored)));
+            let write = marks::revived(stored, request);
+            Some(Decision { write, answer })
+        }
         Flaw::OwnerDecides if !ours && !record.released && record.owner == request.owner => {
             Some(rules::acquire(Some(&freed(stored)), request, now))
         }
@@ -144,6 +154,8 @@ fn written(
             if let Some(old) = stored {
                 kept(flaw, taken, old);
             }
+            let old = stored.map(|stored| &stored.record);
+            marks::taken(flaw, &mut taken.record, old, request);
             shrunk(flaw, taken);
             if let Some(wrong) = minted(flaw, stored, request, now, tokens.last()) {
                 taken.record.token = wrong;
@@ -165,6 +177,9 @@ fn written(
                 && let Some(changed) = touched(flaw, stored, request, now)
             {
                 *write = Write::Put(Box::new(changed));
+            }
+            if let Some(stored) = stored {
+                marks::left(flaw, (write, shown), stored, request, now);
             }
             match flaw {
                 Flaw::RemainingNeverEnds => shown.remaining = Some(shown.duration),

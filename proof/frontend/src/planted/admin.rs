@@ -115,6 +115,10 @@ impl Admin for PlantedProvider {
             }
             _ => seen.uuid,
         };
+        if self.has(Flaw::ForceTellsNobody) {
+            let release = Release::new(name.clone(), uuid, None);
+            return self.write(name, |stored, now| rules::release(stored, &release, now));
+        }
         self.release(&Release::new(name.clone(), uuid, Some(seen.token)))
             .await
     }

@@ -35,7 +35,7 @@ pub(super) type Rows = Arc<Mutex<BTreeMap<Name, Arc<RowLock<()>>>>>;
 pub(super) struct PlantedProvider {
     pub(super) inner: MemoryProvider,
     pub(super) flaw: Option<Flaw>,
-    calls: Arc<AtomicUsize>,
+    pub(super) calls: Arc<AtomicUsize>,
     rows: Rows,
     sharing: Sharing,
     /// What `ReadIsCached` remembers.
@@ -62,7 +62,7 @@ impl PlantedProvider {
     }
 
     /// What a name is stored under.
-    fn key(&self, name: &Name) -> Result<Key, ProviderError> {
+    pub(super) fn key(&self, name: &Name) -> Result<Key, ProviderError> {
         let text = name.as_str();
         let (prefix, name) = match self.inner.key(name) {
             Err(_) if self.has(Flaw::LongKeysAreCut) => {
@@ -109,7 +109,7 @@ impl PlantedProvider {
             .look(|records, now| records.get(&key).map(|stored| now.shows(stored))))
     }
 
-    fn decide_acquire(
+    pub(super) fn decide_acquire(
         &self,
         stored: Option<&Stored>,
         request: &Acquire,
@@ -119,46 +119,6 @@ impl PlantedProvider {
             Some(flaw) => acquire::acquire(flaw, stored, request, now),
             None => rules::acquire(stored, request, now),
         }
-    }
-
-    /// Decides on a first look and writes later what it decided.
-    async fn acquire_in_two_steps(
-        &self,
-        request: &Acquire,
-    ) -> Result<AcquireOutcome, ProviderError> {
-        let key = self.key(&request.name)?;
-        let Decision { write, answer } = self
-            .inner
-            .store()
-            .look(|records, now| self.decide_acquire(records.get(&key), request, now));
-        yield_now().await;
-        self.inner.store().decide(&key, |_, _| (write, ()));
-        answer
-    }
-
-    /// Draws the token on a first look and takes the record later.
-    async fn acquire_with_an_early_token(
-        &self,
-        request: &Acquire,
-    ) -> Result<AcquireOutcome, ProviderError> {
-        let key = self.key(&request.name)?;
-        let free = |stored: &Stored| acquire::freed(&acquire::strangers(stored));
-        let drawn = self.inner.store().look(|records, now| {
-            rules::acquire(records.get(&key).map(free).as_ref(), request, now).answer
-        });
-        // Some calls wait longer for the lock than others.
-        let calls = self.calls.fetch_add(1, Ordering::SeqCst);
-        tokio::time::sleep(Duration::from_millis([0, 7, 3, 0, 5][calls % 5])).await;
-        self.inner.store().decide(&key, |stored, now| {
-            let mut decision = rules::acquire(stored, request, now);
-            if let (Write::Put(taken), Ok(AcquireOutcome::Acquired(drawn))) =
-                (&mut decision.write, &drawn)
-            {
-                taken.record.token = drawn.last();
-                decision.answer = Ok(AcquireOutcome::Acquired(*drawn));
-            }
-            (decision.write, decision.answer)
-        })
     }
 
     /// One row after the other, as asked.
@@ -204,6 +164,12 @@ impl Provider for PlantedProvider {
         if self.has(Flaw::NotAtomic) || (self.has(Flaw::FirstGrantNotAtomic) && absent) {
             return self.acquire_in_two_steps(request).await;
         }
+        if self.has(Flaw::MarkIsNotConditional) && request.marks != 0 && !absent {
+            return self.acquire_in_two_steps(request).await;
+        }
+        if self.has(Flaw::MarkFollowsTheAnswer) && request.marks != 0 {
+            return self.acquire_and_mark_then(request).await;
+        }
         if self.has(Flaw::TokenDrawnBeforeTheLock) {
             return self.acquire_with_an_early_token(request).await;
         }
@@ -231,11 +197,19 @@ impl Provider for PlantedProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        let mut hints = None;
+        if self.has(Flaw::HintsByAnEarlierRead) {
+            let seen = self.look(&request.name)?;
+            hints = Some(seen.is_some_and(|seen| seen.wanted != 0));
+            yield_now().await;
+        }
         let outcome = self.write(&request.name, |stored, now| match self.flaw {
             Some(flaw) => release::release(flaw, stored, request, now),
             None => rules::release(stored, request, now),
         })?;
-        if outcome.is_released() && request.closing.is_none() {
+        let wanted = outcome == (ReleaseOutcome::Released { wanted: true });
+        let unmarked = self.has(Flaw::HintsUnmarked) && outcome.is_released();
+        if hints.unwrap_or(wanted || unmarked) {
             self.hint(&request.name)?;
         }
         Ok(outcome)

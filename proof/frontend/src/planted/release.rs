@@ -8,7 +8,7 @@ use dlock_core::{
 };
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 
-use super::Flaw;
+use super::{Flaw, marks};
 
 pub(super) fn release(
     flaw: Flaw,
@@ -69,7 +69,7 @@ pub(super) fn release(
     {
         *shown = None;
     }
-    decision
+    marks::released(flaw, decision, record, false)
 }
 
 fn close(flaw: Flaw, stored: &Stored, request: &Release, now: &Now) -> Decision<ReleaseOutcome> {
@@ -111,7 +111,7 @@ fn close(flaw: Flaw, stored: &Stored, request: &Release, now: &Now) -> Decision<
     {
         *shown = None;
     }
-    decision
+    marks::released(flaw, decision, record, true)
 }
 
 pub(super) fn revoke(
@@ -144,6 +144,7 @@ pub(super) fn revoke(
         match flaw {
             Flaw::RevokeFrees => revoked.record.released = true,
             Flaw::RevokeExtends => revoked.expiry = now.clock + micros(record.duration),
+            Flaw::RevokeClearsMark => revoked.record.wanted = 0,
             Flaw::RevokeKeepsNumber => revoked.record.renewals = record.renewals,
             Flaw::RevokeMintsToken => {
                 revoked.record.token =
@@ -183,6 +184,7 @@ pub(super) fn ask(
         match flaw {
             Flaw::AskOfAnyTerm => asked.record.uuid = record.uuid,
             Flaw::AskOfReleased => asked.record.released = record.released,
+            Flaw::AskClearsMark => asked.record.wanted = 0,
             Flaw::AskCounts => asked.record.renewals += 1,
             _ => {}
         }

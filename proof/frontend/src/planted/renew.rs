@@ -38,6 +38,9 @@ pub(super) fn renew(
         Flaw::RepeatAfterExpiryIsLost if repeated && now.expired(stored) => {
             return Decision::answer(RenewOutcome::Lost(Some(now.shows(stored))));
         }
+        Flaw::MarkedRenewalIsLost if ours && record.wanted != 0 => {
+            return Decision::answer(RenewOutcome::Lost(Some(now.shows(stored))));
+        }
         Flaw::RepeatedRenewalExtends if repeated => {
             seen.expiry = now.clock + micros(record.duration);
             return applied(seen);
@@ -81,6 +84,7 @@ pub(super) fn renew(
                 std::time::UNIX_EPOCH + std::time::Duration::from_micros(now.wall);
         }
         Flaw::RenewalClearsData => renewed.record.data = None,
+        Flaw::RenewalClearsMark => renewed.record.wanted = 0,
         Flaw::RenewalTakesRequestBack => renewed.record.asked = false,
         Flaw::RequestIsNotTold => *answer = Ok(RenewOutcome::Renewed { asked: false }),
         _ => {}
@@ -108,6 +112,13 @@ pub(super) fn batched(
                 renewed.expiry = stored.expiry;
             }
         }
+        (
+            Flaw::BatchClearsMark,
+            Decision {
+                write: Write::Put(renewed),
+                ..
+            },
+        ) => renewed.record.wanted = 0,
         (
             Flaw::BatchDoesNotTell,
             Decision {
