@@ -92,6 +92,9 @@ impl<S: CasStore> Provider for CasProvider<S> {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         request.check()?;
         let key = self.keys.key(&request.name)?;
+        let silent = request.marks != 0 && !self.store().capabilities().marks;
+        let unmarking = silent.then(|| request.clone().marks(0));
+        let request = unmarking.as_ref().unwrap_or(request);
         let rule = |found: Option<&Record>, _| rules::acquire(request, found, Wall::now());
         self.records.decide(&key, rule).await
     }

@@ -43,6 +43,8 @@ struct Stored<'a> {
     duration: u64,
     released: bool,
     asked: bool,
+    #[serde(default, skip_serializing_if = "is_none")]
+    wanted: u32,
     /// Base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<String>,
@@ -61,6 +63,7 @@ pub(crate) fn write(record: &Record) -> Vec<u8> {
         duration: whole(record.duration.as_millis()),
         released: record.released,
         asked: record.asked,
+        wanted: record.wanted,
         data: record.data.as_ref().map(|data| STANDARD.encode(data)),
     };
     #[expect(
@@ -68,6 +71,14 @@ pub(crate) fn write(record: &Record) -> Vec<u8> {
         reason = "numbers, text and flags are JSON, and memory does not refuse to be written to"
     )]
     serde_json::to_vec(&stored).expect("a record is JSON")
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "it is how serde asks whether to leave a field out"
+)]
+fn is_none(mark: &u32) -> bool {
+    *mark == 0
 }
 
 fn whole(number: u128) -> u64 {
@@ -94,6 +105,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Record, Flaw> {
         duration,
         released,
         asked,
+        wanted,
         data,
     } = stored;
     let token = FencingToken::new(token).ok_or("its token is out of range")?;
@@ -103,6 +115,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Record, Flaw> {
     record.renewals = within("renewals", renewals, EXACT)?;
     record.released = released;
     record.asked = asked;
+    record.wanted = wanted;
     record.data = data
         .map(|text| STANDARD.decode(text))
         .transpose()

@@ -1,5 +1,5 @@
-//! What each request makes of the record that it finds: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4. No store is asked
-//! here.
+//! What each request makes of the record that it finds: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4, N1 to N3. No store is
+//! asked here.
 
 use dlock_core::{
     FencingToken, ProviderError, Record,
@@ -26,8 +26,8 @@ pub(crate) fn acquire(
     found: Option<&Record>,
     now: Wall,
 ) -> Decision<AcquireOutcome> {
-    let last = match found {
-        None => None, // A1
+    let (last, wanted) = match found {
+        None => (None, 0), // A1
         Some(record) if record.uuid == request.new => {
             return Ok(Step::Answer(if record.released {
                 AcquireOutcome::Spent // A3
@@ -35,8 +35,14 @@ pub(crate) fn acquire(
                 AcquireOutcome::Acquired(record.token.into()) // A2
             }));
         }
-        Some(record) if record.released || request.prev == Some(record.version()) => {
-            Some(record.token) // A4, A6
+        Some(record) if record.released => (Some(record.token), 0), // A4
+        Some(record) if request.prev == Some(record.version()) => {
+            (Some(record.token), record.wanted) // A6, N2
+        }
+        Some(record) if request.marks != 0 && record.wanted == 0 => {
+            let mut record = record.clone();
+            record.wanted = request.marks;
+            return Ok(Step::Write(record.clone(), AcquireOutcome::Held(record))); // A7, N1
         }
         Some(record) => return Ok(Step::Answer(AcquireOutcome::Held(record.clone()))), // A7
     };
@@ -50,6 +56,7 @@ pub(crate) fn acquire(
         request.duration,
     );
     record.data.clone_from(&request.data);
+    record.wanted = wanted;
     Ok(Step::Write(record, AcquireOutcome::Acquired(tokens)))
 }
 
@@ -97,12 +104,15 @@ pub(crate) fn release(
         None => found
             .filter(|record| record.uuid == request.uuid)
             .map(|record| {
+                let outcome = ReleaseOutcome::Released {
+                    wanted: record.wanted != 0, // N3
+                };
                 if record.released {
-                    Step::Answer(ReleaseOutcome::Released { wanted: false }) // L2
+                    Step::Answer(outcome) // L2
                 } else {
                     let mut record = record.clone();
                     record.released = true;
-                    Step::Write(record, ReleaseOutcome::Released { wanted: false }) // L1
+                    Step::Write(record, outcome) // L1
                 }
             }),
     };

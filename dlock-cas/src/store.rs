@@ -16,7 +16,7 @@ use crate::hints::Hints;
 ///   made it. A cache, a replica that may be behind, or a read followed by a write will grant one
 ///   lock twice. If the store offers weaker reads by default, ask for the strong ones.
 /// - **A version stands for one contents of one key, for ever.** Contents never repeat (each holds a
-///   uuid that was drawn for it, a number that only grows, and flags that only rise), so a hash
+///   uuid that was drawn for it, a number that only grows, flags that only rise, and a mark that is set once), so a hash
 ///   of the contents, or the contents themselves, will do. A counter of the store will do if it never
 ///   goes back. One that starts again after a restore does not: make what tells the restored store
 ///   from the old one part of the version, and answer [`Put::Lost`] where it differs.
@@ -67,9 +67,10 @@ pub trait CasStore: Send + Sync + 'static {
     /// What names the contents that a call has seen; opaque to the provider.
     type Version: Clone + Send + Sync + 'static;
 
-    /// The store's name for logs, what it keeps over a restart, whether it [watches](Self::watch), and
+    /// The store's name for logs, what it keeps over a restart, whether it [watches](Self::watch),
     /// whether a read is cheaper than a write that is refused
-    /// ([`cheap_reads`](Capabilities::cheap_reads)). Always the same answer. Begin with
+    /// ([`cheap_reads`](Capabilities::cheap_reads)), and whether there is room for one write more in a term that others
+    /// wait for ([`marks`](Capabilities::marks)): yes, unless the store takes very few of one key. Always the same answer. Begin with
     /// [`Capabilities::new`] and [`Discipline::Observer`](dlock_core::provider::Discipline::Observer);
     /// the provider adds what it does itself.
     ///

@@ -92,6 +92,7 @@ fn record_is_read_as_it_was_written() {
     full.duration = Record::LONGEST;
     full.released = true;
     full.asked = true;
+    full.wanted = u32::MAX;
     for data in [None, Some(vec![]), Some(vec![0xff; Record::MAX_DATA])] {
         full.data = data;
         for record in [&full, &held(1)] {

@@ -65,6 +65,7 @@ impl CasStore for EtcdStore {
         Capabilities::new("etcd", Discipline::Observer)
             .durability(Durability::Durable)
             .watch(true)
+            .marks(true)
             // A refused transaction is a write to etcd's log all the same.
             .cheap_reads(true)
     }

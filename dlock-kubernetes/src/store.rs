@@ -73,6 +73,7 @@ impl CasStore for KubernetesStore {
         Capabilities::new("kubernetes", Discipline::Observer)
             .durability(Durability::Durable)
             .watch(true)
+            .marks(true)
             .cheap_reads(true)
     }
 

@@ -142,6 +142,7 @@ impl CasStore for NatsStore {
         Capabilities::new("nats", Discipline::Observer)
             .durability(durability)
             .watch(true)
+            .marks(true)
     }
 
     /// The client sends a request once: what it had sent before a connection broke is not sent again.

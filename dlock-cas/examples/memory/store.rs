@@ -33,7 +33,9 @@ impl CasStore for Memory {
     type Version = u64;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("memory", Discipline::Observer).durability(Durability::Volatile)
+        Capabilities::new("memory", Discipline::Observer)
+            .durability(Durability::Volatile)
+            .marks(true)
     }
 
     fn repeats_puts(&self) -> bool {

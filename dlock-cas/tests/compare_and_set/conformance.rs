@@ -22,6 +22,7 @@ macro_rules! suite {
                 const CAPABILITIES: Capabilities = $capabilities;
 
                 const BLOCKS: bool = true;
+                const HINTS_EVERY_RELEASE: bool = true;
                 // Renewals that race with each other may lose three times.
                 const UNANSWERED: u32 = 2;
 
@@ -49,6 +50,7 @@ macro_rules! suite {
 
 const MEMORY: Capabilities = Capabilities::new("memory", Discipline::Observer)
     .closing(true)
+    .marks(true)
     .durability(Durability::Volatile);
 
 suite!(silent, Memory, MEMORY, without [watch, purge]);

@@ -43,7 +43,9 @@ async fn contents_never_repeat_for_a_name() {
                 let prev = versions
                     .get(versions.len().wrapping_sub(rng.usize(1..3)))
                     .copied();
-                let request = Acquire::new(name.clone(), new, lease).prev(prev);
+                let request = Acquire::new(name.clone(), new, lease)
+                    .prev(prev)
+                    .marks(rng.u32(..3));
                 drop(provider.acquire(&request).await.unwrap());
             }
             3..=5 => {

@@ -135,6 +135,7 @@ impl Fixture for Kept {
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .durability(Durability::Volatile);
 
     const UNANSWERED: u32 = 5;

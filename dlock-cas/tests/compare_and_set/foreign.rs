@@ -21,6 +21,7 @@ async fn foreign() -> Vec<Vec<u8>> {
     foreign.push(vec![0xff, 0xfe]);
     for (from, to) in [
         ("\"dlock\":1", "\"dlock\":2"),
+        ("\"released\"", "\"wanted\":4294967296,\"released\""),
         ("\"dlock\":1", "\"dlock\":\"1\""),
         ("\"released\":false", "\"released\":0"),
         ("\"renewals\":0", "\"renewals\":-1"),

@@ -47,10 +47,38 @@ async fn refusal_is_a_look_and_a_takeover_after_it_is_one_write() {
         };
         assert_eq!((seen.uuid, store.asked()), (a.new, vec![Get]));
     }
+    // The first mark of a term is a write more, also from the cache, and the second a look.
+    for asked in [vec![Put], vec![Get]] {
+        let held = provider.acquire(&b.clone().marks(7)).await.unwrap();
+        assert!(matches!(held, AcquireOutcome::Held(record) if record.wanted == 7));
+        assert_eq!(store.asked(), asked);
+    }
     let seen = provider.read(&a.name).await.unwrap().unwrap();
     store.asked();
     let taken = provider.acquire(&b.prev(Some(seen.version()))).await;
     assert!(matches!(taken, Ok(AcquireOutcome::Acquired(tokens)) if tokens.first() > seen.token));
+    assert_eq!(store.asked(), [Put]);
+}
+
+/// The mark is a write of another's, which costs the holder a request more once.
+#[tokio::test]
+async fn marked_term_is_renewed_after_a_look_and_its_release_is_wanted() {
+    let store = Scripted::default();
+    let here = CasProvider::new(store.clone());
+    let a = term("door");
+    here.acquire(&a).await.unwrap();
+    let marking = term("door").marks(7);
+    let held = CasProvider::new(store.clone()).acquire(&marking).await;
+    assert!(matches!(held, Ok(AcquireOutcome::Held(_))), "{held:?}");
+    store.asked();
+    for (n, asked) in [(1, vec![Put, Get, Put]), (2, vec![Put])] {
+        let renew = Renew::new(a.name.clone(), a.new, n);
+        assert_eq!(here.renew(&renew).await.unwrap(), RENEWED);
+        assert_eq!(store.asked(), asked);
+    }
+    let release = Release::new(a.name.clone(), a.new, None);
+    let released = here.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released { wanted: true });
     assert_eq!(store.asked(), [Put]);
 }
 

@@ -21,6 +21,7 @@ use crate::store::Memory;
 
 const CAPABILITIES: Capabilities = Capabilities::new("wrong", Discipline::Observer)
     .closing(true)
+    .marks(true)
     .durability(Durability::Volatile);
 
 /// What is wrong with a store.

@@ -55,6 +55,8 @@ pub enum Trap {
     FailedLookDenies,
     /// After a refused write a release finds another's record, and says that it was not held.
     NotHeldAfterRefusal,
+    /// A renewal whose write was refused is lost: that may have been a mark.
+    RefusedRenewalIsLost,
 }
 
 /// What must hold in every reachable state.
@@ -82,6 +84,7 @@ impl Trap {
         (Self::StaleLook, Property::VerdictsFit),
         (Self::FailedLookDenies, Property::NothingDenied),
         (Self::NotHeldAfterRefusal, Property::NoFalseNotHeld),
+        (Self::RefusedRenewalIsLost, Property::VerdictsFit),
     ];
 }
 

@@ -1,4 +1,4 @@
-//! A1 to A7, R1 to R3, L1 to L3, of a store whose clock decides nothing.
+//! A1 to A7, R1 to R3, L1 to L3, N1 and N2, of a store whose clock decides nothing.
 
 /// What is under the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,6 +9,8 @@ pub struct Record {
     pub renewals: u8,
     pub released: bool,
     pub token: u8,
+    /// A refused try has left its mark. All tries leave one here.
+    pub wanted: bool,
 }
 
 /// What a client asks for.
@@ -73,8 +75,15 @@ impl Request {
                     } else {
                         Verdict::Ours
                     })
-                } else if record.released || prev == Some(version) {
+                } else if record.released {
                     Write(Record::granted(new, record.token + 1))
+                } else if prev == Some(version) {
+                    let wanted = record.wanted;
+                    let granted = Record::granted(new, record.token + 1);
+                    Write(Record { wanted, ..granted })
+                } else if !record.wanted {
+                    let wanted = true;
+                    Write(Record { wanted, ..record })
                 } else {
                     Answer(Verdict::Held)
                 }
@@ -112,6 +121,7 @@ impl Record {
             renewals: 0,
             released: false,
             token,
+            wanted: false,
         }
     }
 }

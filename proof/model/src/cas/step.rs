@@ -269,7 +269,10 @@ impl State {
         } else if let Some(call) = &mut known.call {
             call.put = None;
             call.refused += 1;
-            if call.refused == config.rounds {
+            let renews = matches!(call.request, Request::Renew { .. });
+            if renews && config.is(Trap::RefusedRenewalIsLost) {
+                self.answer(client, Verdict::Lost);
+            } else if call.refused == config.rounds {
                 // Unknown.
                 known.call = None;
             }
@@ -301,7 +304,8 @@ impl State {
         }
         let fits = request.meets(self.record) == Decision::Write(new);
         self.check(fits, Property::EffectsFit);
-        if let Request::Acquire { .. } = request {
+        // Not of a mark, which grants nothing.
+        if matches!(request, Request::Acquire { new: uuid, .. } if uuid == new.uuid) {
             self.check(new.token > self.highest, Property::TokensGrow);
         }
         self.highest = self.highest.max(new.token);

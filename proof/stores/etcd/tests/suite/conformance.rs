@@ -17,10 +17,12 @@ impl Fixture for Etcd {
 
     const CAPABILITIES: Capabilities = Capabilities::new("etcd", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .watch(true)
         .cheap_reads(true)
         .durability(Durability::Durable);
 
+    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(1);
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 

@@ -17,10 +17,12 @@ impl Fixture for Kubernetes {
 
     const CAPABILITIES: Capabilities = Capabilities::new("kubernetes", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .watch(true)
         .cheap_reads(true)
         .durability(Durability::Durable);
 
+    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(2);
     // The name of a Lease has room for 157.
     const NAME_BYTES: usize = 157 - PREFIX.len() - "/".len();

@@ -17,9 +17,11 @@ impl Fixture for Nats {
 
     const CAPABILITIES: Capabilities = Capabilities::new("nats", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .watch(true)
         .durability(Durability::Durable);
 
+    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(1);
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 

@@ -26,6 +26,7 @@ impl Fixture for Azure {
 
     const CAPABILITIES: Capabilities = Capabilities::new("object-store", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .cheap_reads(true);
 
     // Its emulator takes some milliseconds for a request, and one at a time.

@@ -14,6 +14,7 @@ impl Fixture for S3 {
 
     const CAPABILITIES: Capabilities = Capabilities::new("object-store", Discipline::Observer)
         .closing(true)
+        .marks(true)
         .cheap_reads(true);
 
     const LEASE: Duration = Duration::from_secs(1);
