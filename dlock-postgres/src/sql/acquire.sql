@@ -68,8 +68,8 @@ BEGIN
             IF p_marks = 0 OR shown.wanted <> 0 THEN
                 RETURN;
             END IF;
-            -- N1, only in the term that was seen. The row is waited for as long as it takes to commit another's mark or a
-            -- renewal: twice at most, behind who waits already and for who has it.
+            -- N1, only in the term that was seen. A locked row is waited for 40 ms, twice at most: behind the session that
+            -- is next, and for the one that has it. Marks and renewals are committed by then.
             BEGIN
                 PERFORM set_config('lock_timeout', '40ms', true);
                 UPDATE {table} AS l SET wanted = p_marks
@@ -80,7 +80,7 @@ BEGIN
                 RETURN;  -- No mark, and so the waiter polls (N4).
             END;
             IF FOUND THEN
-                -- Nobody waits for the disk: without the mark the waiter asks again in time.
+                -- The disk is not waited for: what a crash undoes costs a poll.
                 PERFORM set_config('synchronous_commit', 'off', true);
                 RETURN;
             END IF;
