@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 pub use self::shown::{Entry, History, Lease, Page, Unreadable, What};
 pub use crate::record::Record;
-use crate::{Base64, Millis, Problem};
+use crate::{Base64, Millis, Problem, record::is_unmarked};
 
 /// The state of a term that an observer compares: `(uuid, renewals)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,11 @@ pub struct Acquire {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
+    /// What a refusal leaves in a record without a mark (N1): the 32-bit FNV-1a hash of the owner's label, say. 0 leaves
+    /// nothing; a server that waits marks all the same, as a waiter should.
+    #[serde(default, skip_serializing_if = "is_unmarked")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64, maximum = 4294967295_u64))]
+    pub marks: u32,
     /// How long the server may wait until the name is free before it asks, at most 25 s; 0: not at all.
     #[serde(default, skip_serializing_if = "is_none")]
     pub wait_ms: Millis,
@@ -155,6 +160,14 @@ pub struct Closing {
     pub duration_ms: Millis,
 }
 
+/// Answer to [`Release`] and [`Force`]: the term is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Released {
+    /// A waiter had marked the term (N3). Never after a closing.
+    pub wanted: bool,
+}
+
 /// An answer that says no more than that it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -218,7 +231,7 @@ pub struct Purged {
     pub deleted: u64,
 }
 
-/// Data of an event `free` of `GET watch`: this name may be free. An event `everyone` has no name, and says that
+/// Data of an event `free` of `GET watch`: this name may be free. Releases of unmarked terms need not be told (N3). An event `everyone` has no name, and says that
 /// any name may be. Hints, never truth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -245,6 +258,8 @@ pub struct Capabilities {
     pub cheap_reads: bool,
     /// A release can close a name.
     pub closing: bool,
+    /// A refused acquire can leave a mark.
+    pub marks: bool,
     /// There is a queue of tasks.
     pub tasks: bool,
 }

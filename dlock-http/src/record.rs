@@ -29,6 +29,10 @@ pub struct Record {
     pub released: bool,
     /// Somebody has asked for it.
     pub asked: bool,
+    /// The mark of a waiter that was refused in this term (N1). Absent if there is none. Decides nothing.
+    #[serde(default, skip_serializing_if = "is_unmarked")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64, maximum = 4294967295_u64))]
+    pub wanted: u32,
     /// What the holder keeps beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
@@ -36,6 +40,14 @@ pub struct Record {
     /// the store decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_ms: Option<Millis>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "it is how serde asks whether to leave a field out"
+)]
+pub(crate) fn is_unmarked(mark: &u32) -> bool {
+    *mark == 0
 }
 
 impl From<dlock_core::Record> for Record {
@@ -49,6 +61,7 @@ impl From<dlock_core::Record> for Record {
             duration_ms: Millis::rounded_up(record.duration),
             released: record.released,
             asked: record.asked,
+            wanted: record.wanted,
             data: record.data.map(Base64),
             remaining_ms: record.remaining.map(Millis::rounded_up),
         }
@@ -68,6 +81,7 @@ impl From<Record> for dlock_core::Record {
         record.renewals = wire.renewals;
         record.released = wire.released;
         record.asked = wire.asked;
+        record.wanted = wire.wanted;
         record.data = wire.data.map(|Base64(data)| data);
         record.remaining = wire.remaining_ms.map(Duration::from);
         record

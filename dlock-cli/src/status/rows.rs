@@ -43,6 +43,8 @@ struct Shown {
     renewals: u64,
     uuid: String,
     asked: bool,
+    /// The mark of a waiter that was refused in this term; 0 if there is none.
+    wanted: u32,
     /// What the holder stored beside the lock; null if nothing, or not UTF-8.
     data: Option<String>,
 }
@@ -63,6 +65,7 @@ impl Row {
                 renewals: record.renewals,
                 uuid: record.uuid.to_string(),
                 asked: record.asked,
+                wanted: record.wanted,
                 data: data.and_then(|data| String::from_utf8(data).ok()),
             })),
         }

@@ -90,7 +90,7 @@ impl Admin for HttpProvider {
             token: seen.token,
         };
         let path = self.server.path("leases/force");
-        let said: Said<Done> = self.server.post(&path, &body).await?;
+        let said = self.server.post(&path, &body).await?;
         released(said)
     }
 }

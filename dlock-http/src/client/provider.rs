@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Code, Problem,
-    leases::{self as wire, Done, RenewAnswer, RenewMany, RenewedMany},
+    leases::{self as wire, RenewAnswer, RenewMany, RenewedMany},
 };
 
 /// Locks behind a server of dlock.
@@ -146,7 +146,7 @@ impl Provider for HttpProvider {
         }
         let path = self.server.path("leases/release");
         let body = wire::Release::from(request);
-        let said: Said<Done> = self.server.post(&path, &body).await?;
+        let said = self.server.post(&path, &body).await?;
         released(said)
     }
 
@@ -174,9 +174,9 @@ impl Provider for HttpProvider {
     }
 }
 
-pub(super) fn released(said: Said<Done>) -> Result<ReleaseOutcome, ProviderError> {
+pub(super) fn released(said: Said<wire::Released>) -> Result<ReleaseOutcome, ProviderError> {
     match said {
-        Ok(Done {}) => Ok(ReleaseOutcome::Released { wanted: false }),
+        Ok(wire::Released { wanted }) => Ok(ReleaseOutcome::Released { wanted }),
         Err(problem) if problem.code == Code::NotHeld => {
             Ok(ReleaseOutcome::NotHeld(shown(*problem)))
         }

@@ -30,6 +30,7 @@ impl Acquire {
             .data(self.data.map(|Base64(data)| data))
             .floor(self.floor)
             .tokens(self.tokens)
+            .marks(self.marks)
     }
 }
 
@@ -44,6 +45,7 @@ impl From<&provider::Acquire> for Acquire {
             data: request.data.clone().map(Base64),
             floor: request.floor,
             tokens: request.tokens,
+            marks: request.marks,
             wait_ms: Millis(0),
         }
     }
@@ -101,6 +103,7 @@ impl Capabilities {
             durable: abilities.durability == Durability::Durable,
             cheap_reads: abilities.cheap_reads,
             closing: abilities.closing,
+            marks: abilities.marks,
             tasks,
         }
     }
@@ -124,5 +127,6 @@ impl Capabilities {
             .durability(durability)
             .cheap_reads(self.cheap_reads)
             .closing(self.closing)
+            .marks(self.marks)
     }
 }

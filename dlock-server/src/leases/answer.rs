@@ -2,15 +2,15 @@
 
 use axum::Json;
 use dlock_core::provider::ReleaseOutcome;
-use dlock_http::{Code, Problem, leases::Done};
+use dlock_http::{Code, Problem, leases::Released};
 
 use crate::problem::Refusal;
 
 pub(super) type Answer<T> = Result<Json<T>, Refusal>;
 
-pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Done> {
+pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Released> {
     match outcome {
-        ReleaseOutcome::Released { .. } => Ok(Json(Done {})),
+        ReleaseOutcome::Released { wanted } => Ok(Json(Released { wanted })),
         ReleaseOutcome::NotHeld(record) => Err(refused(Code::NotHeld, record)),
     }
 }

@@ -7,7 +7,7 @@ use dlock_core::provider::{self, AcquireOutcome, Discipline, RenewOutcome, Versi
 use dlock_http::{
     Code, Millis, Problem,
     leases::{
-        Acquire, Acquired, Done, Release, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
+        Acquire, Acquired, Release, Released, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
     },
     pseudonym,
 };
@@ -80,27 +80,29 @@ async fn acquire(
         request.prev = request.prev.map(pseudonymous);
     }
     request.check().map_err(|error| not_possible(&error))?;
-    let mut waited = Duration::ZERO;
+    let (mut waited, mut outcome) = (Duration::ZERO, None);
     if !longest.is_zero() {
         let done = wait::until_free(&service, request, longest).await?;
-        (waited, request) = (done.waited, done.request);
+        (waited, request, outcome) = (done.waited, done.request, done.outcome);
     }
     let limit = service.0.limits.call_time.min(request.duration / 6);
-    let outcome = service
-        .ask(limit, |store| async move {
-            let outcome = store.acquire(&request).await?;
-            match &outcome {
-                // An observer may claim its own term, too, and a ticket's.
-                AcquireOutcome::Held(record)
-                    if request.prev.map(pseudonymous) == Some(record.version()) =>
-                {
-                    let prev = Some(record.version());
-                    store.acquire(&request.prev(prev)).await
-                }
-                _ => Ok(outcome),
+    let asked = service.ask(limit, |store| async move {
+        let outcome = store.acquire(&request).await?;
+        match &outcome {
+            // An observer may claim its own term, too, and a ticket's.
+            AcquireOutcome::Held(record)
+                if request.prev.map(pseudonymous) == Some(record.version()) =>
+            {
+                let prev = Some(record.version());
+                store.acquire(&request.prev(prev)).await
             }
-        })
-        .await?;
+            _ => Ok(outcome),
+        }
+    });
+    let outcome = match outcome {
+        Some(outcome) => outcome,
+        None => asked.await?,
+    };
     match outcome {
         AcquireOutcome::Acquired(tokens) => Ok(Json(Acquired {
             token: tokens.last(),
@@ -200,7 +202,7 @@ async fn renew_many(
     tag = "leases",
     request_body = Release,
     responses(
-        (status = 200, description = "It is given back, now or earlier.", body = Done),
+        (status = 200, description = "It is given back, now or earlier.", body = Released),
         (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
@@ -211,7 +213,7 @@ async fn release(
         service, namespace, ..
     }: Allowed<ToKeep>,
     Body(body): Body<Release>,
-) -> Answer<Done> {
+) -> Answer<Released> {
     let name = namespace.stored(&body.name, "/name")?;
     let request = body.into_request(name).map_err(|error| {
         Refusal::from(

@@ -4,7 +4,7 @@ use axum::Json;
 use dlock_core::provider::{self, AskOutcome, RevokeOutcome};
 use dlock_http::{
     Code, Problem,
-    leases::{Ask, Done, Force, Purge, Purged, Revoke},
+    leases::{Ask, Done, Force, Purge, Purged, Released, Revoke},
     pseudonym,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -98,7 +98,7 @@ async fn revoke(
     tag = "leases",
     request_body = Force,
     responses(
-        (status = 200, description = "It is free.", body = Done),
+        (status = 200, description = "It is free.", body = Released),
         (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
@@ -109,7 +109,7 @@ async fn force(
         service, namespace, ..
     }: Allowed<ToAdmin>,
     Body(Force { name, uuid, token }): Body<Force>,
-) -> Answer<Done> {
+) -> Answer<Released> {
     let name = namespace.stored(&name, "/name")?;
     let sent = service.0.journal.sent();
     let request = provider::Release::new(name.clone(), uuid, Some(token));

@@ -1,10 +1,11 @@
-//! Waiting for a lease on behalf of a client (N5): look until it may be free, then ask once.
+//! Waiting for a lease on behalf of a client (N5): look until it may be free, then ask once. It asks as well to mark a term
+//! that keeps it out (N1), whose release is hinted then.
 
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
     Name, Record, Stopwatch,
-    provider::{Acquire, Wakeup},
+    provider::{Acquire, AcquireOutcome, Wakeup},
 };
 use dlock_http::Code;
 use tokio::{
@@ -34,6 +35,8 @@ pub(super) struct Waited {
     pub(super) waited: Duration,
     /// What is asked: the request, with the claim that nobody acts on what the server has observed for long enough.
     pub(super) request: Acquire,
+    /// The answer, if the name was free when a mark was asked for.
+    pub(super) outcome: Option<AcquireOutcome>,
 }
 
 /// Waits until the name of this request may be free, or `longest` has passed.
@@ -46,7 +49,11 @@ pub(super) async fn until_free(
     let mut waited = Waited {
         waited: Duration::ZERO,
         request,
+        outcome: None,
     };
+    if waited.request.marks == 0 {
+        waited.request.marks = mark(&waited.request.owner);
+    }
     let stopwatch = shared.clock.stopwatch();
     let deadline = Instant::now() + longest.min(LONGEST);
     let _place = service.wait()?;
@@ -79,17 +86,25 @@ async fn look(
             next
         }
     };
+    let marks = service.0.provider.capabilities().marks;
+    let mut marking = false;
     let mut hints = None;
     let mut listened = false;
     let mut observed: Option<(Record, Stopwatch)> = None;
     loop {
         let sent = stopwatch.elapsed();
-        let looked_up = name.clone();
-        let limit = service.0.limits.call_time;
-        let record = service
-            .lowered(Class::Wait)
-            .ask(limit, |store| async move { store.read(&looked_up).await })
-            .await?;
+        let record = if marking {
+            match ask(service, &waited.request).await? {
+                AcquireOutcome::Held(record) => Some(record),
+                outcome => {
+                    waited.waited = sent;
+                    waited.outcome = Some(outcome);
+                    return Ok(());
+                }
+            }
+        } else {
+            read(service, &name).await?
+        };
         let Some(record) = record else {
             waited.waited = sent;
             return Ok(());
@@ -104,6 +119,7 @@ async fn look(
         if is_claimed || record.released || record.remaining.is_some_and(|left| left.is_zero()) {
             return Ok(());
         }
+        let is_marked = record.wanted != 0;
         let pause = match (&observed, record.remaining) {
             (_, Some(remaining)) => remaining,
             // Only an observer can tell that its holder is gone.
@@ -121,16 +137,46 @@ async fn look(
                 duration
             }
         };
+        // What was released before the server listened is not hinted: it looks once more.
+        let mut again = false;
         if !listened {
             listened = true;
             hints = listen(service).await;
-            if hints.is_some() {
-                // What was released before the server listened is not hinted.
-                continue;
-            }
+            again = hints.is_some();
         }
-        pause_for(service, &mut hints, &name, pause).await;
+        // A mark that the store left out is asked for again after the pause.
+        marking = marks && !is_marked && !marking;
+        if !(again || marking) {
+            let poll = if hints.is_some() && (is_marked || !marks) {
+                POLL_WITH_HINTS
+            } else {
+                POLL
+            };
+            pause_for(service, &mut hints, &name, pause, poll).await;
+        }
     }
+}
+
+async fn read(service: &Asking, name: &Name) -> Result<Option<Record>, Refusal> {
+    let (limit, name) = (service.0.limits.call_time, name.clone());
+    let service = service.lowered(Class::Wait);
+    let read = service.ask(limit, |store| async move { store.read(&name).await });
+    read.await
+}
+
+async fn ask(service: &Asking, request: &Acquire) -> Result<AcquireOutcome, Refusal> {
+    let limit = service.0.limits.call_time.min(request.duration / 6);
+    let (service, request) = (service.lowered(Class::Wait), request.clone());
+    let asked = service.ask(limit, |store| async move { store.acquire(&request).await });
+    asked.await
+}
+
+/// The mark of a client that sends none: the FNV-1a hash of its label, as other clients have it.
+fn mark(owner: &str) -> u32 {
+    let hash = owner.bytes().fold(0x811c_9dc5, |hash: u32, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    hash.max(1)
 }
 
 /// The store's hints, if it has any and can be listened to.
@@ -144,12 +190,14 @@ async fn listen(service: &Asking) -> Option<Listener> {
 }
 
 /// Until there is a hint of this name, or the time has passed, or it is time to look again.
-async fn pause_for(service: &Asking, hints: &mut Option<Listener>, name: &Name, pause: Duration) {
-    let poll = service.0.waits.stretched(if hints.is_some() {
-        POLL_WITH_HINTS
-    } else {
-        POLL
-    });
+async fn pause_for(
+    service: &Asking,
+    hints: &mut Option<Listener>,
+    name: &Name,
+    pause: Duration,
+    poll: Duration,
+) {
+    let poll = service.0.waits.stretched(poll);
     let hinted = async {
         let Some(listener) = hints else {
             return std::future::pending().await;

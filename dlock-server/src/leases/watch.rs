@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 }
 
 /// Hints that names may be free: events `free` with a name, and `everyone`. They are never truth. What is released
-/// from the status line on is hinted, or the stream ends.
+/// from the status line on, and was marked by a waiter, is hinted, or the stream ends.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases/watch",

@@ -55,6 +55,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
         ("duration_ms", json!(99)),
         ("duration_ms", json!(86_400_001)),
         ("floor", json!(1_u64 << 53)),
+        ("marks", json!(1_u64 << 32)),
         ("owner", json!("x".repeat(1_025))),
         ("owner", json!("a\0b")),
         ("data", json!("AAAA".repeat(1_366))),

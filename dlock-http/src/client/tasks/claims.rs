@@ -20,7 +20,7 @@ use crate::{
         provider::{released, renewal},
         server::Server,
     },
-    leases::{self, Done, RenewAnswer, RenewedMany},
+    leases::{self, Done, Released, RenewAnswer, RenewedMany},
     tasks::{Heartbeat, Heartbeats, Key},
 };
 
@@ -116,7 +116,8 @@ impl Provider for HttpClaims {
         own::keep(uuid);
         let path = self.server.path("tasks/release");
         let said: Said<Done> = self.server.post(&path, &Key { id, uuid, token }).await?;
-        released(said)
+        // Nobody waits for a claim.
+        released(said.map(|Done {}| Released { wanted: false }))
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
