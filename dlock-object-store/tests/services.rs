@@ -104,7 +104,10 @@ impl Service {
 
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        match self.flaw {
+            Flaw::Throttles => f.write_str("GoogleCloudStorage(bucket)"),
+            _ => write!(f, "{self:?}"),
+        }
     }
 }
 
@@ -217,6 +220,15 @@ async fn verdict(flaw: Flaw) -> (Result<(), ProviderError>, usize) {
         .await;
     let left: Vec<_> = service.list(None).try_collect().await.unwrap();
     (verdict, left.len())
+}
+
+/// The write of a mark would be in the way of the release.
+#[test]
+fn waiters_leave_no_marks_in_google_s_objects() {
+    for (flaw, marks) in [(Flaw::None, true), (Flaw::Throttles, false)] {
+        let provider = dlock_object_store::provider(Arc::new(Service::new(flaw)), "p").unwrap();
+        assert_eq!(provider.capabilities().marks, marks);
+    }
 }
 
 #[tokio::test(start_paused = true)]
