@@ -19,6 +19,6 @@ pub use self::{
 pub(crate) use self::{
     holding::{Holding, at_home},
     release::{Origin, PendingRelease},
-    settings::{Settings, checked_data, checked_name, checked_owner},
+    settings::{Settings, checked_data, checked_owner},
     term::{RenewalAttempt, Renewer, Term},
 };

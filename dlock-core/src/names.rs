@@ -1,7 +1,6 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are retired, the highest token it has seen.
 
-mod fairness;
 mod observation;
 mod queue;
 mod retired;
@@ -12,18 +11,16 @@ mod tests;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Duration,
 };
 
 use uuid::Uuid;
 
+use self::{observation::Observation, queue::Line, retired::Retired};
 pub(crate) use self::{
-    fairness::{Entered, Fairness, Slots, span},
     queue::{Queue, Registration},
     succession::{Duty, Following, GoesOn, KeeperIdentity, Offering},
 };
-use self::{observation::Observation, queue::Line, retired::Retired};
-use crate::{Clock, FencingToken, Name, provider::Tokens};
+use crate::{Clock, FencingToken, Name, provider::Tokens, turns::Contenders};
 
 /// Unused names are dropped when there are so many names, and again at twice the number that is left.
 const SWEEP_AT: usize = 1024;
@@ -41,9 +38,9 @@ struct Map {
 /// One name.
 pub(crate) struct NameState {
     known: Mutex<Known>,
-    /// What is known of other clients that want the name. Most names are held for long by one process, which
-    /// needs none of this.
-    fairness: OnceLock<Box<Mutex<Fairness>>>,
+    /// What is known of others that want the name. Most names are held for long by one process, which needs none of
+    /// this.
+    turns: OnceLock<Box<Mutex<Contenders>>>,
 }
 
 #[derive(Default)]
@@ -76,15 +73,10 @@ impl Names {
         }
         let state = Arc::new(NameState {
             known: Mutex::default(),
-            fairness: OnceLock::new(),
+            turns: OnceLock::new(),
         });
         map.names.insert(name.clone(), Arc::clone(&state));
         state
-    }
-
-    /// The state of a name, if the client has one.
-    pub(crate) fn known(&self, name: &Name) -> Option<Arc<NameState>> {
-        self.map().names.get(name).map(Arc::clone)
     }
 
     /// Passes a hint on to the head waiter of a name (W3).
@@ -117,34 +109,22 @@ impl Names {
 
 impl NameState {
     fn hinted(&self) {
-        if let Some(mut fairness) = self.known_fairness() {
-            fairness.hinted();
+        if let Some(mut turns) = self.known_turns() {
+            turns.hinted();
         }
         self.wake();
     }
 
-    /// What is known of others who want the name (F1).
-    pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
-        let fairness = self.fairness.get_or_init(Box::default);
-        fairness.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is known of others that want the name.
+    pub(crate) fn turns(&self) -> MutexGuard<'_, Contenders> {
+        let turns = self.turns.get_or_init(Box::default);
+        turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, if anything is known.
-    pub(crate) fn known_fairness(&self) -> Option<MutexGuard<'_, Fairness>> {
-        let fairness = self.fairness.get()?;
-        Some(fairness.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// For how much longer the name is left to others (F12).
-    pub(crate) fn away_for(&self, clock: &Clock) -> Duration {
-        let fairness = self.known_fairness();
-        fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock))
-    }
-
-    /// A contender begins to wait.
-    pub(crate) fn enter(&self) -> Entered {
-        let fairness = self.known_fairness();
-        fairness.map_or_else(Entered::default, |fairness| fairness.enter())
+    pub(crate) fn known_turns(&self) -> Option<MutexGuard<'_, Contenders>> {
+        let turns = self.turns.get()?;
+        Some(turns.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A grant of our own: it replaces what was observed, and its lease is live.
@@ -175,12 +155,6 @@ impl NameState {
     /// The lease is one of ours.
     pub(crate) fn is_live(&self, uuid: Uuid) -> bool {
         self.known().live.contains(&uuid)
-    }
-
-    /// A caller of this client holds a lease of the name, or a term of it is on offer to the first waiter in line.
-    pub(crate) fn is_taken(&self) -> bool {
-        let known = self.known();
-        !known.live.is_empty() || known.lines.iter().any(|line| line.offer.is_some())
     }
 
     /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was

@@ -1,11 +1,147 @@
-//! Turns between processes (N4 to N8, W8): who may try for a name, and when.
+//! Turns between processes (W8, N4 to N8): when a waiter may try for a name that others want too.
+//!
+//! No process sees the queue of another. Each hears of the same releases, and a refused waiter leaves its mark in the
+//! record, so whoever releases a wanted name learns that it is wanted. From that follows an order without a list of
+//! waiters: the process that has just released a wanted name leaves it to the others, and of those the one that has
+//! waited longest asks first.
+//!
+//! Nothing here bears on safety: it only ever delays a try (W2).
 
 mod mark;
+mod order;
+mod tenure;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
-pub(crate) use self::mark::mark;
+use tokio::runtime::Id;
 
-/// How long a process that released a wanted name leaves it to those that a hint wakes (N7): four slots of a
-/// millisecond, the grain of Tokio's timers.
-pub(crate) const HAND_OFF: Duration = Duration::from_millis(4);
+pub(crate) use self::{
+    mark::mark,
+    order::{Arrival, Slots, span},
+    tenure::Wanted,
+};
+use self::{order::Order, tenure::Tenure};
+use crate::{Clock, time::ContenderInstant};
+
+/// How long a process that released a wanted name leaves it to those that a hint wakes (N7): four slots, the longest
+/// that one of them is held back (N6).
+pub(crate) const HAND_OFF: Duration = order::SLOT.saturating_mul(order::MOST_SLOTS);
+
+/// The runtimes of this client that have contended for a name with others. Each has its turns, as each has its queue.
+#[derive(Default)]
+pub(crate) struct Contenders(Vec<Turns>);
+
+/// More runtimes than these are not told apart: the oldest is forgotten.
+const MOST_RUNTIMES: usize = 8;
+
+/// What one runtime knows of the others that want a name.
+pub(crate) struct Turns {
+    runtime: Id,
+    order: Order,
+    tenure: Tenure,
+    /// When a record last showed another's term.
+    saw_another: Option<ContenderInstant>,
+}
+
+impl Contenders {
+    /// That of this runtime, from now on.
+    pub(crate) fn of(&mut self, runtime: Id) -> &mut Turns {
+        let known = self.0.iter().position(|turns| turns.runtime == runtime);
+        let at = known.unwrap_or_else(|| {
+            if self.0.len() == MOST_RUNTIMES {
+                self.0.remove(0);
+            }
+            self.0.push(Turns {
+                runtime,
+                order: Order::default(),
+                tenure: Tenure::default(),
+                saw_another: None,
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+
+    /// That of this runtime, if it has contended before.
+    pub(crate) fn known(&mut self, runtime: Id) -> Option<&mut Turns> {
+        self.0.iter_mut().find(|turns| turns.runtime == runtime)
+    }
+
+    /// A hint: a marked term was released, or may have been.
+    pub(crate) fn hinted(&mut self) {
+        for turns in &mut self.0 {
+            if turns.order.hinted() {
+                turns.tenure.saw_another();
+            }
+        }
+    }
+
+    /// A term of this runtime begins: to the other ones it is another's.
+    pub(crate) fn granted(&mut self, runtime: Id, now: ContenderInstant) {
+        for turns in &mut self.0 {
+            if turns.runtime == runtime {
+                turns.tenure.granted(now);
+            } else {
+                turns.tenure.saw_another();
+            }
+        }
+    }
+}
+
+impl Turns {
+    /// A contender begins to wait.
+    pub(crate) const fn arrive(&self) -> Arrival {
+        self.order.arrive()
+    }
+
+    /// The record shows a term of another contender.
+    pub(crate) fn saw_another(&mut self, now: ContenderInstant) {
+        self.tenure.saw_another();
+        self.saw_another = Some(now);
+    }
+
+    pub(crate) fn saw_another_within(&self, span: Duration, now: ContenderInstant) -> bool {
+        self.saw_another.is_some_and(|at| now.since(at) <= span)
+    }
+
+    /// The record shows that this contender has the name, or waits for it.
+    pub(crate) fn saw(&mut self, mark: u32) {
+        self.order.saw(mark);
+    }
+
+    /// The release of a term is sent; if it is hinted, this contender will hear that too.
+    pub(crate) fn releases(&mut self, hinted: bool, now: ContenderInstant) {
+        self.order.releases(hinted);
+        self.tenure.releases(now);
+    }
+
+    /// That release was applied, and no hint of it comes unless the name is wanted.
+    pub(crate) fn released(&mut self, wanted: Wanted, now: ContenderInstant) {
+        if !wanted.is_wanted {
+            self.no_hint_comes();
+        }
+        self.tenure.released(wanted, now);
+    }
+
+    /// That release changed nothing.
+    pub(crate) fn no_hint_comes(&mut self) {
+        self.order.no_hint_comes();
+    }
+
+    /// For how much longer the name is left to others (N7).
+    pub(crate) fn left_for(&self, clock: &Clock) -> Duration {
+        self.tenure.left_for(clock)
+    }
+
+    /// How many slots a woken try leaves to others (N6). `luck`: one of 16 throws.
+    pub(crate) fn slots(&self, arrival: Arrival, luck: bool) -> Slots {
+        self.order.slots(arrival, luck)
+    }
+
+    /// How many releases of others a contender has heard of since it began to wait.
+    pub(crate) const fn passed(&self, arrival: Arrival) -> u64 {
+        self.order.passed(arrival)
+    }
+}

@@ -9,14 +9,12 @@ mod attempt;
 mod call;
 mod claiming;
 mod gone;
-mod leaving;
 mod queue_entry;
 mod rendezvous;
-mod reserving;
 #[cfg(test)]
 mod tests;
 mod times;
-mod yielding;
+mod turns;
 
 use std::{
     future::ready,
@@ -30,19 +28,16 @@ use tokio::sync::futures::Notified;
 
 pub(crate) use self::acquire::acquire;
 use self::{
-    claiming::Taken,
-    gone::Gone,
-    queue_entry::QueueEntry,
-    rendezvous::Sender,
-    reserving::{PassedOver, Reservation},
+    claiming::Taken, gone::Gone, queue_entry::QueueEntry, rendezvous::Sender, turns::Watched,
 };
 use crate::{
     Error, Holder, ProviderError, Ticket, emit,
     lease::{Holding, Settings},
-    names::{Entered, Queue, Slots},
+    names::Queue,
     provider::Version,
     store::listener,
     time::ContenderInstant,
+    turns::Arrival,
 };
 
 /// How long an acquire may take.
@@ -76,12 +71,9 @@ struct Contender {
     gone: Arc<Gone>,
     /// Where it waits. A caller that stands in no line has one to itself.
     queue: Arc<Queue>,
-    /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
-    entered: Entered,
-    yielded_slots: Slots,
-    /// Whether other clients pass the lock on without it, and the reservation that it made (W8).
-    passed_over: PassedOver,
-    reservation: Option<Reservation>,
+    /// When it began to let terms of others go by (N6), and what it has seen of them since.
+    arrival: Arrival,
+    watched: Watched,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
     /// The warning that this client itself holds the lock was logged.
@@ -110,10 +102,8 @@ impl Contender {
             answered: started,
             gone,
             queue,
-            entered: lock.state.enter(),
-            yielded_slots: 0,
-            passed_over: PassedOver::default(),
-            reservation: None,
+            arrival: Arrival::default(),
+            watched: Watched::new(started),
             seen: None,
             warned: false,
             error: None,
@@ -130,7 +120,6 @@ impl Contender {
         };
         // Together with an offer that it has not taken (S4).
         entry.leave();
-        self.reservation = None;
         let Some(answer) = answer else {
             return sender.send_back();
         };
@@ -215,15 +204,12 @@ impl Contender {
         let queue = Arc::clone(&self.queue);
         let Settings { store, state, .. } = &*lock;
         listener::ensure(store, &lock.plan);
-        if let ControlFlow::Break(end) = self.let_others_first(sender).await {
-            return end;
-        }
-        self.answered = store.clock.contender_now();
+        self.arrive();
         // A redeemer that was refused tries anew when its turn has come, and does not read first.
         let mut woken = self.seen.is_some();
         let mut first = true;
         loop {
-            if let ControlFlow::Break(end) = self.leave_to_others(sender).await {
+            if let ControlFlow::Break(end) = self.await_turn(sender, woken).await {
                 return end;
             }
             // W3: listen first, ask second.
@@ -260,9 +246,6 @@ impl Contender {
                     }
                     // No call was sent meanwhile (W5).
                     self.answered = store.clock.contender_now();
-                    if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
-                        return end;
-                    }
                     continue;
                 }
                 None => {}
@@ -279,7 +262,6 @@ impl Contender {
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            self.yielded_slots = 0;
             let failed = pause_for_term.is_none() && self.error.is_some();
             let rested = if failed {
                 self.rest_after_failure(sender, freed, pause).await
@@ -293,9 +275,6 @@ impl Contender {
             if pause_for_term.is_some() {
                 // No call was sent meanwhile (W5).
                 self.answered = store.clock.contender_now();
-            }
-            if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
-                return end;
             }
             woken |= still_woken;
         }

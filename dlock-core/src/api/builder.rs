@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    BuildError, Client, DLock, IntoClient, Record,
-    lease::{Settings, checked_data, checked_name, checked_owner},
+    BuildError, Client, DLock, IntoClient, Name, Record,
+    lease::{Settings, checked_data, checked_owner},
     testing::Event,
     time::{Plan, default_poll},
 };
@@ -60,15 +60,6 @@ pub(crate) struct Options {
     /// for them and only polls; one that another lock of the same client has opened still wakes it.
     #[builder(default = true)]
     wakeups: bool,
-    /// Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over
-    /// takes a lease on a name beside the lock's (the name and `\u{1f}reservation`); a process that has kept the lock
-    /// to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, a
-    /// waiter may wait for very long beside processes of several waiters, unless these pause between their terms. A
-    /// waiter that has a reservation renews it, and asks four times in a poll interval while the lock goes from hand to
-    /// hand, wake-ups or not. Turn it off, in all processes, for a lock that one holder keeps for hours, as a leader
-    /// does, or where no waiter need be let in soon. [`DLock::try_acquire`] makes none.
-    #[builder(default = true)]
-    reservations: bool,
     /// How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     give_up_after: Option<Duration>,
@@ -144,7 +135,7 @@ impl From<Options> for Result<DLock, BuildError> {
             data,
             ..
         } = options;
-        let name = checked_name(name)?;
+        let name = Name::new(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
         let data = data.map(checked_data).transpose()?;
         let lock = DLock(Arc::new(Settings {
@@ -170,7 +161,6 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
         renew_every,
         poll_every,
         wakeups,
-        reservations,
         give_up_after,
         max_hold,
         at_least,
@@ -224,14 +214,12 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
         margin: spare,
         renew_every,
         wakeups,
-        reservations,
         poll_every: poll_every.unwrap_or(default_poll(duration)),
         poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
         at_least,
         group: None,
-        observed: true,
         tasks: Arc::default(),
     })
 }

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     BuildError, Client, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
     events::Operation,
-    lease::{Settings, checked_data, checked_name, checked_owner},
+    lease::{Settings, checked_data, checked_owner},
     waiting::{self, Acquired, Wait},
 };
 
@@ -52,7 +52,7 @@ impl DLock {
     /// [`BuildError::Name`] if it is not a name.
     pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
         let store = &self.0.store;
-        let name = checked_name(name)?;
+        let name = Name::new(name)?;
         Ok(Self(Arc::new(Settings {
             state: store.names.get(&name, &store.clock),
             name,

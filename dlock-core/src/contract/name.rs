@@ -4,10 +4,6 @@ use std::{borrow::Borrow, fmt, sync::Arc};
 
 use crate::BuildError;
 
-/// What the names of reservations end with, the first place in the line and those behind it. They begin with
-/// a control character, which a name that people choose is unlikely to have.
-pub(crate) const RESERVATIONS: [&str; 2] = ["\u{1f}reservation", "\u{1f}reservation/2"];
-
 /// What is locked: 1 to 1024 bytes of UTF-8 without NUL.
 ///
 /// Names are compared byte by byte: two names that differ in any byte are different locks (I13).
@@ -37,22 +33,6 @@ impl Name {
             return Ok(Self(name.into()));
         };
         Err(BuildError::Name { reason })
-    }
-
-    /// Where waiters of this name make their reservations (W8), the first place first: names of their own,
-    /// beside this one. `None` if there is no room for them.
-    pub(crate) fn reservations(&self) -> Option<[Self; RESERVATIONS.len()]> {
-        let [first, second] = RESERVATIONS.map(|place| Self::new(format!("{self}{place}")).ok());
-        Some([first?, second?])
-    }
-
-    /// The name of the lock, if this is the name of a reservation of it: of the lease that a waiter takes
-    /// beside the lock it waits for, so that the process that keeps the lock leaves it to others (W8). No
-    /// lock can be built with the name of a reservation; a list of what a store holds may show one.
-    #[must_use]
-    pub fn reservation_of(&self) -> Option<&str> {
-        let mut places = RESERVATIONS.iter();
-        places.find_map(|place| self.0.strip_suffix(place))
     }
 
     /// The name as text.

@@ -13,9 +13,6 @@ use crate::{EndCause, ErrorKind, ProviderError, ReleaseEnd, time::Plan};
 
 /// Takes from an event of a lock with this plan what there are metrics for.
 pub(crate) fn take(backend: &'static str, plan: &Plan, event: &Event) {
-    if !plan.observed {
-        return;
-    }
     let labels = labels(backend, plan.group.as_ref());
     match event {
         Event::Built => built(labels),

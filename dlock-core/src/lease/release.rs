@@ -8,7 +8,10 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{
+    runtime::{Handle, Id},
+    task::JoinHandle,
+};
 use uuid::Uuid;
 
 use super::Term;
@@ -21,6 +24,7 @@ use crate::{
     store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
+    turns::Wanted,
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -38,6 +42,8 @@ pub(crate) struct PendingRelease {
     pub(crate) origin: Origin,
     /// Every attempt of its try was answered.
     pub(crate) answered: bool,
+    /// Where the term was contended for.
+    pub(crate) runtime: Id,
 }
 
 /// What is given back.
@@ -97,6 +103,7 @@ impl PendingRelease {
             },
             closes_until,
             answered: term.answered,
+            runtime: term.home.id(),
         }
     }
 
@@ -127,14 +134,13 @@ impl PendingRelease {
             || tracing::debug_span!("release", lock = %self.name, backend = self.store.backend, token = self.token.map(u64::from)),
         );
         let plan = Arc::clone(&self.plan);
-        let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
+        let cut_off = CutOff(Some(self.name.clone()));
         Box::pin(emit::within(span, async move {
             let answer = self.run().await;
             cut_off.did_not_happen();
             let ended = || Event::ReleaseEnded(uuid, token, answer.clone());
             self.store.emit(&self.name, &plan, ended);
             match &answer {
-                Err(_) if !plan.observed => {}
                 Err(error) => log!(
                     warn,
                     name: "release_failed",
@@ -195,9 +201,11 @@ impl PendingRelease {
         let closing = closing.transpose()?;
         let what = (Operation::Release, plan.group.as_ref());
         // A closing frees nothing, so the store sends no hint of it.
-        let heard = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
-        if heard {
-            self.state.fairness().releases();
+        let hinted = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
+        if let Some(mut turns) = self.state.known_turns()
+            && let Some(turns) = turns.known(self.runtime)
+        {
+            turns.releases(hinted, store.clock.contender_now());
         }
         let mut alone = true;
         // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
@@ -206,7 +214,7 @@ impl PendingRelease {
             let left = || until.since(store.clock.now());
             // Not admitted in time, it is sent at the end all the same.
             if limited && store.outage.admit(plan, left()).await.is_err() && !alone {
-                return Ok(self.unconfirmed());
+                return Ok(Self::unconfirmed());
             }
             limited = true;
             let limit = if alone {
@@ -228,11 +236,7 @@ impl PendingRelease {
                     if self.answered && alone && outcome.is_released() {
                         self.state.all_answered(self.uuid);
                     }
-                    let ended = self.answered(outcome, alone);
-                    if heard && matches!(ended, ReleaseEnd::NotHeld(_)) {
-                        self.state.fairness().did_not_release();
-                    }
-                    return Ok(ended);
+                    return Ok(self.answered(outcome, alone));
                 }
                 Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
                 Err(error) => log!(
@@ -246,20 +250,18 @@ impl PendingRelease {
             alone = false;
             let pause = store.pause_after_failure(plan);
             if left().saturating_sub(pause) < Duration::from_millis(1) {
-                return Ok(self.unconfirmed());
+                return Ok(Self::unconfirmed());
             }
             store.clock.pause(pause).await;
         }
     }
 
-    fn unconfirmed(&self) -> ReleaseEnd {
-        if self.plan.observed {
-            log!(
-                warn,
-                name: "release_unconfirmed",
-                "the store did not confirm the release; others wait for the expiry"
-            );
-        }
+    fn unconfirmed() -> ReleaseEnd {
+        log!(
+            warn,
+            name: "release_unconfirmed",
+            "the store did not confirm the release; others wait for the expiry"
+        );
         ReleaseEnd::Unconfirmed
     }
 
@@ -285,20 +287,39 @@ impl PendingRelease {
     /// orphan's too, wakes its head waiter.
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
-            ReleaseOutcome::Released { .. } => {
-                // F2: other clients hear of it only now.
-                if self.closes_until.is_none() {
-                    let now = self.store.clock.contender_now();
-                    self.state.fairness().gives_back(now);
-                }
+            ReleaseOutcome::Released { wanted } => {
+                self.leave_to_others(wanted);
                 ReleaseEnd::Released
             }
-            ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
+            ReleaseOutcome::NotHeld(record) => {
+                self.leave_to_others(false);
+                self.not_held(record, alone)
+            }
         };
         // Before those who wait for that are woken.
         self.state.release_ended(self.uuid);
         self.state.wake();
         ended
+    }
+
+    /// N7. Others hear of the release only now. Of a name that one contender has to itself nothing is kept.
+    fn leave_to_others(&self, is_marked: bool) {
+        let Self {
+            store, state, plan, ..
+        } = self;
+        let listens = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
+        let hinted = listens || state.waits_elsewhere(self.runtime);
+        let now = store.clock.contender_now();
+        if is_marked {
+            let wanted = Wanted::of(plan, true, hinted);
+            state.turns().of(self.runtime).released(wanted, now);
+        } else if let Some(mut contenders) = state.known_turns()
+            && let Some(turns) = contenders.known(self.runtime)
+        {
+            // N5: where no refusal leaves a mark, another that was seen lately wants it.
+            let is_wanted = !store.marks && turns.saw_another_within(10 * plan.poll_every, now);
+            turns.released(Wanted::of(plan, is_wanted, hinted), now);
+        }
     }
 
     /// L3. That another client took the lease is certain only if nothing of this client can have ended the term:

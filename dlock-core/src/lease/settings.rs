@@ -31,17 +31,6 @@ impl Settings {
     }
 }
 
-/// The name of a lock, which is none of a reservation (W8).
-pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, BuildError> {
-    let name = Name::new(name)?;
-    if name.reservation_of().is_some() {
-        return Err(BuildError::Name {
-            reason: "it is that of a reservation, which waiters make by themselves",
-        });
-    }
-    Ok(name)
-}
-
 /// What is stored beside a lock.
 pub(crate) fn checked_data(data: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     match data.len() {

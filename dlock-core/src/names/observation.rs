@@ -125,13 +125,6 @@ impl NameState {
         })
     }
 
-    /// How long until the lease that was last seen has run out, as far as this client can tell.
-    pub(crate) fn runs_out_in(&self, clock: &Clock) -> Option<Duration> {
-        let known = self.known();
-        let seen = known.observation.as_ref()?;
-        Some(seen.runs_out_in(clock))
-    }
-
     /// Forgets an observation that nobody has repeated for ten durations (O2).
     pub(crate) fn forget_old_observation(&self, clock: &Clock) {
         let mut known = self.known();

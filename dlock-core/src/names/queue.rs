@@ -9,10 +9,10 @@ use tokio::{
 };
 
 use super::{
-    Known, NameState, Slots,
+    Known, NameState,
     succession::{BlockSize, Keeper, OfferedTerm},
 };
-use crate::{Clock, time::ContenderInstant};
+use crate::{Clock, time::ContenderInstant, turns::Slots};
 
 /// The most other runtimes whose waiters go first: each of them costs a slot.
 const MOST_ELDERS: usize = 4;
@@ -41,6 +41,8 @@ impl Queue {
 /// A queue, its waiters, and what is on offer to them.
 pub(super) struct Line {
     pub(super) queue: Arc<Queue>,
+    /// Tells its contender from those of other runtimes that wait now (N1).
+    number: u8,
     /// The waiters in line, with the one that contends, by the order in which they came to the name.
     pub(super) arrivals: VecDeque<u64>,
     /// The term whose lease has ended, until a waiter takes it or it goes back.
@@ -54,9 +56,10 @@ pub(super) struct Line {
 }
 
 impl Line {
-    fn new(runtime: Id) -> Self {
+    fn new(runtime: Id, number: u8) -> Self {
         Self {
             queue: Queue::new(runtime),
+            number,
             arrivals: VecDeque::new(),
             offer: None,
             block_since: None,
@@ -69,6 +72,7 @@ impl Line {
     fn is_idle(&self) -> bool {
         let Self {
             queue: _,
+            number: _,
             arrivals,
             offer,
             block_since,
@@ -116,8 +120,12 @@ impl NameState {
         known.arrivals += 1;
         let arrival = known.arrivals;
         if known.line(runtime).is_none() {
+            let taken = |number| known.lines.iter().any(|line| line.number == number);
+            let number = (0..=u8::MAX).find(|number| !taken(*number));
             known.lines.reserve_exact(1);
-            known.lines.push(Line::new(runtime));
+            known
+                .lines
+                .push(Line::new(runtime, number.unwrap_or_default()));
         }
         let mut lines = known.lines.iter_mut();
         let line = lines.find(|line| line.queue.runtime == runtime);
@@ -152,6 +160,18 @@ impl NameState {
     pub(crate) fn waiters(&self, runtime: Id) -> usize {
         let mut known = self.known();
         known.line(runtime).map_or(0, |line| line.arrivals.len())
+    }
+
+    /// Tells the contender on this runtime from those of this client's other ones.
+    pub(crate) fn number(&self, runtime: Id) -> u8 {
+        self.known().line(runtime).map_or(0, |line| line.number)
+    }
+
+    /// Waiters of other runtimes of this process hear of a release at once.
+    pub(crate) fn waits_elsewhere(&self, runtime: Id) -> bool {
+        let known = self.known();
+        let mut lines = known.lines.iter();
+        lines.any(|line| line.queue.runtime != runtime && !line.arrivals.is_empty())
     }
 
     /// On how many other runtimes a waiter has come before the first one in line here. A few need not be told apart.

@@ -76,9 +76,6 @@ impl NameState {
     ) {
         let since = clock.contender_now();
         let releasing = known.live.contains(&uuid);
-        if releasing && closed.is_zero() {
-            self.fairness().gives_back(since);
-        }
         known.live.retain(|live| *live != uuid);
         if known.retired.iter().any(|retired| retired.uuid == uuid) {
             return;
@@ -172,10 +169,5 @@ impl NameState {
         };
         let mut chain = successors(successor(&uuid), successor).take(RETIRED_KEPT);
         chain.any(|successor| successor == shown)
-    }
-
-    /// This term is or was one of this client's, as far as it remembers.
-    pub(crate) fn is_ours(&self, uuid: Uuid) -> bool {
-        self.known().is_ours(uuid)
     }
 }

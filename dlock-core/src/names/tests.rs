@@ -224,32 +224,17 @@ fn absurd_duration_of_a_stranger_is_just_long() {
 }
 
 #[test]
-fn name_is_known_once_somebody_has_asked_for_it() {
-    let (clock, _hand) = Clock::manual();
-    let names = Names::default();
-    assert!(names.known(&name(1)).is_none());
-    let state = names.get(&name(1), &clock);
-    let known = names.known(&name(1)).unwrap();
-    assert!(Arc::ptr_eq(&known, &state));
-    assert!(names.known(&name(2)).is_none());
-}
-
-#[test]
 fn lease_of_another_runs_out_by_the_clock_that_comes_first() {
     let (clock, hand, state) = one();
-    assert_eq!(state.runs_out_in(&clock), None);
     assert!(!state.has_run_out(&clock));
     state.saw(&clock, &record(1));
-    assert_eq!(state.runs_out_in(&clock), Some(LEASE), "ours");
     let mut shown = record(1);
     shown.remaining = Some(LEASE / 4);
     state.saw(&clock, &shown);
-    assert_eq!(state.runs_out_in(&clock), Some(LEASE / 4), "the store's");
     hand.advance(LEASE / 4 - INSTANT);
     assert!(!state.has_run_out(&clock));
     hand.advance(INSTANT);
     assert!(state.has_run_out(&clock));
-    assert_eq!(state.runs_out_in(&clock), Some(Duration::ZERO));
 }
 
 #[test]
@@ -258,7 +243,6 @@ fn lease_of_our_own_is_none_of_another_that_has_run_out() {
     state.granted(uuid(1), token(8));
     state.saw(&clock, &record(1));
     hand.advance(LEASE);
-    assert_eq!(state.runs_out_in(&clock), Some(Duration::ZERO));
     assert!(!state.has_run_out(&clock));
 }
 
@@ -270,7 +254,7 @@ fn terms_of_ours_are_those_that_live_the_newest_and_the_retired() {
     state.retire(&clock, uuid(3), LEASE);
     // H10: it is in nobody's hands, and the newest.
     state.given_away(uuid(2));
-    let ours = [1, 2, 3, 4].map(|number| state.is_ours(uuid(number)));
+    let ours = [1, 2, 3, 4].map(|number| state.known().is_ours(uuid(number)));
     assert_eq!(ours, [true, true, true, false]);
 }
 
@@ -290,28 +274,6 @@ fn term_is_followed_through_all_tries_that_claimed_it() {
     claims(2, 3);
     assert!(went(1, 3), "by way of the second");
     assert!(!went(2, 1));
-}
-
-/// F2.
-#[test]
-fn only_a_lease_that_frees_its_name_gives_it_back() {
-    let (clock, _hand, state) = one();
-    let left_to_others = || {
-        let entered = state.enter();
-        state.fairness().newcomer(entered, 0, &clock).1
-    };
-    state.fairness().refused(Some("another"));
-    state
-        .fairness()
-        .granted(clock.contender_now(), LEASE, &clock);
-    state.retire(&clock, uuid(1), LEASE);
-    assert_eq!(left_to_others(), Duration::ZERO, "a try");
-    state.granted(uuid(2), token(8));
-    state.closes(&clock, uuid(2), LEASE, LEASE);
-    assert_eq!(left_to_others(), Duration::ZERO, "a lease that closes");
-    state.granted(uuid(3), token(9));
-    state.retire(&clock, uuid(3), LEASE);
-    assert_ne!(left_to_others(), Duration::ZERO);
 }
 
 /// G4, H4.

@@ -2,7 +2,7 @@
 //! what it was asked.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -32,14 +32,10 @@ pub(crate) struct Scripted {
 
 #[derive(Default)]
 struct Script {
-    /// It answers no acquire.
-    silent: bool,
     acquires: VecDeque<Result<AcquireOutcome, ProviderError>>,
     releases: VecDeque<Result<ReleaseOutcome, ProviderError>>,
-    records: BTreeMap<Name, Record>,
     acquired: Vec<Acquire>,
     released: Vec<Release>,
-    read: Vec<Name>,
 }
 
 pub(crate) fn uuid(number: u128) -> Uuid {
@@ -65,6 +61,11 @@ impl Scripted {
         Self::with(Capabilities::new("scripted", Discipline::Observer))
     }
 
+    /// One whose refusals leave marks.
+    pub(crate) fn with_marks() -> Self {
+        Self::with(Capabilities::new("scripted", Discipline::Observer).marks(true))
+    }
+
     pub(crate) fn with(capabilities: Capabilities) -> Self {
         Self {
             capabilities,
@@ -83,10 +84,6 @@ impl Scripted {
             .unwrap()
     }
 
-    pub(crate) fn silent(&self, silent: bool) {
-        self.script().silent = silent;
-    }
-
     /// Answers an acquire so, after those that were given before.
     pub(crate) fn acquire(&self, answer: Result<AcquireOutcome, ProviderError>) {
         self.script().acquires.push_back(answer);
@@ -97,23 +94,12 @@ impl Scripted {
         self.script().releases.push_back(answer);
     }
 
-    /// What a read of this name shows from now on.
-    pub(crate) fn show(&self, name: &Name, record: Record) {
-        self.script().records.insert(name.clone(), record);
-    }
-
     pub(crate) fn acquired(&self) -> Vec<Acquire> {
         self.script().acquired.clone()
     }
 
     pub(crate) fn released(&self) -> Vec<Release> {
         self.script().released.clone()
-    }
-
-    /// How often this name was read.
-    pub(crate) fn reads(&self, name: &Name) -> usize {
-        let script = self.script();
-        script.read.iter().filter(|read| *read == name).count()
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
@@ -130,9 +116,6 @@ impl Provider for Scripted {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let mut script = self.script();
         script.acquired.push(request.clone());
-        if script.silent {
-            return Err(silence());
-        }
         let granted = || Ok(AcquireOutcome::Acquired(token(1).into()));
         script.acquires.pop_front().unwrap_or_else(granted)
     }
@@ -148,9 +131,7 @@ impl Provider for Scripted {
         script.releases.pop_front().unwrap_or_else(released)
     }
 
-    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let mut script = self.script();
-        script.read.push(name.clone());
-        Ok(script.records.get(name).cloned())
+    async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
+        Ok(None)
     }
 }

@@ -40,6 +40,11 @@ impl Entropy {
         Duration::from_nanos(self.draw(|rng| rng.u64(..=most)))
     }
 
+    /// Whether a throw of so many falls on one side.
+    pub(crate) fn one_in(&self, throws: u64) -> bool {
+        self.draw(|rng| rng.u64(..throws)) == 0
+    }
+
     /// For what need not be secret.
     fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
         match self {

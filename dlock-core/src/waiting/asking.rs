@@ -50,7 +50,6 @@ impl Contender {
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
-        self.passed_over.asks(plan.poll_every, &store.clock);
         // A waiter that was woken has reason to expect a grant.
         let reads_first = !woken && self.may_read_first();
         let answer = match admitted {
@@ -66,19 +65,11 @@ impl Contender {
                 let pause = self.until_next_try(&holder.record);
                 log!(debug, name: "held", owner = %holder.record.owner, ?pause, "held by another");
                 self.warn_of_ourselves(&holder);
-                self.reserve_if_passed_over(&holder);
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)
             }
-            Ok(Some(answer)) => {
-                if let Acquired::Holding(_) = &answer
-                    && let Some(mut fairness) = self.lock.state.known_fairness()
-                {
-                    fairness.won(self.entered, self.yielded_slots, &store.clock);
-                }
-                ControlFlow::Break(Ok(answer))
-            }
+            Ok(Some(answer)) => ControlFlow::Break(Ok(answer)),
             Ok(None) => {
                 if let Some(error) = &self.error
                     && store.clock.elapsed(self.answered) >= plan.give_up_after
@@ -159,7 +150,6 @@ impl Contender {
             // W5: each try draws anew.
             let uuid = self.fresh_uuid()?;
             let had_run_out = store.is_observed() && state.has_run_out(&store.clock);
-            let asked = store.clock.contender_now();
             let (tokens, marks) = (self.tokens(), self.marks());
             let draw = Draw {
                 uuid,
@@ -175,8 +165,8 @@ impl Contender {
             });
             match end {
                 TryEnd::Granted(holding) => {
-                    if let Some(mut fairness) = state.known_fairness() {
-                        fairness.granted(asked, plan.longest_idle(), &store.clock);
+                    if let Some(mut turns) = state.known_turns() {
+                        turns.granted(self.queue.runtime, store.clock.contender_now());
                     }
                     return Ok(Some(Acquired::Holding(holding)));
                 }
@@ -232,26 +222,17 @@ impl Contender {
         left.min(self.lock.plan.attempt())
     }
 
-    fn holder(&self, record: Record) -> Holder {
-        let Settings {
-            store,
-            state,
-            owner,
-            ..
-        } = &*self.lock;
-        let ours = state.is_live(record.uuid);
-        if !ours {
-            // Under our own label it may be a try of ours that has not heard of its grant.
-            let label = Some(&record.owner).filter(|label| ***label != **owner);
-            state.fairness().refused(label.map(String::as_str));
-        }
+    pub(super) fn holder(&mut self, record: Record) -> Holder {
+        let Settings { store, state, .. } = &*self.lock;
         let (observed, kept) = state.observed(&store.clock, record.version());
-        Holder {
+        let holder = Holder {
+            ours: state.is_live(record.uuid),
             record,
-            ours,
             observed,
             kept,
-        }
+        };
+        self.saw(&holder);
+        holder
     }
 
     fn fresh_uuid(&self) -> Result<Uuid, ProviderError> {

@@ -250,6 +250,7 @@ impl Drop for OpenTry {
                 None => Origin::Try,
             },
             answered: false,
+            runtime: self.home.id(),
         };
         drop(release.spawn(&self.home));
     }

@@ -12,7 +12,7 @@ use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
     lease::{Holding, Settings, Term},
     names::Following,
-    turns::{HAND_OFF, mark},
+    turns::HAND_OFF,
 };
 
 /// What became of a term that was on offer to the waiter.
@@ -49,7 +49,7 @@ impl Contender {
     }
 
     /// Leaves a term that did not go on to its release, whose answer rings: others go first then, as after every
-    /// release (F1, W8). No answer costs an attempt, or a poll, or half of the time that is left. Any other ring
+    /// release (N7). No answer costs an attempt, or a poll, or half of the time that is left. Any other ring
     /// ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns whether it
     /// was rung; breaks if the wait is over.
     pub(super) async fn await_release(
@@ -118,7 +118,7 @@ impl Contender {
     /// N5: the mark that a refused try leaves. Only waiters in line leave one, and only with time left for the try that
     /// follows it.
     pub(super) fn marks(&self) -> u32 {
-        let Settings { owner, plan, .. } = &*self.lock;
+        let plan = &self.lock.plan;
         let soon = if self.listens() {
             HAND_OFF
         } else {
@@ -126,7 +126,7 @@ impl Contender {
         };
         let in_time = self.time_left().is_none_or(|left| left >= soon);
         if in_time && self.stands_in_line() {
-            mark(owner, 0)
+            self.own_mark()
         } else {
             0
         }

@@ -11,8 +11,9 @@ use crate::{
     provider::{Tokens, Version},
     tests::{
         poll_once,
-        scripted::{LEASE, Scripted, record, silence, token, uuid},
+        scripted::{LEASE, Scripted, record, token, uuid},
     },
+    turns::span,
     waiting::rendezvous::rendezvous,
 };
 
@@ -59,46 +60,36 @@ pub(super) fn holder(number: u64, owner: &str) -> Holder {
     }
 }
 
-/// The store has left so many calls unanswered that nobody calls it out of turn.
-pub(super) fn begin_outage(lock: &Settings) {
-    let outage = &lock.store.outage;
-    while !outage.is_on() {
-        outage.heard(&Err::<(), _>(silence()));
-    }
-}
-
-/// A term did not go on, and its release is answered or not. Whether its waiter, which something else had woken before
-/// or not, leaves a slot to the waiter of another client then, and does not ask at once.
-async fn yields_after_a_release(woken: bool, answered: bool) -> bool {
-    let (clock, hand) = Clock::manual();
-    let lock = Scripted::new().lock(clock);
-    let Settings { state, plan, .. } = &*lock.0;
-    state.fairness().refused(Some("another"));
-    let _in_line = in_line(&lock).await;
-    offers(&lock.owned_by("they").unwrap(), 1);
-    let mut waiter = contender(&lock, Wait::Limit(None));
-    waiter.seen = woken.then(|| holder(2, "another"));
-    let (sender, _receiver) = rendezvous();
-    let queue = Arc::clone(&waiter.queue);
-    let mut contends = pin!(waiter.contend(&sender));
-    assert!(poll_once(contends.as_mut()).is_none(), "it is released");
-    if answered {
-        state.release_ended(uuid(1));
-        queue.freed.notify_waiters();
-    } else {
-        hand.advance(plan.poll_every);
-    }
-    poll_once(contends.as_mut()).is_none()
-}
-
-/// W3, F1: the answer to the release wakes it, too, and no answer takes nothing back.
+/// W3, N6: what is rung for a waiter before its turn, and by the release of a term that did not go on, is followed, and
+/// others that have waited longer go first.
 #[tokio::test]
-async fn waiter_that_was_woken_before_or_by_a_release_lets_its_seniors_first() {
-    for woken in [false, true] {
-        for answered in [false, true] {
-            let yields = yields_after_a_release(woken, answered).await;
-            assert_eq!(yields, woken || answered, "{woken} {answered}");
+async fn waiter_that_was_woken_before_or_by_a_release_lets_others_first() {
+    for (woken, answered) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (clock, hand) = Clock::manual();
+        let lock = Scripted::with_marks().lock(clock);
+        let Settings { state, plan, .. } = &*lock.0;
+        state.turns().of(Handle::current().id()).saw(1);
+        let _in_line = in_line(&lock).await;
+        offers(&lock.owned_by("they").unwrap(), 1);
+        let mut waiter = contender(&lock, Wait::Limit(None));
+        waiter.seen = woken.then(|| holder(2, "another"));
+        let (sender, _receiver) = rendezvous();
+        let queue = Arc::clone(&waiter.queue);
+        let mut contends = pin!(waiter.contend(&sender));
+        assert!(poll_once(contends.as_mut()).is_none());
+        if woken {
+            // The slots of the other, and one more by chance.
+            hand.advance(span(2));
+            assert!(poll_once(contends.as_mut()).is_none(), "it is released");
         }
+        if answered {
+            state.release_ended(uuid(1));
+            queue.freed.notify_waiters();
+        } else {
+            hand.advance(plan.poll_every);
+        }
+        let waits = poll_once(contends.as_mut()).is_none();
+        assert_eq!(waits, woken || answered, "{woken} {answered}");
     }
 }
 

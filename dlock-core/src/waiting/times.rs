@@ -3,8 +3,11 @@
 
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
-use super::{Contender, Reservation, Settings, Wait};
+use super::{Contender, Settings, Wait, turns::part_of};
 use crate::{Error, Record, time::LEAST_PAUSE};
+
+/// How often a waiter asks in a poll interval after its mark was left out (N4).
+const MARK_LEFT_OUT: u32 = 4;
 
 impl Contender {
     /// W2, except for wake-ups, which end the sleep: the time until the first of the expiry, the end of the
@@ -13,20 +16,21 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
-            // F10: asks four times in a poll interval, to come while the client that keeps the lock stays away
-            // (two intervals, F12). Not while one term lasts long.
-            if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
-                plan.poll_reserved()
-            } else {
-                plan.poll_every
-            }
-        } else if self.listens() && (record.wanted != 0 || !store.marks) {
-            // N4: no release of an unmarked term is hinted.
+        let listens = self.listens();
+        let is_marked = record.wanted != 0 || !store.marks;
+        let mut poll = if listens && is_marked {
             plan.poll_watched
         } else {
+            // N4: no release of an unmarked term is hinted.
             plan.poll_every
         };
+        let mut asks = self.watched.asks(plan, listens, &store.clock);
+        if listens && !is_marked && self.marks() != 0 {
+            asks = asks.max(MARK_LEFT_OUT);
+        }
+        if asks > 1 {
+            poll = part_of(plan.poll_every, asks);
+        }
         let poll_in = poll + store.entropy.jitter(poll / 5);
         // Saturating: a record that another program wrote may name any duration.
         let jitter = || store.entropy.jitter(plan.expiry_jitter());

@@ -13,6 +13,7 @@ use crate::{
     provider::Version,
     tests::scripted::{INSTANT, LEASE, Scripted, record, silence, token, uuid},
     tests::traced,
+    turns::HAND_OFF,
 };
 
 type Answer = Result<ReleaseOutcome, ProviderError>;
@@ -40,6 +41,7 @@ fn release(lock: &DLock) -> PendingRelease {
         closes_until: None,
         origin: Origin::Lease { protected: true },
         answered: true,
+        runtime: Handle::current().id(),
     }
 }
 
@@ -98,7 +100,8 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
         provider.release(answer);
     }
     let lock = provider.lock(Clock::tokio(1.0));
-    let (store, name) = (Arc::clone(&lock.0.store), lock.name().clone());
+    let store = Arc::clone(&lock.0.store);
+    let state = Arc::downgrade(&lock.0.state);
     let mut release = release(&lock);
     release.answered = answered;
     lock.0.state.retire(&store.clock, release.uuid, LEASE);
@@ -108,7 +111,7 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
         let other = Name::new(format!("gate {number}")).unwrap();
         store.names.get(&other, &store.clock);
     }
-    store.names.known(&name).is_none()
+    state.strong_count() == 0
 }
 
 /// G4: as long as a copy of a request may be on its way.
@@ -121,9 +124,9 @@ async fn name_is_remembered_unless_everything_was_answered() {
     assert!(!is_forgotten(true, vec![NOT_HELD]).await, "another's");
 }
 
-/// How many terms of others a hint after this release tells of.
-async fn terms_of_others(hears: bool, closes: bool, answer: Answer) -> u64 {
-    let provider = Scripted::new();
+/// How many releases of others a hint after this release tells of, and for how long the name is left to them.
+async fn after_a_release(hears: bool, closes: bool, answer: Answer) -> (u64, Duration) {
+    let provider = Scripted::with_marks();
     provider.release(answer);
     let lock = provider.lock(Clock::manual().0);
     let Settings { store, state, .. } = &*lock.0;
@@ -131,19 +134,25 @@ async fn terms_of_others(hears: bool, closes: bool, answer: Answer) -> u64 {
     let until = store.clock.now() + LEASE;
     let mut release = release(&lock);
     release.closes_until = closes.then_some(until);
+    let here = release.runtime;
+    let arrival = state.turns().of(here).arrive();
     release.send().await.unwrap();
-    let entered = state.enter();
-    state.fairness().hinted();
-    state.fairness().passed(entered)
+    let left = state.turns().of(here).left_for(&store.clock);
+    state.turns().hinted();
+    (state.turns().of(here).passed(arrival), left)
 }
 
-/// F1, F2.
+/// N3, N7: only a marked term is hinted, and left to others.
 #[tokio::test]
-async fn hint_is_of_our_own_release_only_if_that_freed_the_name_within_hearing() {
-    assert_eq!(terms_of_others(true, false, RELEASED).await, 0);
-    assert_eq!(terms_of_others(true, false, NOT_HELD).await, 1);
-    assert_eq!(terms_of_others(true, true, RELEASED).await, 1, "closed");
-    assert_eq!(terms_of_others(false, false, RELEASED).await, 1, "unheard");
+async fn release_leaves_a_wanted_name_to_others_and_expects_its_own_hint() {
+    const WANTED: Answer = Ok(ReleaseOutcome::Released { wanted: true });
+    let none = Duration::ZERO;
+    assert_eq!(after_a_release(true, false, WANTED).await, (0, HAND_OFF));
+    assert_eq!(after_a_release(true, false, RELEASED).await, (1, none));
+    assert_eq!(after_a_release(true, false, NOT_HELD).await, (1, none));
+    assert_eq!(after_a_release(true, true, RELEASED).await, (1, none));
+    let unheard = after_a_release(false, false, WANTED).await;
+    assert_eq!(unheard, (1, none), "it had the name for no time");
 }
 
 /// The end of a release that was refused by the term of a try of this client which had claimed its own.
@@ -193,37 +202,32 @@ async fn name_that_was_not_closed_in_time_was_not_given_back() {
     assert!(matches!(ended, ReleaseEnd::Released), "{ended:?}");
 }
 
-/// What is said of a release that is answered so; `observed`: whether logs report its lock's leases.
-fn said(observed: bool, answer: Answer) -> Vec<&'static str> {
+/// The log of a release that is answered so.
+fn said(answer: Answer) -> Vec<&'static str> {
     let runtime = Builder::new_current_thread().build().unwrap();
     traced::events(|| {
         runtime.block_on(async {
             let provider = Scripted::new();
             provider.release(answer);
             let lock = provider.lock(Clock::manual().0);
-            let mut release = release(&lock);
-            release.plan = Arc::new(Plan {
-                observed,
-                ..Plan::clone(&lock.0.plan)
-            });
-            drop(release.spawn(&Handle::current()).await);
+            drop(release(&lock).spawn(&Handle::current()).await);
         });
         drop(runtime);
     })
 }
 
 #[test]
-fn failed_release_is_told_unless_it_is_of_a_reservation() {
-    let fatal = || Err(ProviderError::fatal("no table"));
-    assert_eq!(said(true, fatal()), ["release_failed"]);
-    assert!(said(false, fatal()).is_empty());
-    assert_eq!(said(true, RELEASED), ["released"]);
+fn failed_release_is_logged() {
+    let fatal = Err(ProviderError::fatal("no table"));
+    assert_eq!(said(fatal), ["release_failed"]);
+    assert_eq!(said(RELEASED), ["released"]);
 }
 
 #[test]
 fn release_that_goes_down_with_its_runtime_is_told() {
     let runtime = Builder::new_current_thread().build().unwrap();
     let said = traced::events(|| {
+        let _entered = runtime.enter();
         let lock = Scripted::new().lock(Clock::manual().0);
         // Nobody drives it.
         drop(release(&lock).spawn(runtime.handle()));

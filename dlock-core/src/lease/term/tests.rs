@@ -52,12 +52,10 @@ pub(crate) fn lock(clock: Clock) -> (Arc<Settings>, HolderInstant) {
         poll_every: LEASE,
         poll_watched: LEASE,
         wakeups: true,
-        reservations: false,
         give_up_after: LEASE,
         max_hold: None,
         at_least: None,
         group: None,
-        observed: true,
         tasks: std::sync::Arc::default(),
     };
     let state = store.names.get(&name, &store.clock);

@@ -1,0 +1,117 @@
+//! For how long a contender leaves a name that it has released, and that others want (N7, W8).
+//!
+//! Waiters that a hint wakes need some milliseconds. Those that poll cannot come so soon: a contender that had the name
+//! to itself for a while leaves it to them for half of a poll interval.
+
+use std::time::Duration;
+
+use super::HAND_OFF;
+use crate::{
+    Clock,
+    time::{ContenderInstant, Plan},
+};
+
+#[derive(Default)]
+pub(super) struct Tenure {
+    /// When this contender had its first term since it saw another's.
+    since: Option<ContenderInstant>,
+    /// It has seen another's term since its last one ended.
+    another: bool,
+    /// One of its releases since then was wanted.
+    was_wanted: bool,
+    /// When the last wanted release began, and how many in a row were, each soon after the one before, while no
+    /// other contender came: hints do not reach the one that waits.
+    wanted_at: Option<ContenderInstant>,
+    unheard: u32,
+    /// When its release began that is under way, or was the last.
+    released_at: Option<ContenderInstant>,
+    left: Option<(ContenderInstant, Duration)>,
+}
+
+/// What the answer to a release says, and which times follow from the lock's settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) is_wanted: bool,
+    /// Hints of it reach those who wait.
+    pub(crate) hinted: bool,
+    /// For how long a contender may have a name to itself: D/10, within 50 ms and 1 s.
+    pub(crate) longest: Duration,
+    pub(crate) poll: Duration,
+}
+
+impl Wanted {
+    pub(crate) fn of(plan: &Plan, is_wanted: bool, hinted: bool) -> Self {
+        Self {
+            is_wanted,
+            hinted,
+            longest: plan.longest_tenure(),
+            poll: plan.poll_every,
+        }
+    }
+}
+
+impl Tenure {
+    pub(super) fn saw_another(&mut self) {
+        self.another = true;
+        self.left = None;
+    }
+
+    pub(super) fn granted(&mut self, now: ContenderInstant) {
+        if self.another || self.since.is_none() {
+            self.since = Some(now);
+            self.was_wanted = false;
+        }
+        self.left = None;
+    }
+
+    /// A release begins; others may come from now on.
+    pub(super) fn releases(&mut self, now: ContenderInstant) {
+        if self.another {
+            self.unheard = 0;
+        }
+        self.another = false;
+        self.released_at = Some(now);
+    }
+
+    pub(super) fn released(&mut self, wanted: Wanted, now: ContenderInstant) {
+        let Wanted {
+            is_wanted,
+            hinted,
+            longest,
+            poll,
+        } = wanted;
+        let began = self.released_at.unwrap_or(now);
+        if is_wanted {
+            let soon = |at| began.since(at) <= longest + poll / 4;
+            self.unheard = if self.wanted_at.is_some_and(soon) {
+                self.unheard + 1
+            } else {
+                1
+            };
+            self.wanted_at = Some(began);
+            self.was_wanted = true;
+        }
+        // Another's hint came before this answer.
+        if self.another {
+            return;
+        }
+        let since = *self.since.get_or_insert(began);
+        let overheard = !hinted || self.unheard >= 2;
+        if self.was_wanted && overheard && began.since(since) >= longest {
+            *self = Self {
+                left: Some((now, poll / 2)),
+                unheard: self.unheard,
+                wanted_at: self.wanted_at,
+                ..Self::default()
+            };
+        } else if is_wanted && hinted {
+            self.left = Some((now, HAND_OFF));
+        }
+    }
+
+    pub(super) fn left_for(&self, clock: &Clock) -> Duration {
+        self.left.map_or(Duration::ZERO, |(since, lasts)| {
+            lasts.saturating_sub(clock.elapsed(since))
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Who goes first among the woken, and for how long a name is left to others.
+
+use super::*;
+use crate::{Clock, testing::ManualClock};
+
+const POLL: Duration = Duration::from_millis(300);
+const LONGEST: Duration = Duration::from_millis(300);
+const INSTANT: Duration = Duration::from_nanos(1);
+
+struct Contender {
+    contenders: Contenders,
+    clock: Clock,
+    hand: ManualClock,
+}
+
+fn contender() -> Contender {
+    let (clock, hand) = Clock::manual();
+    Contender {
+        contenders: Contenders::default(),
+        clock,
+        hand,
+    }
+}
+
+fn here() -> Id {
+    tokio::runtime::Handle::current().id()
+}
+
+impl Contender {
+    fn turns(&mut self) -> &mut Turns {
+        self.contenders.of(here())
+    }
+
+    /// A term of this length, and for how long the name is left after its release.
+    fn term(&mut self, length: Duration, is_wanted: bool, hinted: bool) -> Duration {
+        let now = self.clock.contender_now();
+        self.turns();
+        self.contenders.granted(here(), now);
+        self.hand.advance(length);
+        let now = self.clock.contender_now();
+        self.turns().releases(hinted, now);
+        let wanted = Wanted {
+            is_wanted,
+            hinted,
+            longest: LONGEST,
+            poll: POLL,
+        };
+        self.turns().released(wanted, now);
+        let clock = self.clock.clone();
+        self.turns().left_for(&clock)
+    }
+}
+
+/// N6: a slot to each other that may have waited longer, four at most; by chance one more, among few.
+#[tokio::test]
+async fn slots_are_left_to_those_that_have_not_gone_by() {
+    let mut contender = contender();
+    let turns = contender.turns();
+    let first = turns.arrive();
+    assert_eq!([false, true].map(|luck| turns.slots(first, luck)), [0, 0]);
+    (1..=3).for_each(|mark| turns.saw(mark));
+    turns.saw(2);
+    assert_eq!([false, true].map(|luck| turns.slots(first, luck)), [3, 4]);
+    assert!(turns.order.hinted());
+    assert_eq!((turns.slots(first, false), turns.passed(first)), (2, 1));
+    assert_eq!(turns.slots(turns.arrive(), false), 3, "a later one");
+    (4..=9).for_each(|mark| turns.saw(mark));
+    assert_eq!([false, true].map(|luck| turns.slots(first, luck)), [4, 4]);
+}
+
+/// N6.
+#[tokio::test]
+async fn contender_that_was_not_seen_for_two_rounds_is_forgotten() {
+    let mut contender = contender();
+    let turns = contender.turns();
+    turns.saw(1);
+    for _ in 0..20 {
+        turns.order.hinted();
+        turns.saw(2);
+    }
+    assert_eq!(turns.slots(turns.arrive(), false), 1);
+}
+
+/// N3: hints of its own releases tell of no other, and those that never came are not waited for.
+#[tokio::test]
+async fn own_hints_are_told_from_those_of_others() {
+    let mut contender = contender();
+    let now = contender.clock.contender_now();
+    let turns = contender.turns();
+    let arrival = turns.arrive();
+    (0..5).for_each(|_| turns.releases(true, now));
+    let others = (0..5).filter(|_| turns.order.hinted()).count();
+    assert_eq!((others, turns.passed(arrival)), (3, 3));
+    turns.releases(true, now);
+    turns.no_hint_comes();
+    assert!(turns.order.hinted());
+}
+
+/// N7 (a): with hints four slots, until another's release is heard; nothing where nobody waits.
+#[tokio::test]
+async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
+    let mut contender = contender();
+    assert_eq!(contender.term(POLL, false, true), Duration::ZERO);
+    assert_eq!(contender.term(Duration::ZERO, true, true), HAND_OFF);
+    contender.hand.advance(HAND_OFF - INSTANT);
+    let clock = contender.clock.clone();
+    assert_eq!(contender.turns().left_for(&clock), INSTANT);
+    // Its own, then another's.
+    contender.contenders.hinted();
+    assert_eq!(contender.turns().left_for(&clock), INSTANT);
+    contender.contenders.hinted();
+    assert_eq!(contender.turns().left_for(&clock), Duration::ZERO);
+}
+
+/// N7 (b): a contender that polls cannot come in four slots.
+#[tokio::test]
+async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
+    let mut contender = contender();
+    assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
+    assert_eq!(contender.term(LONGEST / 2, false, false), POLL / 2);
+    // The next span begins with the next term.
+    contender.hand.advance(LONGEST);
+    assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
+    let now = contender.clock.contender_now();
+    contender.turns().saw_another(now);
+    assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
+    assert_eq!(contender.term(LONGEST / 2, true, false), POLL / 2);
+}
+
+/// N7 (b): a mark that is set again soon, while hints bring no other, is that of one that does not hear them.
+#[tokio::test]
+async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
+    let mut contender = contender();
+    assert_eq!(contender.term(LONGEST, true, true), HAND_OFF);
+    assert_eq!(contender.term(POLL / 8, true, true), POLL / 2);
+    assert_eq!(contender.term(LONGEST / 2, true, true), HAND_OFF, "a new span");
+    let late = LONGEST + POLL;
+    assert_eq!(contender.term(late, true, true), HAND_OFF);
+    let now = contender.clock.contender_now();
+    contender.turns().saw_another(now);
+    assert_eq!(contender.term(LONGEST, true, true), HAND_OFF, "one came");
+}
+
+/// W1: a runtime of the same client is another contender.
+#[tokio::test]
+async fn term_of_another_runtime_ends_the_time_that_the_name_is_left_for() {
+    let mut contender = contender();
+    contender.term(LONGEST, true, false);
+    let clock = contender.clock.clone();
+    assert_eq!(contender.turns().left_for(&clock), POLL / 2);
+    let other = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let now = clock.contender_now();
+    contender.contenders.granted(other.handle().id(), now);
+    assert_eq!(contender.turns().left_for(&clock), Duration::ZERO);
+    other.shutdown_background();
+}

@@ -1,0 +1,226 @@
+//! Leaving the lock to others before a try (N6, N7), and how often a waiter asks meanwhile (N8). Only ever delays a try.
+
+#[cfg(test)]
+mod tests;
+
+use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
+
+use super::{Answer, Contender, Settings, rendezvous::Sender};
+use crate::{
+    Clock, FencingToken, Holder,
+    time::{ContenderInstant, LEAST_PAUSE, Plan},
+    turns::{Slots, mark, span},
+};
+
+/// A waiter leaves a slot more once in so many times, if few others contend (N6).
+const LUCK: u64 = 16;
+
+/// N8: the most often that a waiter asks in a poll interval, and how often one does whose mark the record has shown.
+const MOST_ASKED: u32 = 8;
+const ASKED_BY_MARKER: u32 = 4;
+
+/// What a contender has seen of the holders since its turn to contend came.
+pub(super) struct Watched {
+    since: ContenderInstant,
+    /// The newest term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and
+    /// begins no term.
+    newest: Option<(FencingToken, ContenderInstant)>,
+    /// A record has shown this contender's mark.
+    is_marker: bool,
+}
+
+impl Watched {
+    pub(super) const fn new(since: ContenderInstant) -> Self {
+        Self {
+            since,
+            newest: None,
+            is_marker: false,
+        }
+    }
+
+    /// N8: how often to ask in a poll interval: more often while the lock goes from hand to hand, for those who poll,
+    /// and for the one that the others make way for.
+    pub(super) fn asks(&self, plan: &Plan, listens: bool, clock: &Clock) -> u32 {
+        let two_polls = 2 * plan.poll_every;
+        let brisk = |(_, at)| clock.elapsed(at) <= two_polls;
+        if !self.newest.is_some_and(brisk) {
+            return 1;
+        }
+        let waited = clock.elapsed(self.since).as_nanos() / two_polls.as_nanos().max(1);
+        let aged = u32::try_from(waited).map_or(MOST_ASKED, |polls| (polls + 1).min(MOST_ASKED));
+        match (self.is_marker, listens) {
+            (true, _) => aged.max(ASKED_BY_MARKER),
+            (false, false) => aged,
+            (false, true) => 1,
+        }
+    }
+}
+
+impl Contender {
+    /// Its turn to contend has come.
+    pub(super) fn arrive(&mut self) {
+        let Settings { store, state, .. } = &*self.lock;
+        let now = store.clock.contender_now();
+        let contenders = state.known_turns();
+        let arrival =
+            contenders.and_then(|mut known| Some(known.known(self.queue.runtime)?.arrive()));
+        self.arrival = arrival.unwrap_or_default();
+        self.watched = Watched::new(now);
+        self.answered = now;
+    }
+
+    /// Its mark (N1).
+    pub(super) fn own_mark(&self) -> u32 {
+        let Settings { state, owner, .. } = &*self.lock;
+        mark(owner, state.number(self.queue.runtime))
+    }
+
+    /// The store has shown this holder.
+    pub(super) fn saw(&mut self, holder: &Holder) {
+        let Settings {
+            store,
+            state,
+            owner,
+            ..
+        } = &*self.lock;
+        let (record, own) = (&holder.record, self.own_mark());
+        let now = store.clock.contender_now();
+        if self
+            .watched
+            .newest
+            .is_none_or(|(term, _)| term != record.token)
+        {
+            self.watched.newest = Some((record.token, now));
+        }
+        self.watched.is_marker |= record.wanted == own;
+        // Under our own label it may be a try of ours that has not heard of its grant.
+        let by_label = !holder.ours && record.owner != **owner;
+        let others = [
+            by_label.then(|| mark(&record.owner, 0)),
+            Some(record.wanted).filter(|wanted| ![0, own].contains(wanted)),
+        ];
+        if !holder.ours || record.wanted != 0 {
+            let mut contenders = state.turns();
+            let turns = contenders.of(self.queue.runtime);
+            if !holder.ours {
+                turns.saw_another(now);
+            }
+            others
+                .into_iter()
+                .flatten()
+                .for_each(|mark| turns.saw(mark));
+        }
+    }
+
+    /// Before a try: leaves the lock to others after a release of its own (N7), and to those who have waited longer if
+    /// it was woken (N6). A ticket, and a term that is on offer, wait for nothing. Half of what is left of a limit is kept
+    /// for the try.
+    pub(super) async fn await_turn(
+        &mut self,
+        sender: &Sender<Answer>,
+        woken: bool,
+    ) -> ControlFlow<Option<Answer>> {
+        if self.ticket.is_some() || !(woken || self.is_left()) {
+            return ControlFlow::Continue(());
+        }
+        // Boxed: unboxed, every acquire would be larger by it, and few need it.
+        Box::pin(self.leave(sender, woken)).await
+    }
+
+    async fn leave(
+        &mut self,
+        sender: &Sender<Answer>,
+        mut woken: bool,
+    ) -> ControlFlow<Option<Answer>> {
+        let clock = self.lock.store.clock.clone();
+        let since = clock.contender_now();
+        let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
+        if self.is_left() {
+            let passed = self.passed();
+            self.sleep_while(sender, |contender| {
+                let left = at_most.saturating_sub(clock.elapsed(since));
+                contender.left_for().min(left)
+            })
+            .await?;
+            // A release of another ended it.
+            woken = self.passed() != passed;
+        }
+        if woken {
+            let began = clock.contender_now();
+            let (mut passed, mut lasts) = (self.passed(), span(self.slots() + self.elders()));
+            self.sleep_while(sender, |contender| {
+                // Each release that is heard meanwhile may shorten the sleep, and none prolongs it.
+                let before = std::mem::replace(&mut passed, contender.passed());
+                let slept = clock.elapsed(began);
+                if passed != before {
+                    let slots = contender.slots() + contender.elders();
+                    lasts = lasts.min(slept + span(slots));
+                }
+                lasts.saturating_sub(slept)
+            })
+            .await?;
+        }
+        // No call was sent meanwhile (W5).
+        self.answered = clock.contender_now();
+        ControlFlow::Continue(())
+    }
+
+    /// Sleeps as long as there is time left, which is asked anew at each hint. An offer of its own client ends it (S1).
+    async fn sleep_while(
+        &mut self,
+        sender: &Sender<Answer>,
+        mut left: impl FnMut(&Self) -> Duration + Send,
+    ) -> ControlFlow<Option<Answer>> {
+        let (state, queue) = (Arc::clone(&self.lock.state), Arc::clone(&self.queue));
+        loop {
+            // Armed before the questions.
+            let mut freed = pin!(queue.freed.notified());
+            freed.as_mut().enable();
+            let left = left(self);
+            if left.is_zero() || state.is_offered(queue.runtime) {
+                return ControlFlow::Continue(());
+            }
+            self.rest(sender, freed, left).await?;
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        !self.left_for().is_zero()
+    }
+
+    fn left_for(&self) -> Duration {
+        let Settings { store, state, .. } = &*self.lock;
+        let contenders = state.known_turns();
+        contenders
+            .and_then(|mut known| Some(known.known(self.queue.runtime)?.left_for(&store.clock)))
+            .unwrap_or_default()
+    }
+
+    fn slots(&self) -> Slots {
+        let Settings { store, state, .. } = &*self.lock;
+        let contenders = state.known_turns();
+        contenders
+            .and_then(|mut known| {
+                let turns = known.known(self.queue.runtime)?;
+                Some(turns.slots(self.arrival, store.entropy.one_in(LUCK)))
+            })
+            .unwrap_or_default()
+    }
+
+    fn passed(&self) -> u64 {
+        let contenders = self.lock.state.known_turns();
+        contenders
+            .and_then(|mut known| Some(known.known(self.queue.runtime)?.passed(self.arrival)))
+            .unwrap_or_default()
+    }
+
+    /// The runtimes of one process compete as processes do, and here it is known which of them has waited longer (W1).
+    fn elders(&self) -> Slots {
+        self.lock.state.elders(self.queue.runtime)
+    }
+}
+
+/// The pause of a waiter that asks so often in a poll interval (W2).
+pub(super) fn part_of(poll: Duration, asks: u32) -> Duration {
+    (poll / asks).max(LEAST_PAUSE.min(poll))
+}

@@ -1,0 +1,125 @@
+use std::{sync::atomic::Ordering, time::Duration};
+
+use tokio::runtime::Handle;
+
+use super::*;
+use crate::{
+    Clock, DLock, Record,
+    tests::{
+        poll_once,
+        scripted::{INSTANT, Scripted, record},
+    },
+    turns::{HAND_OFF, Wanted},
+    waiting::{
+        Wait,
+        rendezvous::rendezvous,
+        tests::{contender, in_line, offers, redeemer},
+    },
+};
+
+/// A lock that this client has just given back and that another one wants.
+fn given_back(lock: &DLock) {
+    let Settings {
+        store, state, plan, ..
+    } = &*lock.0;
+    let now = store.clock.contender_now();
+    let wanted = Wanted::of(plan, true, true);
+    state
+        .turns()
+        .of(Handle::current().id())
+        .released(wanted, now);
+}
+
+fn leaves(mut contender: Contender, woken: bool) -> bool {
+    let (sender, _receiver) = rendezvous();
+    poll_once(pin!(contender.await_turn(&sender, woken))).is_none()
+}
+
+/// N7, H9, S1.
+#[tokio::test]
+async fn newcomer_leaves_a_wanted_lock_to_others_but_no_ticket_nor_a_term_that_goes_on() {
+    let lock = Scripted::with_marks().lock(Clock::manual().0);
+    assert!(!leaves(contender(&lock, Wait::Limit(None)), true), "alone");
+    given_back(&lock);
+    assert!(leaves(contender(&lock, Wait::Limit(None)), false));
+    assert!(!leaves(redeemer(&lock, Wait::Limit(None)), true));
+    let _in_line = in_line(&lock).await;
+    offers(&lock, 1);
+    assert!(!leaves(contender(&lock, Wait::Limit(None)), true));
+}
+
+/// N7: half of a limit is kept for the try.
+#[tokio::test]
+async fn limit_keeps_half_of_its_time_for_the_try() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    given_back(&lock);
+    let mut waiter = contender(&lock, Wait::Limit(Some(HAND_OFF)));
+    let (sender, _receiver) = rendezvous();
+    let mut waits = pin!(waiter.await_turn(&sender, false));
+    assert!(poll_once(waits.as_mut()).is_none());
+    hand.advance(HAND_OFF / 2 - INSTANT);
+    assert!(poll_once(waits.as_mut()).is_none());
+    hand.advance(INSTANT);
+    assert!(poll_once(waits.as_mut()).is_some());
+}
+
+fn held(number: u64, wanted: u32) -> Record {
+    let mut record = record(number, "another");
+    record.wanted = wanted;
+    record
+}
+
+/// How long the waiter sleeps at least after this refusal, without jitter.
+fn sleeps(waiter: &mut Contender, record: Record) -> Duration {
+    let holder = waiter.holder(record);
+    let polls = (0..50).map(|_| waiter.until_next_try(&holder.record));
+    polls.min().unwrap()
+}
+
+/// N4, N8, N5.
+#[tokio::test]
+async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_terms_change() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    let Settings { store, plan, .. } = &*lock.0;
+    let (poll, long) = (plan.poll_every, plan.poll_watched);
+    let near = |slept: Duration, poll: Duration| slept >= poll && slept <= poll * 11 / 10;
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    let own = waiter.own_mark();
+    // Without hints: once a poll, more often the longer it waits, but not while one term lasts.
+    assert!(near(sleeps(&mut waiter, held(1, 7)), poll));
+    hand.advance(2 * poll);
+    assert!(near(sleeps(&mut waiter, held(2, 7)), poll / 2));
+    hand.advance(40 * poll);
+    assert!(near(sleeps(&mut waiter, held(2, 7)), poll), "one term");
+    assert!(near(sleeps(&mut waiter, held(3, 7)), poll / 8));
+    // With them: long beside a mark, as without them beside none, and sooner once its own was left out.
+    store.channel_open.store(true, Ordering::SeqCst);
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    assert!(near(sleeps(&mut waiter, held(4, 7)), long));
+    assert!(near(sleeps(&mut waiter, held(5, 0)), poll / 4));
+    let mut hasty = contender(&lock, Wait::No);
+    assert!(
+        near(sleeps(&mut hasty, held(5, 0)), poll),
+        "it marks nothing"
+    );
+    // The one that has marked a term asks four times in a poll.
+    assert!(near(sleeps(&mut waiter, held(6, own)), poll / 4));
+    assert!(near(sleeps(&mut waiter, held(7, 7)), poll / 4));
+}
+
+/// N5.
+#[tokio::test]
+async fn waiter_marks_only_with_time_left_for_another_try() {
+    let lock = Scripted::with_marks().lock(Clock::manual().0);
+    let marks = |wait| contender(&lock, wait).marks();
+    let soon = lock.0.plan.poll_every / 4;
+    assert_ne!(marks(Wait::Limit(None)), 0);
+    assert_ne!(marks(Wait::Limit(Some(soon))), 0);
+    assert_eq!(marks(Wait::Limit(Some(soon - INSTANT))), 0);
+    assert_eq!(marks(Wait::No), 0);
+    assert_eq!(redeemer(&lock, Wait::Limit(None)).marks(), 0);
+    lock.0.store.channel_open.store(true, Ordering::SeqCst);
+    assert_ne!(marks(Wait::Limit(Some(HAND_OFF))), 0);
+}
