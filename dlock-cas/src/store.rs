@@ -26,7 +26,7 @@ use crate::hints::Hints;
 /// # Keys
 /// A key is `prefix/name`, with `%25` and `%2F` for each `%` and `/` of the prefix, and begins with the `/` if there is no
 /// prefix. It is text of up to 3,071 bytes: prefix and name have 1,024 together, and up to 1,023 of them become three. Any
-/// UTF-8 but NUL may be in it; the keys of reservations have a control character. A store whose keys are
+/// UTF-8 but NUL may be in it, control characters too. A store whose keys are
 /// shorter or have fewer characters needs a reversible form of them, and one with keys in URLs encodes every byte that is
 /// special there, `/`, `?`, `#` and `%` included: two keys that the server takes for one are one lock.
 ///

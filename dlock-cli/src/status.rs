@@ -75,12 +75,11 @@ async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), F
 }
 
 /// Every lock, or those that are held, printed page by page: a store may have more than there is memory.
-/// What waiters have reserved for themselves is none.
 async fn all(store: &Store, held: Option<&str>, mut rows: Rows) -> Result<ExitCode, Failure> {
     let pattern = held.map(Pattern::new);
     let matches = |name: &Name| {
         let fits = |pattern: &Pattern| pattern.matches(name.as_str());
-        name.reservation_of().is_none() && pattern.as_ref().is_none_or(fits)
+        pattern.as_ref().is_none_or(fits)
     };
     let start = pattern.as_ref().map_or("", Pattern::start);
     let mut request = List::new(start).limit(PAGE);

@@ -152,6 +152,11 @@ impl NameState {
         self.known().live.retain(|live| *live != uuid);
     }
 
+    /// A caller of this client holds a lease of the name.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.known().live.is_empty()
+    }
+
     /// The lease is one of ours.
     pub(crate) fn is_live(&self, uuid: Uuid) -> bool {
         self.known().live.contains(&uuid)

@@ -102,8 +102,6 @@ impl From<Request> for Result<Election, BuildError> {
             .margin(margin)
             .poll_every(poll_every)
             .wakeups(wakeups)
-            // Candidates need not take turns, and a leader may lead for weeks.
-            .reservations(false)
             .renew_every_opt(renew_every)
             .owner_opt(owner)
             .build()?;

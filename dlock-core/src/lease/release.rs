@@ -24,7 +24,7 @@ use crate::{
     store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
-    turns::Wanted,
+    turns::{Turns, Wanted},
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -307,18 +307,21 @@ impl PendingRelease {
         let Self {
             store, state, plan, ..
         } = self;
-        let listens = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
-        let hinted = listens || state.waits_elsewhere(self.runtime);
         let now = store.clock.contender_now();
-        if is_marked {
-            let wanted = Wanted::of(plan, true, hinted);
-            state.turns().of(self.runtime).released(wanted, now);
+        // Waiters on other runtimes of this process hear of it whatever the store sends.
+        let elsewhere = state.waits_elsewhere(self.runtime);
+        let listens = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
+        let released = |turns: &mut Turns, is_wanted| {
+            turns.released(Wanted::of(plan, is_wanted, listens || elsewhere), now);
+        };
+        if is_marked || elsewhere {
+            released(state.turns().of(self.runtime), true);
         } else if let Some(mut contenders) = state.known_turns()
             && let Some(turns) = contenders.known(self.runtime)
         {
             // N5: where no refusal leaves a mark, another that was seen lately wants it.
             let is_wanted = !store.marks && turns.saw_another_within(10 * plan.poll_every, now);
-            turns.released(Wanted::of(plan, is_wanted, hinted), now);
+            released(turns, is_wanted);
         }
     }
 

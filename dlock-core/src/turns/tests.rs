@@ -133,7 +133,11 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     let mut contender = contender();
     assert_eq!(contender.term(LONGEST, true, true), HAND_OFF);
     assert_eq!(contender.term(POLL / 8, true, true), POLL / 2);
-    assert_eq!(contender.term(LONGEST / 2, true, true), HAND_OFF, "a new span");
+    assert_eq!(
+        contender.term(LONGEST / 2, true, true),
+        HAND_OFF,
+        "a new span"
+    );
     let late = LONGEST + POLL;
     assert_eq!(contender.term(late, true, true), HAND_OFF);
     let now = contender.clock.contender_now();

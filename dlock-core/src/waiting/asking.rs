@@ -110,7 +110,12 @@ impl Contender {
             Ok(held) => {
                 self.answered = self.lock.store.clock.contender_now();
                 if let Some(record) = held {
-                    return Ok(Some(Acquired::Held(self.holder(record))));
+                    let holder = self.holder(record);
+                    // N1: a look leaves no mark.
+                    let marks = self.lock.store.marks && self.marks() != 0;
+                    if holder.record.wanted != 0 || !marks {
+                        return Ok(Some(Acquired::Held(holder)));
+                    }
                 }
             }
             Err(error) if error.kind() == ErrorKind::Fatal => return Err(error.into()),
@@ -123,7 +128,7 @@ impl Contender {
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        // The record is free: a term that was ours when the read was sent is over, also if it is on offer by now.
+        // If the record is free, a term that was ours when the read was sent is over, also if it is on offer by now.
         if self.lock.state.newest() != newest
             && let Some(Taken::Lease(holding)) = self.take_term()
         {

@@ -115,17 +115,17 @@ impl Contender {
         in_time && self.stands_in_line()
     }
 
-    /// N5: the mark that a refused try leaves. Only waiters in line leave one, and only with time left for the try that
-    /// follows it.
+    /// N5: the mark that a refused try leaves. Only waiters in line leave one, only with time left for the try that
+    /// follows it, and none for a lease of their own client, whose release wakes them (W7).
     pub(super) fn marks(&self) -> u32 {
-        let plan = &self.lock.plan;
+        let Settings { state, plan, .. } = &*self.lock;
         let soon = if self.listens() {
             HAND_OFF
         } else {
             plan.poll_every / 4
         };
         let in_time = self.time_left().is_none_or(|left| left >= soon);
-        if in_time && self.stands_in_line() {
+        if in_time && self.stands_in_line() && !state.is_held() {
             self.own_mark()
         } else {
             0

@@ -123,27 +123,6 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         assert!(ok(ok(soon("who came late", late).await)).is_valid());
     })
     .await;
-    rounds(bench, |round| async move {
-        let (harness, hand) = round.by_hand().await;
-        harness.deafen();
-        let lock = lock!(harness, "kept", poll_every = HOUR);
-        for _ in 0..2 {
-            let lease = acquired(lock.try_acquire().await);
-            ok(soon("the release", lease.release()).await);
-            hand.jump(2 * SECOND);
-        }
-        let _reservation = harness.taken_by_another("kept\u{1f}reservation").await;
-        let waiter = waiting(&lock);
-        harness.sent(Op::Read, 1).await;
-        settle().await;
-        assert_eq!(harness.acquires().len(), 2, "the lock is left to others");
-        let rival = harness.rival().await;
-        let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
-        let redeemed = ok(soon("the lock", lock.redeem(&ticket).wait()).await);
-        assert!(redeemed.is_valid());
-        waiter.abort();
-    })
-    .await;
 }
 
 pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {

@@ -98,8 +98,6 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
 /// A call of a client for a lock was struck; for several, if the name is empty.
 pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, effect: &Effect) {
     let process = format!("c{client}");
-    // A reservation is a record beside the lock's own, and its delays are the lock's.
-    let lock = name.split('\u{1f}').next().unwrap_or_default();
     let fault = match effect {
         // An operator's release belongs to no client, and the same try may be granted a second time after
         // somebody else was.
@@ -110,7 +108,7 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
         }
         // The pause itself is told where it begins.
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
-        _ => log.fault_of(kind, &process, lock, &[]),
+        _ => log.fault_of(kind, &process, name, &[]),
     };
     let lasting = match effect {
         Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
@@ -118,7 +116,7 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
         Effect::Spend => AFTERMATH,
         _ => Duration::ZERO,
     };
-    let (log, lock) = (log.clone(), lock.to_owned());
+    let (log, lock) = (log.clone(), name.to_owned());
     crate::spawn(async move {
         sleep(lasting).await;
         fault.end();

@@ -95,13 +95,11 @@ impl Monitor {
         let id = state.calls.len();
         state.figures.calls += 1;
         state.note(|| format!("c{client} call {id} {request:?}"));
-        if !is_for_a_reservation(request) {
-            match request {
-                Request::Acquire(request) => state.acquire_called(client, request),
-                Request::Renew(request) => state.renew_called(client, request),
-                Request::Release(request) => state.release_called(request),
-                _ => {}
-            }
+        match request {
+            Request::Acquire(request) => state.acquire_called(client, request),
+            Request::Renew(request) => state.renew_called(client, request),
+            Request::Release(request) => state.release_called(request),
+            _ => {}
         }
         if let Some(closed) = state.clients[client].closed_down
             && matches!(request, Request::Acquire(_))
@@ -124,9 +122,6 @@ impl Monitor {
         state.note(|| format!("answer {id} {answer:?}"));
         let call = state.close_call(id, answer.is_ok());
         let client = call.client;
-        if is_for_a_reservation(&call.request) {
-            return;
-        }
         match (&call.request, answer) {
             (_, Err(error)) => state.failed(&call, error.kind()),
             (Request::Acquire(request), Ok(Outcome::Acquire(outcome))) => {
@@ -153,9 +148,7 @@ impl Monitor {
         }
         state.note(|| format!("drop {id}"));
         let call = state.close_call(id, false);
-        if !is_for_a_reservation(&call.request) {
-            state.failed(&call, ErrorKind::Unknown);
-        }
+        state.failed(&call, ErrorKind::Unknown);
     }
 
     /// The store has answered a request: what it wrote, in the order in which it wrote.
@@ -166,9 +159,7 @@ impl Monitor {
             return;
         };
         let name = name.as_str().to_owned();
-        if let (Request::Acquire(request), Outcome::Acquire(outcome)) = (request, answer)
-            && request.name.reservation_of().is_none()
-        {
+        if let (Request::Acquire(request), Outcome::Acquire(outcome)) = (request, answer) {
             state.acquire_applied(&name, request, outcome);
         }
         if let Request::Release(request) = request {
@@ -326,9 +317,4 @@ fn name_of(request: &Request) -> Option<&Name> {
         Request::Read(name) => Some(name),
         _ => None,
     }
-}
-
-/// It is about the place of a waiter, not about a lock.
-fn is_for_a_reservation(request: &Request) -> bool {
-    name_of(request).is_some_and(|name| name.reservation_of().is_some())
 }

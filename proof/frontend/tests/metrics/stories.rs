@@ -18,7 +18,6 @@ macro_rules! stories {
         $do! {
             a_hold_is_told_from_its_acquire_to_its_release,
             refused_tries_are_the_contention,
-            a_reservation_is_told_as_calls_to_the_store_and_nothing_else,
             a_call_whose_caller_went_away_is_told_as_dropped,
             a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none,
             repeated_tries_that_take_over_tell_it,
@@ -109,41 +108,6 @@ pub(crate) async fn refused_tries_are_the_contention(scene: Scene) {
     let refused = scene.count(TRIES, &[GROUP, ("outcome", "held")]);
     assert_eq!(refused, other.provider.count(Op::Acquire) as u64);
     assert!(refused > 2, "{refused}");
-}
-
-pub(crate) async fn a_reservation_is_told_as_calls_to_the_store_and_nothing_else(scene: Scene) {
-    const GROUP: (&str, &str) = ("group", "passed over");
-    let crowd = scene.process("crowd");
-    let tasks = [(); 2].map(|()| {
-        let lock = crowd.lock.clone();
-        tokio::spawn(async move {
-            loop {
-                let lease = lock.acquire().await.unwrap();
-                sleep(Duration::from_millis(100)).await;
-                lease.release().await.unwrap();
-            }
-        })
-    });
-    sleep(3 * SECOND).await;
-    let other = scene.process("passed over");
-    let lease = other.lock.acquire().await.unwrap();
-    lease.release().await.unwrap();
-    other.lock.idle().await;
-    for task in tasks {
-        task.abort();
-    }
-    assert_eq!(scene.values(ACQUIRE, &[GROUP]).len(), 1);
-    assert_eq!(scene.values(HOLD, &[GROUP]).len(), 1);
-    assert_eq!(scene.count(RELEASES, &[GROUP]), 1);
-    assert_eq!(scene.count(LOSSES, &[GROUP]), 0);
-    let calls = |operation| {
-        scene
-            .values(CALLS, &[GROUP, ("operation", operation)])
-            .len()
-    };
-    let tries = scene.count(TRIES, &[GROUP]);
-    assert!(calls("acquire") as u64 > tries, "{tries}");
-    assert!(calls("release") > 1);
 }
 
 pub(crate) async fn a_call_whose_caller_went_away_is_told_as_dropped(scene: Scene) {

@@ -8,4 +8,3 @@ mod handing_over;
 mod history;
 mod reasons;
 mod recorder;
-mod reserving;

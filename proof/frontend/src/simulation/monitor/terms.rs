@@ -96,7 +96,7 @@ impl State {
 
     /// S1: a client's lease has ended, and the first waiter in its line has the next one on the same term.
     fn follows(&mut self, client: usize, lease: LeaseId) {
-        // What was granted by the store is known from its answer; reservations are no leases here.
+        // What was granted by the store is known from its answer.
         let Some(before) = self.newest.get(&lease.uuid).copied() else {
             return;
         };
