@@ -64,7 +64,7 @@ impl DLock {
     /// waiters stand in the same queue, and the two exclude each other as clones do.
     ///
     /// The labels that others have seen holding are how they count the processes that take turns
-    /// (F1): a process with a label for each of its tasks is left the lock for longer between terms.
+    /// (N6): a process with a label for each of its tasks is left the lock for longer between terms.
     ///
     /// ```
     /// # use dlock_core::{BuildError, DLock};

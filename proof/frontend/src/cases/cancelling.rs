@@ -159,7 +159,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         assert!(poll_once(absent.as_mut()).is_pending());
         settle().await;
         ok(soon("the release", next.release()).await);
-        // It may leave an instant to others (F2).
+        // It may leave an instant to others (N7).
         let back = ok(hand.passes_until(crate::spawn(absent)).await);
         assert!(back.is_valid());
     })

@@ -87,7 +87,7 @@ pub(in crate::cases) async fn waiters_with_locks_of_their_own_are_served_in_orde
         let mut token = first.token();
         ok(soon("the release", first.release()).await);
         for member in crowd {
-            // Each may leave an instant to others (F2).
+            // Each may leave an instant to others (N7).
             let (_, next) = hand.passes_until(member).await;
             assert!(next > token, "tokens grow (I3)");
             token = next;
