@@ -17,12 +17,14 @@ impl Hints {
         Self { sender, keys }
     }
 
-    /// The key has these contents now; `None` if it was deleted. Returns `false` when nobody listens any more, or
+    /// The key has these contents now; `None` if it was deleted. Hints the releases of marked terms (N3), and what cannot
+    /// be read. Returns `false` when nobody listens any more, or
     /// nobody reads in time: then stop, and drop the hints.
     #[must_use]
     pub fn changed(&self, key: &str, bytes: Option<&[u8]>) -> bool {
-        let held = |bytes| record::read(bytes).is_ok_and(|record| !record.released);
-        if bytes.is_some_and(held) {
+        let is_no_news =
+            |bytes| record::read(bytes).is_ok_and(|record| !record.released || record.wanted == 0);
+        if bytes.is_some_and(is_no_news) {
             return !self.sender.is_closed();
         }
         match self.keys.name(key) {

@@ -76,12 +76,6 @@ impl Bench {
         self.fixture.blocks()
     }
 
-    /// Whether releases of unmarked terms are hinted as well.
-    #[must_use]
-    pub fn hints_every_release(&self) -> bool {
-        self.fixture.hints_every_release()
-    }
-
     /// A fresh provider on the store.
     pub async fn provider(&self) -> Arc<dyn Provider> {
         self.clones(1).await.remove(0)

@@ -43,10 +43,6 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// cases expect that then; otherwise one token is right as well.
     const BLOCKS: bool = false;
 
-    /// Whether its watch hints each release, of a marked term or not (N3), as a store's does that shows every change.
-    /// The cases expect no hint of an unmarked one otherwise.
-    const HINTS_EVERY_RELEASE: bool = false;
-
     /// Runs each case in paused virtual time, on a fixture of its own. Only for stores in this
     /// process that take all their time from tokio: no socket, no thread, no system clock.
     const PAUSED: bool = false;
@@ -96,7 +92,6 @@ pub trait Erased: Send + Sync {
     fn limit(&self) -> Duration;
     fn name_bytes(&self) -> usize;
     fn blocks(&self) -> bool;
-    fn hints_every_release(&self) -> bool;
     fn paused(&self) -> bool;
     fn clock(&self) -> Clock;
     /// What its calls came to so far.
@@ -142,10 +137,6 @@ impl<F: Fixture> Erased for Erase<F> {
 
     fn blocks(&self) -> bool {
         F::BLOCKS
-    }
-
-    fn hints_every_release(&self) -> bool {
-        F::HINTS_EVERY_RELEASE
     }
 
     fn paused(&self) -> bool {

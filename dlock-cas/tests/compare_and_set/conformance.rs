@@ -22,7 +22,6 @@ macro_rules! suite {
                 const CAPABILITIES: Capabilities = $capabilities;
 
                 const BLOCKS: bool = true;
-                const HINTS_EVERY_RELEASE: bool = true;
                 // Renewals that race with each other may lose three times.
                 const UNANSWERED: u32 = 2;
 

@@ -115,8 +115,7 @@ pub trait Provider: Send + Sync + 'static {
     /// | L3 | otherwise | `NotHeld`, nothing changes |
     ///
     /// **N3.** `Released` says whether the record that this write, or the repeated one, released is marked. Only then is
-    /// a hint sent to those who [watch](Self::watch), decided in the step that writes; a store whose watch shows every
-    /// change may send one each time.
+    /// a hint sent to those who [watch](Self::watch), decided in the step that writes.
     ///
     /// With a [`closing`](Release::closing) (B4) it leaves the name *closed*: held by a term of
     /// nobody, so that everybody is refused until it expires, or until an observation of it is over.

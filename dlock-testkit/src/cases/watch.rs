@@ -93,7 +93,7 @@ pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench)
 
 /// N3, of a store that decides itself which releases it hints.
 pub(super) async fn unmarked_release_tells_nobody(bench: Bench) {
-    if !bench.capabilities().marks || bench.hints_every_release() {
+    if !bench.capabilities().marks {
         return;
     }
     let (subject, provider) = (bench.subject().await, bench.provider().await);

@@ -132,10 +132,6 @@ impl Erased for Planted {
         true
     }
 
-    fn hints_every_release(&self) -> bool {
-        false
-    }
-
     fn paused(&self) -> bool {
         true
     }

@@ -22,7 +22,6 @@ impl Fixture for Etcd {
         .cheap_reads(true)
         .durability(Durability::Durable);
 
-    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(1);
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 

@@ -22,7 +22,6 @@ impl Fixture for Kubernetes {
         .cheap_reads(true)
         .durability(Durability::Durable);
 
-    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(2);
     // The name of a Lease has room for 157.
     const NAME_BYTES: usize = 157 - PREFIX.len() - "/".len();

@@ -21,7 +21,6 @@ impl Fixture for Nats {
         .watch(true)
         .durability(Durability::Durable);
 
-    const HINTS_EVERY_RELEASE: bool = true;
     const LEASE: Duration = Duration::from_secs(1);
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
