@@ -140,7 +140,10 @@ impl Provider for SqliteProvider {
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(Caller::Other, move |store| {
             let outcome = requests::acquire(store, &key, &request)?;
-            if let AcquireOutcome::Held(record) = &outcome {
+            // N4: only beside a mark does a waiter count on a hint.
+            if let AcquireOutcome::Held(record) = &outcome
+                && record.wanted != 0
+            {
                 watch.refused(&key, record);
             }
             Ok(outcome)
@@ -161,7 +164,8 @@ impl Provider for SqliteProvider {
                 |view| view.lease(&key),
                 |view| requests::release(view, &key, &request),
             )?;
-            if request.closing.is_none() {
+            // N3.
+            if outcome == (ReleaseOutcome::Released { wanted: true }) {
                 watch.released(&key);
             }
             Ok(outcome)
@@ -174,7 +178,8 @@ impl Provider for SqliteProvider {
         let watch = Arc::clone(&self.watch);
         self.call(Caller::Other, move |store| {
             let record = store.read(|view| requests::read(view, &key))?;
-            if let Some(record) = record.as_ref().filter(|record| !record.released) {
+            let marked = |record: &&Record| !record.released && record.wanted != 0;
+            if let Some(record) = record.as_ref().filter(marked) {
                 watch.refused(&key, record);
             }
             Ok(record)

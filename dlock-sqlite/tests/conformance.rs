@@ -56,8 +56,6 @@ impl Fixture for Sqlite {
         .batch(true);
 
     const BLOCKS: bool = true;
-    // A hint follows from what the file says.
-    const HINTS_EVERY_RELEASE: bool = true;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

@@ -53,11 +53,13 @@ async fn counted(
     (faulty, waiter)
 }
 
-/// A server that waits for its clients looks, and asks once.
+/// A server that waits for its clients looks, and asks once: a term that another waiter has marked is hinted.
 #[tokio::test]
 async fn who_has_only_looked_hears_of_a_release() {
     let scratch = Scratch::new();
     let lease = lock(scratch.provider(), "a").acquire().await.unwrap();
+    let waiter = Acquire::new(name("a"), Uuid::new_v4(), PATIENCE).marks(7);
+    scratch.provider().acquire(&waiter).await.unwrap();
     let looking = scratch.provider();
     let mut wakeups = looking.watch().await.unwrap().unwrap();
     assert!(looking.read(&name("a")).await.unwrap().is_some());
