@@ -2,13 +2,18 @@
 
 use std::{fs, time::Duration};
 
-use dlock_core::{Client, DLock, Lease, Provider, provider::Wakeup};
+use dlock_core::{
+    Client, DLock, Lease, Provider,
+    provider::{Acquire, Wakeup},
+};
 use dlock_sqlite::SqliteProvider;
 use dlock_testkit::faults::{Faulty, Op};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
+
+use uuid::Uuid;
 
 use crate::support::{Kid, PATIENCE, Role, Scratch, block_on, name, take};
 
