@@ -27,8 +27,6 @@ impl Fixture for Http {
     const NAME_BYTES: usize = Name::MAX_BYTES - 8;
 
     const BLOCKS: bool = true;
-    // Those of the file are.
-    const HINTS_EVERY_RELEASE: bool = true;
 
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
