@@ -36,6 +36,7 @@ pub(crate) struct Wanted {
     pub(crate) hinted: bool,
     /// For how long a contender may have a name to itself: D/10, within 50 ms and 1 s.
     pub(crate) longest: Duration,
+    /// P, at most 2 D.
     pub(crate) poll: Duration,
 }
 
@@ -45,7 +46,8 @@ impl Wanted {
             is_wanted,
             hinted,
             longest: plan.longest_tenure(),
-            poll: plan.poll_every,
+            // A name is left for no longer than a dead holder would keep it: two marks may be those of waiters that gave up.
+            poll: plan.poll_every.min(2 * plan.duration),
         }
     }
 }

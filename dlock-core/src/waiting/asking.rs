@@ -62,7 +62,7 @@ impl Contender {
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
-                let pause = self.until_next_try(&holder.record);
+                let pause = self.until_next_try(&holder);
                 log!(debug, name: "held", owner = %holder.record.owner, ?pause, "held by another");
                 self.warn_of_ourselves(&holder);
                 self.seen = Some(holder);
@@ -112,7 +112,7 @@ impl Contender {
                 if let Some(record) = held {
                     let holder = self.holder(record);
                     // N1: a look leaves no mark.
-                    let marks = self.lock.store.marks && self.marks() != 0;
+                    let marks = self.lock.store.marks && self.may_mark(holder.ours);
                     if holder.record.wanted != 0 || !marks {
                         return Ok(Some(Acquired::Held(holder)));
                     }

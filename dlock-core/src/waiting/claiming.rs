@@ -115,21 +115,27 @@ impl Contender {
         in_time && self.stands_in_line()
     }
 
-    /// N5: the mark that a refused try leaves. Only waiters in line leave one, only with time left for the try that
-    /// follows it, and none for a lease of their own client, whose release wakes them (W7).
+    /// N5: the mark that a refused try leaves, or 0.
     pub(super) fn marks(&self) -> u32 {
-        let Settings { state, plan, .. } = &*self.lock;
-        let soon = if self.listens() {
-            HAND_OFF
-        } else {
-            plan.poll_every / 4
-        };
-        let in_time = self.time_left().is_none_or(|left| left >= soon);
-        if in_time && self.stands_in_line() && !state.is_held() {
+        let ours = || self.lock.state.is_held();
+        let ours = self.seen.as_ref().map_or_else(ours, |holder| holder.ours);
+        if self.may_mark(ours) {
             self.own_mark()
         } else {
             0
         }
+    }
+
+    /// Whether it may mark a term, `ours`: of its own client, whose release wakes it (W7). Only waiters in line do, with
+    /// time left for the try that follows.
+    pub(super) fn may_mark(&self, ours: bool) -> bool {
+        let soon = if self.listens() {
+            HAND_OFF
+        } else {
+            self.lock.plan.poll_every / 4
+        };
+        let in_time = self.time_left().is_none_or(|left| left >= soon);
+        in_time && self.stands_in_line() && !ours
     }
 
     /// W1: `try_acquire` and redeemers stand in no line.

@@ -4,7 +4,7 @@
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use super::{Contender, Settings, Wait, turns::part_of};
-use crate::{Error, Record, time::LEAST_PAUSE};
+use crate::{Error, Holder, time::LEAST_PAUSE};
 
 /// How often a waiter asks in a poll interval after its mark was left out (N4).
 const MARK_LEFT_OUT: u32 = 4;
@@ -12,7 +12,8 @@ const MARK_LEFT_OUT: u32 = 4;
 impl Contender {
     /// W2, except for wake-ups, which end the sleep: the time until the first of the expiry, the end of the
     /// observation and the poll. They bound a takeover (I15) and a hand-off (I16). Jitter only delays.
-    pub(super) fn until_next_try(&self, record: &Record) -> Duration {
+    pub(super) fn until_next_try(&self, holder: &Holder) -> Duration {
+        let record = &holder.record;
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
@@ -25,7 +26,7 @@ impl Contender {
             plan.poll_every
         };
         let mut asks = self.watched.asks(plan, listens, &store.clock);
-        if listens && !is_marked && self.marks() != 0 {
+        if listens && !is_marked && self.may_mark(holder.ours) {
             asks = asks.max(MARK_LEFT_OUT);
         }
         if asks > 1 {

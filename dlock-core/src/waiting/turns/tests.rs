@@ -7,13 +7,13 @@ use crate::{
     Clock, DLock, Record,
     tests::{
         poll_once,
-        scripted::{INSTANT, Scripted, record},
+        scripted::{INSTANT, Scripted, record, token, uuid},
     },
     turns::{HAND_OFF, Wanted},
     waiting::{
         Wait,
         rendezvous::rendezvous,
-        tests::{contender, in_line, offers, redeemer},
+        tests::{contender, holder, in_line, offers, redeemer},
     },
 };
 
@@ -73,7 +73,7 @@ fn held(number: u64, wanted: u32) -> Record {
 /// How long the waiter sleeps at least after this refusal, without jitter.
 fn sleeps(waiter: &mut Contender, record: Record) -> Duration {
     let holder = waiter.holder(record);
-    let polls = (0..50).map(|_| waiter.until_next_try(&holder.record));
+    let polls = (0..50).map(|_| waiter.until_next_try(&holder));
     polls.min().unwrap()
 }
 
@@ -122,4 +122,15 @@ async fn waiter_marks_only_with_time_left_for_another_try() {
     assert_eq!(redeemer(&lock, Wait::Limit(None)).marks(), 0);
     lock.0.store.channel_open.store(true, Ordering::SeqCst);
     assert_ne!(marks(Wait::Limit(Some(HAND_OFF))), 0);
+}
+
+/// N5, W7: also one whose client keeps a lease that was lost.
+#[tokio::test]
+async fn waiter_for_a_lease_of_its_own_client_marks_nothing() {
+    let lock = Scripted::with_marks().lock(Clock::manual().0);
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    lock.0.state.granted(uuid(1), token(1));
+    assert_eq!(waiter.marks(), 0);
+    waiter.seen = Some(holder(2, "another"));
+    assert_ne!(waiter.marks(), 0);
 }
