@@ -128,6 +128,9 @@ pub struct ClaimedTask {
     pub max_attempts: u32,
     /// What an earlier attempt has left for this one.
     pub checkpoint: Option<Value>,
+    /// How many attempts in a row, up to the one before this, were lost, since the lease of their worker ran out: it died,
+    /// or could not reach the store.
+    pub lost: u32,
 }
 
 impl ClaimedTask {
@@ -142,6 +145,7 @@ impl ClaimedTask {
             attempt: 1,
             max_attempts: 1,
             checkpoint: None,
+            lost: 0,
         }
     }
 
@@ -157,6 +161,13 @@ impl ClaimedTask {
     #[must_use]
     pub fn checkpoint(mut self, checkpoint: Option<Value>) -> Self {
         self.checkpoint = checkpoint;
+        self
+    }
+
+    /// Sets how many attempts in a row were lost before this one.
+    #[must_use]
+    pub const fn lost(mut self, lost: u32) -> Self {
+        self.lost = lost;
         self
     }
 }

@@ -115,7 +115,7 @@ pub struct NewTask {
     /// 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = lane_opt), into))]
     pub lane: Option<String>,
-    /// How often it is tried: 1 to 1000, 20 if not given. A worker that dies has used an attempt.
+    /// How often it is tried: 1 to 1000, 20 if not given. A worker that dies has used an attempt of each task it ran.
     #[builder(default = 20)]
     pub max_attempts: u32,
 }
@@ -237,6 +237,14 @@ pub struct FailedAttempt {
     pub at: u64,
     /// What the handler said, cut to [`FailedAttempt::MAX_ERROR`] bytes; or what the store saw.
     pub error: String,
+    /// How many attempts in a row were lost, with this one, since the lease of their worker ran out; 0 if this one ended
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u32,
+}
+
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl FailedAttempt {
@@ -253,7 +261,26 @@ impl FailedAttempt {
             attempt,
             at,
             error: error[..end].to_owned(),
+            lost: 0,
         }
+    }
+
+    /// An attempt of a worker that was not heard of again, after these that failed.
+    #[must_use]
+    pub fn silence(before: &[Self], attempt: u32, at: u64, owner: &str) -> Self {
+        let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
+        Self {
+            lost: Self::lost_before(before, attempt).saturating_add(1),
+            ..Self::new(attempt, at, &error)
+        }
+    }
+
+    /// How many attempts in a row, up to the one before `attempt`, were lost, by the attempts of a task that failed.
+    #[must_use]
+    pub fn lost_before(failed: &[Self], attempt: u32) -> u32 {
+        let last = failed.last();
+        last.filter(|last| last.attempt.checked_add(1) == Some(attempt))
+            .map_or(0, |last| last.lost)
     }
 }
 

@@ -10,6 +10,7 @@ mod periodic;
 mod run;
 mod running;
 mod settings;
+mod suspects;
 mod task;
 
 use std::{fmt, sync::Arc, time::Duration};

@@ -99,6 +99,7 @@ macro_rules! __for_each_task_case {
             heartbeats_of_one_call_are_answered_in_their_order
             repeated_claim_answers_what_it_holds
             identity_that_is_used_up_claims_nothing_twice
+            claim_says_how_often_in_a_row_its_task_was_lost
             late_copy_of_a_claim_is_told_apart_by_its_token
             failed_task_comes_again_and_dies_after_its_last_attempt
             repeated_ending_answers_as_the_first

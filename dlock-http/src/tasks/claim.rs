@@ -81,6 +81,9 @@ pub struct ClaimedTask {
         skip_serializing_if = "Option::is_none"
     )]
     pub checkpoint: Option<Value>,
+    /// How many attempts in a row, up to the one before this, were lost, since the lease of their worker ran out.
+    #[serde(default)]
+    pub lost: u32,
 }
 
 /// What proves a claim.
@@ -178,6 +181,7 @@ impl ClaimedTask {
         tasks::ClaimedTask::new(key, self.queue, self.kind, self.payload)
             .attempt(self.attempt, self.max_attempts)
             .checkpoint(self.checkpoint)
+            .lost(self.lost)
     }
 }
 
@@ -192,6 +196,7 @@ impl From<tasks::ClaimedTask> for ClaimedTask {
             attempt: task.attempt,
             max_attempts: task.max_attempts,
             checkpoint: task.checkpoint,
+            lost: task.lost,
         }
     }
 }

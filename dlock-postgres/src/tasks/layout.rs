@@ -24,13 +24,14 @@ pub(super) const INDEXES: [&str; 7] = [
 pub(super) const VERSION: u32 = 1;
 
 /// The functions.
-pub(super) const FUNCTIONS: [&str; 31] = [
+pub(super) const FUNCTIONS: [&str; 32] = [
     "sound",
     "state",
     "lane",
     "gate",
     "fresh",
     "silence",
+    "lost",
     "failed",
     "move",
     "bucket",

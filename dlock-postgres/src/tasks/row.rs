@@ -44,7 +44,8 @@ pub(super) fn claimed(
         );
         Ok(task
             .attempt(count(row, "attempt", 5)?, count(row, "max_attempts", 6)?)
-            .checkpoint(optional_json(row, "checkpoint", 7)?))
+            .checkpoint(optional_json(row, "checkpoint", 7)?)
+            .lost(count(row, "lost", 13)?))
     };
     let unreadable = |error| Ending::new(key, How::Discard { error });
     Ok(Some(task().map_err(unreadable)))

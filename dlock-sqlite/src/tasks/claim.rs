@@ -190,7 +190,8 @@ impl Work<'_> {
                 .filter(|_| !task.is_free() && task.flaw.is_none());
             if let Some(record) = holder {
                 let key = ClaimKey::new(task.id, claim.uuid, record.token);
-                tasks.push(claimed(key, task));
+                let errors = task.errors.clone();
+                tasks.push(claimed(key, task, &errors));
             }
             Ok(true)
         })?;
@@ -336,7 +337,8 @@ impl Work<'_> {
                 .execute([id.get()])?;
         }
         task.seat.attempt += 1;
-        Ok(Some(claimed(ClaimKey::new(id, claim.uuid, token), task)))
+        let key = ClaimKey::new(id, claim.uuid, token);
+        Ok(Some(claimed(key, task, &errors)))
     }
 
     /// How long until the next task of this priority falls due.
@@ -373,22 +375,31 @@ fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     one.into_iter().chain(other).min()
 }
 
-fn claimed(key: ClaimKey, task: Task) -> ClaimedTask {
+fn claimed(key: ClaimKey, task: Task, errors: &[FailedAttempt]) -> ClaimedTask {
+    let lost = FailedAttempt::lost_before(errors, task.attempt);
     ClaimedTask::new(key, task.queue, task.kind, task.payload)
         .attempt(task.seat.attempt, task.seat.max_attempts)
         .checkpoint(task.checkpoint)
+        .lost(lost)
 }
 
 /// The failed attempts of a task, with that of a worker of which nothing was heard.
 fn with_silence(task: &Task, now: Now) -> Vec<FailedAttempt> {
     let owner = task.holder().map_or("", |record| &record.owner);
-    let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
-    with_error(task, now, &error)
+    let silence = FailedAttempt::silence(&task.errors, task.attempt, now.unix_micros, owner);
+    with(task, silence)
 }
 
 pub(super) fn with_error(task: &Task, now: Now, error: &str) -> Vec<FailedAttempt> {
+    with(
+        task,
+        FailedAttempt::new(task.attempt, now.unix_micros, error),
+    )
+}
+
+fn with(task: &Task, failed: FailedAttempt) -> Vec<FailedAttempt> {
     let mut errors = task.errors.clone();
-    errors.push(FailedAttempt::new(task.attempt, now.unix_micros, error));
+    errors.push(failed);
     let old = errors.len().saturating_sub(FailedAttempt::KEPT);
     errors.drain(..old);
     errors

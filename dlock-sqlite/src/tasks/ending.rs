@@ -51,7 +51,12 @@ impl Work<'_> {
             How::Snooze(delay) => {
                 let run_at = later(micros(now), *delay);
                 let attempt = task.attempt.saturating_sub(1);
-                self.free(&task, run_at, attempt, &task.errors, now)?
+                // The handler has answered: no attempt was lost right before the next one.
+                let mut errors = task.errors.clone();
+                if let Some(last) = errors.last_mut() {
+                    last.lost = 0;
+                }
+                self.free(&task, run_at, attempt, &errors, now)?
             }
             _ => self.give_back(&task, now)?,
         };

@@ -166,7 +166,7 @@ impl Drain {
         async move {
             let (id, kind, number) = (task.key.id, task.kind.clone(), task.attempt);
             own.progress().running.insert(id, kind.clone());
-            let ending = task::run(Arc::clone(&own.worker), task, sent, stopping).await;
+            let ending = task::run(Arc::clone(&own.worker), task, sent, stopping, None).await;
             let (state, error) = match ending {
                 None => (
                     None,

@@ -5,7 +5,7 @@ use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 use dlock_core::{ErrorKind, ProviderError, Sent};
 use futures_util::future::OptionFuture;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
     time::{Instant, sleep, sleep_until, timeout},
 };
@@ -14,7 +14,10 @@ use uuid::Uuid;
 use super::{
     Worker, endings,
     hints::{Hints, LONGEST_IDLE},
-    periodic, task,
+    periodic,
+    settings::Settings,
+    suspects::{self, Suspect},
+    task,
 };
 use crate::{Claim, Claimed, ClaimedTask, Ending, How, limits};
 
@@ -108,10 +111,22 @@ async fn claim_and_run(
     let mut hints = Hints::new(&settings.store, wanted(worker));
     // A claim under way: endings do not wait for its answer.
     let mut claiming = None;
+    // A task that runs alone, or waits for that; and since when the newest of the others runs.
+    let mut suspect = None::<Suspect>;
+    let mut newest = idle_until;
     loop {
+        if suspect
+            .take_if(|suspect| !suspect.keeps_others(running.len()))
+            .is_some()
+        {
+            idle_until = Instant::now();
+        }
         // Every task that runs has a place for its ending: while endings cannot be written, no more tasks are claimed.
         let places = sender.capacity().saturating_sub(running.len());
-        let room = places.min(most - running.len()).min(limits::MOST);
+        let room = match suspect {
+            Some(_) => 0,
+            None => places.min(most - running.len()).min(limits::MOST),
+        };
         let begin = if running.is_empty() {
             idle_until
         } else {
@@ -120,7 +135,7 @@ async fn claim_and_run(
         if claiming.is_none() && room > 0 && begin <= Instant::now() {
             let (worker, stopping) = (Arc::clone(worker), stopping.subscribe());
             claiming = Some(Box::pin(async move {
-                (room, claim(&worker, room, &stopping, warn).await)
+                (room, claim_for(&worker, room, &stopping).await)
             }));
         }
         let may_claim = claiming.is_none() && room > 0;
@@ -130,7 +145,8 @@ async fn claim_and_run(
             biased;
             Some((room, claimed)) = OptionFuture::from(claiming.as_mut()) => {
                 claiming = None;
-                let Got { tasks, next, sent } = claimed?;
+                let (Got { tasks, next, sent }, given_back) = claimed?;
+                deliver(sender, given_back).await;
                 hints.asked(!tasks.is_empty());
                 gather_until = Instant::now() + GATHER;
                 if tasks.len() < room {
@@ -138,9 +154,23 @@ async fn claim_and_run(
                     let pause = next.map_or(poll, |next| next.min(poll));
                     idle_until = Instant::now() + pause.max(Duration::from_millis(1));
                 }
-                for task in tasks {
-                    let task = task::run(Arc::clone(worker), task, sent, stopping.subscribe());
-                    running.spawn(async move { task.await.into_iter().collect() });
+                let (suspects, others): (Vec<_>, Vec<_>) =
+                    tasks.into_iter().partition(|task| suspects::alone(task.lost).is_some());
+                let start = |running: &mut Running, task, turn| {
+                    let task = task::run(Arc::clone(worker), task, sent, stopping.subscribe(), turn);
+                    running.spawn(async move { task.await.into_iter().collect() })
+                };
+                for task in others {
+                    newest = Instant::now();
+                    start(running, task, None);
+                }
+                for task in suspects {
+                    let (id, kind, lost) = (task.key.id, task.kind.clone(), task.lost);
+                    tracing::warn!(task = %id, kind, lost, "a task runs alone, since its last workers died");
+                    let alone = suspects::alone(lost).unwrap_or_default();
+                    let (begin, turn) = oneshot::channel();
+                    let task = start(running, task, Some(turn));
+                    suspect = Some(Suspect::new(task, begin, alone, newest));
                 }
             }
             stopped = &mut stop => {
@@ -158,6 +188,7 @@ async fn claim_and_run(
                 }
                 deliver(sender, endings).await;
             }
+            Some(()) = OptionFuture::from(suspect.as_ref().map(|suspect| sleep_until(suspect.until()))) => {}
             () = sleep_until(begin), if may_claim => {}
             delay = hints.next(), if may_claim => idle_until = idle_until.min(Instant::now() + delay),
             _ = sender.reserve_many(beside), if waits_for_endings => {}
@@ -166,11 +197,13 @@ async fn claim_and_run(
 }
 
 /// What becomes of a claim that is answered when the worker stops.
-fn given_back(late: Result<Got, ProviderError>) -> Vec<Ending> {
-    let tasks = late.map_or(Vec::new(), |late| late.tasks).into_iter();
-    tasks
-        .map(|task| Ending::new(task.key, How::GiveBack))
-        .collect()
+fn given_back(late: Result<(Got, Vec<Ending>), ProviderError>) -> Vec<Ending> {
+    let Ok((late, mut endings)) = late else {
+        return Vec::new();
+    };
+    let tasks = late.tasks.into_iter();
+    endings.extend(tasks.map(|task| Ending::new(task.key, How::GiveBack)));
+    endings
 }
 
 /// Waits for the tasks that end at about the same time. A claim costs a transaction, however many tasks it gets: one
@@ -201,6 +234,18 @@ fn wanted(worker: &Worker) -> Claim {
         .queues(settings.queues.iter())
         .kinds(worker.handlers.kinds())
         .owner(worker.lock.owner())
+}
+
+/// A claim, with one suspect at most, and the endings of others that the store has not taken yet.
+async fn claim_for(
+    worker: &Worker,
+    room: usize,
+    stopping: &watch::Receiver<bool>,
+) -> Result<(Got, Vec<Ending>), ProviderError> {
+    let Settings { store, lease, .. } = &worker.settings;
+    let mut got = claim(worker, room, stopping, warn).await?;
+    let given_back = suspects::keep_one(&**store, &mut got.tasks, *lease / 3).await;
+    Ok((got, given_back))
 }
 
 /// Asks until there is an answer, or the worker is to stop: what was sent before that is still repeated, since it may

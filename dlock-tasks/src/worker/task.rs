@@ -4,7 +4,11 @@ use std::{future::pending, mem, sync::Arc};
 
 use dlock_core::{EndCause, Grant, Sent};
 use serde_json::Value;
-use tokio::{sync::watch, task::unconstrained, time::sleep};
+use tokio::{
+    sync::{oneshot, watch},
+    task::unconstrained,
+    time::sleep,
+};
 
 use super::{
     Worker,
@@ -26,12 +30,14 @@ enum Over {
 
 /// Runs a task. `None` if it was lost, so that there is nothing to write (J2).
 ///
-/// Does not end before the handler has, unless it is dropped.
+/// Does not end before the handler has, unless it is dropped. `turn`: the handler begins when this comes, and the lease is
+/// renewed until then.
 pub(super) async fn run(
     worker: Arc<Worker>,
     mut task: ClaimedTask,
     sent: Sent,
     mut stopping: watch::Receiver<bool>,
+    turn: Option<oneshot::Receiver<()>>,
 ) -> Option<Ending> {
     let (key, attempt) = (task.key, task.attempt);
     let (kind, max_attempts) = (task.kind.clone(), task.max_attempts);
@@ -56,6 +62,22 @@ pub(super) async fn run(
         stopping.clone(),
         Arc::clone(&worker.settings.store),
     );
+    if let Some(turn) = turn {
+        let stops = &mut stopping;
+        tokio::select! {
+            biased;
+            end = unconstrained(lease.ended()) => {
+                tracing::warn!(task = %key.id, token = %key.token, "a task was lost before its turn: {}", end.cause);
+                return None;
+            }
+            Ok(()) = turn => {}
+            // An error: the worker is gone.
+            _ = stops.wait_for(|stopping| *stopping) => {
+                held.leave();
+                return Some(Ending::new(key, How::GiveBack));
+            }
+        }
+    }
     let begun = worker
         .handlers
         .begin(context.clone(), payload, held.clone());

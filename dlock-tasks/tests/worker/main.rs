@@ -14,3 +14,4 @@ mod log;
 mod periodic;
 mod stopping;
 mod support;
+mod suspects;

@@ -3,7 +3,7 @@
 -- Those that die are answered without a token, for the log of the process that claims: no worker says anything of them.
 RETURN QUERY
 SELECT t.id, NULL::bigint, t.queue, t.kind, NULL::json, t.attempt, t.max_attempts, NULL::json, t.priority, t.run_at, false,
-    NULL::bigint, NULL::bigint
+    NULL::bigint, NULL::bigint, 0
 FROM unnest((SELECT v_over)) AS p (id) JOIN {task} AS t ON t.id = ANY (ARRAY[p.id])
 WHERE (t.asked AND NOT t.released) IS NOT TRUE;
 PERFORM {move}(

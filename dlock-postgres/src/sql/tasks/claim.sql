@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION {claim}(
 ) RETURNS TABLE (
     id bigint, token bigint, queue pg_catalog.text, kind pg_catalog.text, payload pg_catalog.json, attempt integer,
     max_attempts integer, checkpoint pg_catalog.json, priority smallint, run_at pg_catalog.timestamptz,
-    has_lane boolean, wait bigint, swept bigint
+    has_lane boolean, wait bigint, swept bigint, lost integer
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off

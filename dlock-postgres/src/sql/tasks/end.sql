@@ -39,7 +39,15 @@ BEGIN
                     released = true, ending = p_token, became = state,
                     run_at = coalesce(v_now + p_delay::double precision * interval '1 microsecond', t.run_at),
                     attempt = CASE p_how WHEN 'fail' THEN t.attempt ELSE greatest(t.attempt - 1, 0) END,
-                    errors = CASE p_how WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error) ELSE t.errors END
+                    errors = CASE p_how
+                        WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error, 0)
+                        -- The handler has answered: no attempt was lost right before the next one.
+                        WHEN 'snooze' THEN CASE
+                            WHEN jsonb_typeof(t.errors) = 'array' THEN jsonb_set(t.errors, '{-1,lost}', '0', false)
+                            ELSE t.errors
+                        END
+                        ELSE t.errors
+                    END
                 WHERE t.id = p_id;
                 PERFORM {tell}(ARRAY[v_task.queue]);
             END IF;

@@ -24,7 +24,12 @@ BEGIN
     SELECT
         t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.key_until_start, t.lane,
         t.payload,
-        CASE WHEN p_error IS NULL THEN t.errors ELSE {failed}(t.errors, t.attempt, clock_timestamp(), p_error) END,
+        CASE
+            WHEN p_error IS NULL THEN t.errors
+            -- Without an ending of its own: its worker died.
+            ELSE {failed}(t.errors, t.attempt, clock_timestamp(), p_error,
+                CASE WHEN p_ending IS NULL THEN {lost}(t.errors, t.attempt - 1) + 1 ELSE 0 END)
+        END,
         t.created, t.checkpoint, t.token, p_state, p_output, p_ending, clock_timestamp()
     FROM gone AS t;
 END

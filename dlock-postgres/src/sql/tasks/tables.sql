@@ -9,7 +9,8 @@
 -- key_until_start  its first claim takes its key away; the same of one that has ended
 -- lane        of the tasks of a queue and a lane one runs at a time (K8)
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
--- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
+-- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": "..", "lost": 0}], at in microseconds of Unix time;
+--             lost: how many in a row, with this one, were lost since the lease of their worker ran out
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
 -- ending      the token of the newest claim that ended by its own ending, and what became of the task then: became
 -- behind      another task of its lane and priority comes first: no claim looks at it
@@ -220,14 +221,24 @@ CREATE OR REPLACE FUNCTION {silence}(p_owner pg_catalog.text) RETURNS pg_catalog
     SELECT format('the lease of worker %s ran out, and nothing was heard of it', to_json(p_owner))
 $dlock$;
 
--- The failed attempts of a task and one more, the newest ten.
+-- How many attempts of a task in a row, up to this one, were lost, since the lease of their worker ran out.
+CREATE OR REPLACE FUNCTION {lost}(p_errors pg_catalog.jsonb, p_attempt integer) RETURNS integer
+LANGUAGE sql STABLE AS $dlock$
+    SELECT CASE
+        WHEN p_errors -> -1 -> 'attempt' = to_jsonb(p_attempt) AND p_errors -> -1 ->> 'lost' ~ '^[0-9]{1,4}$'
+            THEN (p_errors -> -1 ->> 'lost')::integer
+        ELSE 0
+    END
+$dlock$;
+
+-- The failed attempts of a task and one more, the newest ten. p_lost: how many were lost in a row with this one.
 CREATE OR REPLACE FUNCTION {failed}(
-    p_errors pg_catalog.jsonb, p_attempt integer, p_at pg_catalog.timestamptz, p_error pg_catalog.text
+    p_errors pg_catalog.jsonb, p_attempt integer, p_at pg_catalog.timestamptz, p_error pg_catalog.text, p_lost integer
 ) RETURNS pg_catalog.jsonb LANGUAGE sql STABLE AS $dlock$
     SELECT CASE
         WHEN jsonb_typeof(p_errors) <> 'array' THEN '[]'::jsonb
         WHEN jsonb_array_length(p_errors) >= 10 THEN p_errors - 0
         ELSE p_errors
     END || jsonb_build_object(
-        'attempt', p_attempt, 'at', (extract(epoch FROM p_at) * 1000000)::bigint, 'error', p_error)
+        'attempt', p_attempt, 'at', (extract(epoch FROM p_at) * 1000000)::bigint, 'error', p_error, 'lost', p_lost)
 $dlock$;

@@ -8,5 +8,5 @@ released = false, asked = false, attempt = t.attempt + 1, checkpoints = 0,
 key = CASE WHEN NOT t.key_until_start THEN t.key END,
 errors = CASE
     WHEN t.uuid IS NULL OR t.released THEN t.errors
-    ELSE {failed}(t.errors, t.attempt, v_now, {silence}(t.owner))
+    ELSE {failed}(t.errors, t.attempt, v_now, {silence}(t.owner), {lost}(t.errors, t.attempt - 1) + 1)
 END

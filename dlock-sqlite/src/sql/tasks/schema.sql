@@ -9,7 +9,8 @@
 -- attempt    attempts so far, the one under way included
 -- key_until_start  its first claim takes its key away; the same of one that has ended
 -- lane       of the tasks of a queue and a lane one runs at a time (K8)
--- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
+-- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], of one whose worker's lease
+--            ran out with lost: how many in a row, with this one
 -- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
 -- ending     the token of the newest claim that ended by its own ending, and what became of the task then: became
 -- behind     another task of its lane and priority comes first: no claim looks at it

@@ -185,6 +185,42 @@ pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stag
     );
 }
 
+/// A worker keeps others away from a task that may have killed the workers before it.
+pub(crate) async fn claim_says_how_often_in_a_row_its_task_was_lost(stage: Stage) {
+    let id = stage.add(task("a")).await;
+    assert_eq!(stage.take(stage.short).await.lost, 0);
+    assert_eq!(stage.eventually(stage.short).await.lost, 1);
+    stage.becomes(id, State::Stalled).await;
+    let mine = claim(LONG);
+    let got = stage.claimed(&mine).await.tasks;
+    assert_eq!((got[0].attempt, got[0].lost), (3, 2));
+    let again = stage.claimed(&mine.repeated()).await.tasks;
+    assert_eq!(again, got);
+    stage.finish(got[0].key, How::GiveBack).await;
+    let task = stage.take(LONG).await;
+    assert_eq!((task.attempt, task.lost), (3, 2), "it did not run");
+    let fail = How::Fail {
+        error: "no".to_owned(),
+        retry_in: Duration::ZERO,
+    };
+    stage.finish(task.key, fail).await;
+    let task = stage.eventually(stage.short).await;
+    assert_eq!(
+        (task.attempt, task.lost),
+        (4, 0),
+        "its handler has answered"
+    );
+    let task = stage.eventually(LONG).await;
+    assert_eq!((task.attempt, task.lost), (5, 1));
+    stage.finish(task.key, How::Snooze(Duration::ZERO)).await;
+    let task = stage.eventually(LONG).await;
+    assert_eq!(
+        (task.attempt, task.lost),
+        (5, 0),
+        "its handler has answered"
+    );
+}
+
 pub(crate) async fn priorities_and_ages_decide_the_order(stage: Stage) {
     let mut expected = Vec::new();
     for priority in [9, 5, 0, 5, 0] {

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use dlock_core::{FencingToken, ProviderError, Record};
-use dlock_tasks::{Claim, ClaimKey, Claimed, ClaimedTask, KeyUntil, State, TaskId};
+use dlock_tasks::{Claim, ClaimKey, Claimed, ClaimedTask, FailedAttempt, KeyUntil, State, TaskId};
 
 use super::{
     later, micros,
@@ -166,8 +166,8 @@ fn is_of(row: &Row, claim: &Claim) -> bool {
 /// An attempt whose worker was not heard of again.
 fn silence(row: &mut Row, now: SystemTime) {
     let owner = row.held().map_or("", |term| &term.record.owner);
-    let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
-    row.failed(&error, now);
+    let silence = FailedAttempt::silence(&row.errors, row.attempt, micros(now), owner);
+    row.failed(silence);
 }
 
 fn claimed(row: &Row) -> Option<ClaimedTask> {
@@ -177,6 +177,7 @@ fn claimed(row: &Row) -> Option<ClaimedTask> {
     Some(
         ClaimedTask::new(key, new.queue, new.kind, new.payload)
             .attempt(row.attempt, new.max_attempts)
-            .checkpoint(row.checkpoint.clone()),
+            .checkpoint(row.checkpoint.clone())
+            .lost(FailedAttempt::lost_before(&row.errors, row.attempt)),
     )
 }

@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
-use dlock_tasks::{ClaimKey, Ended, Ending, How, Kept, State};
+use dlock_tasks::{ClaimKey, Ended, Ending, FailedAttempt, How, Kept, State};
 use serde_json::Value;
 
-use super::{later, table::Table};
+use super::{later, micros, table::Table};
 
 impl Table {
     pub(super) fn finish(&mut self, ending: &Ending, now: SystemTime) -> Ended {
@@ -28,14 +28,17 @@ impl Table {
             // No attempt comes after this one.
             _ if row.is_asked() => row.end(State::Cancelled, None, true, now),
             How::Fail { error, retry_in } if row.attempt < row.new.max_attempts => {
-                row.failed(error, now);
+                row.failed(FailedAttempt::new(row.attempt, micros(now), error));
                 row.free(later(now, *retry_in), now)
             }
             How::Fail { error, .. } | How::Discard { error } => {
-                row.failed(error, now);
+                row.failed(FailedAttempt::new(row.attempt, micros(now), error));
                 row.end(State::Dead, None, true, now)
             }
-            How::Snooze(delay) => row.give_back(later(now, *delay), now),
+            How::Snooze(delay) => {
+                row.answered();
+                row.give_back(later(now, *delay), now)
+            }
             _ => row.give_back(row.run_at, now),
         })
     }

@@ -9,7 +9,7 @@ use dlock_core::Record;
 use dlock_tasks::{ClaimKey, FailedAttempt, NewTask, State, TaskId};
 use serde_json::Value;
 
-use super::{micros, until};
+use super::until;
 
 /// All tasks, those that have ended too.
 #[derive(Debug, Default)]
@@ -119,11 +119,17 @@ impl Row {
     }
 
     /// An attempt that failed, the newest ten of which are kept.
-    pub(super) fn failed(&mut self, error: &str, now: SystemTime) {
-        let failed = FailedAttempt::new(self.attempt, micros(now), error);
+    pub(super) fn failed(&mut self, failed: FailedAttempt) {
         self.errors.push(failed);
         let old = self.errors.len().saturating_sub(FailedAttempt::KEPT);
         self.errors.drain(..old);
+    }
+
+    /// A handler has answered: the attempts before that were lost are no longer those right before the next one.
+    pub(super) fn answered(&mut self) {
+        if let Some(last) = self.errors.last_mut() {
+            last.lost = 0;
+        }
     }
 
     /// Ends the term (L1); the task is due again then.

@@ -158,6 +158,7 @@ flaws! {
         AttemptIsNotCounted "an attempt whose worker died does not count (K4)";
         PoisonIsTriedForEver "a task whose last worker died is given out again (K4)";
         SilenceIsNotKept "nothing is kept of an attempt whose worker died";
+        LossesAreNotSaid "a claim does not say how often its task was lost in a row";
         AskedIsClaimed "a task that was to be cancelled is given out when its lease is over (K5)";
         PrioritiesAreReversed "larger priorities run first (K3)";
         PrioritiesAreIgnored "priorities are ignored (K3)";

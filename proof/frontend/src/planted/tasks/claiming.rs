@@ -182,6 +182,7 @@ impl PlantedTasks {
                     task.attempt -= 1;
                 }
                 Some(Flaw::SilenceIsNotKept) => row.errors.clone_from(&old.errors),
+                Some(Flaw::LossesAreNotSaid) => task.lost = 0,
                 Some(Flaw::CheckpointIsCleared) => (row.checkpoint, task.checkpoint) = (None, None),
                 Some(Flaw::CheckpointsGoOn) => row.checkpoints = old.checkpoints,
                 _ => {}

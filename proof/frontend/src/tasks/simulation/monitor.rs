@@ -57,6 +57,8 @@ struct State {
     /// Identities that claims have had, and claims that were granted.
     uuids: HashSet<Uuid>,
     granted: HashMap<ClaimKey, ProcessId>,
+    /// Those of tasks that were lost more than once in a row before.
+    suspects: HashSet<ClaimKey>,
     /// Attempts of each task that count.
     counted: BTreeMap<TaskId, i64>,
     /// The newest step of each task that is kept, by the token of the claim.
@@ -113,6 +115,7 @@ impl Monitor {
             running: BTreeMap::new(),
             uuids: HashSet::new(),
             granted: HashMap::new(),
+            suspects: HashSet::new(),
             counted: BTreeMap::new(),
             kept: HashMap::new(),
             served: None,

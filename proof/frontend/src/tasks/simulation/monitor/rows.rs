@@ -100,6 +100,9 @@ impl State {
         let mut order = Vec::new();
         for task in &claimed.tasks {
             let id = task.key.id;
+            if task.lost > 1 {
+                self.suspects.insert(task.key);
+            }
             if self.granted.insert(task.key, process).is_none() {
                 self.figures.grants += 1;
                 self.figures.takeovers += u64::from(
