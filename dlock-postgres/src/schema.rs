@@ -164,6 +164,12 @@ pub(crate) fn missing_columns(found: &[String]) -> Vec<&'static str> {
         .collect()
 }
 
+/// Whether a column of this name is one of the table.
+pub(crate) fn is_known(name: &str) -> bool {
+    let mut names = COLUMNS.iter().filter_map(|column| column.split(' ').next());
+    names.any(|known| known == name)
+}
+
 /// Checks and quotes a name. Quoted, it is taken as it is written; without quotes and dollar signs
 /// in it, it can end neither its quotes nor the body of a function.
 pub(crate) fn quoted(what: &'static str, name: &str, most: usize) -> Result<String, BuildError> {

@@ -8,7 +8,7 @@ use crate::{
     connections::Caller,
     error::{self, SchemaError},
     record::{self, Flaw},
-    schema::missing_columns,
+    schema::{is_known, missing_columns},
 };
 
 /// What there is of the schema.
@@ -105,6 +105,12 @@ fn found(row: &Row) -> Result<Found, Flaw> {
         let columns: Vec<String> = record::value(row, "columns", 2)?;
         for column in missing_columns(&columns) {
             flaws.push(format!("the column \"{column}\" is missing"));
+        }
+        let needed: Vec<String> = record::value(row, "needed", 5)?;
+        for column in needed.iter().filter(|column| !is_known(column)) {
+            flaws.push(format!(
+                "the column \"{column}\" needs a value, and dlock has none for it: give it a default"
+            ));
         }
         if !record::value::<bool>(row, "key", 3)? {
             flaws.push("prefix and name together are not unique".into());

@@ -171,6 +171,18 @@ impl OpenError {
         }
     }
 
+    /// SQLite cannot write the file, and says no more. The system also tells a read-only file system, and too many open
+    /// files.
+    pub(crate) fn not_writable(path: &Path) -> Self {
+        let rights = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
+        match File::options().read(true).write(true).open(path) {
+            Err(error) if !rights.contains(&error.kind()) => Self::other(path, error),
+            _ => Self::Permission {
+                path: path.to_owned(),
+            },
+        }
+    }
+
     /// What SQLite's failure to open `path` means.
     pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
         let path = path.to_owned();
@@ -184,12 +196,7 @@ impl OpenError {
                 if !path.parent().is_some_and(Path::is_dir) {
                     return Self::NoDirectory { path };
                 }
-                // SQLite says no more. The system also tells a read-only file system, and too many open files.
-                let rights = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
-                match File::options().read(true).write(true).open(&path) {
-                    Err(error) if !rights.contains(&error.kind()) => Self::other(&path, error),
-                    _ => Self::Permission { path },
-                }
+                Self::not_writable(&path)
             }
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 Self::NotADatabase { path }

@@ -126,7 +126,7 @@ pub(crate) fn make(path: &Path) -> Result<(), OpenError> {
                 Err(_) => return Ok(()),
             },
             Err(io::ErrorKind::NotFound) => return Err(OpenError::NoDirectory { path: path() }),
-            Err(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            Err(io::ErrorKind::PermissionDenied) => {
                 return Err(OpenError::Permission { path: path() });
             }
             Err(kind) => return Err(OpenError::other(&path(), io::Error::from(kind))),
@@ -168,9 +168,7 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
     // SQLite opens for reading what it may not write. Asked before the first look, which would leave
     // companions of the file behind that its owner cannot use.
     if connection.is_readonly(MAIN_DB).map_err(sqlite)? {
-        return Err(OpenError::Permission {
-            path: path.to_owned(),
-        });
+        return Err(OpenError::not_writable(path));
     }
     judge(inspect(connection).map_err(sqlite)?)?;
     share(path, connection)?;

@@ -1,7 +1,7 @@
 -- What there is of the schema. $1 the table, $2 names of functions, both qualified and quoted.
 -- Result: one row: whether the table is there; whether it is an ordinary one that survives a crash;
 -- its columns as "name type" or "name type collation"; whether (prefix, name) is unique; those of
--- the functions that are missing.
+-- the functions that are missing; the columns that need a value.
 -- Names are shown as the catalog has them: what format_type() answers depends on the session. They are resolved as they
 -- are now, and rows are read as they were when the statement began: what another session has made in between is missing
 -- altogether.
@@ -34,6 +34,11 @@ SELECT
         WHERE NOT EXISTS (
             SELECT FROM pg_catalog.pg_proc AS p
             WHERE p.oid OPERATOR(pg_catalog.=) pg_catalog.to_regproc(f)::pg_catalog.oid)
+    ),
+    ARRAY(
+        SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid OPERATOR(pg_catalog.=) t.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
+            AND a.attnotnull AND NOT a.atthasdef AND a.attidentity OPERATOR(pg_catalog.=) ''
     )
 FROM (SELECT pg_catalog.to_regclass($1) AS oid) AS wanted
     LEFT JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) wanted.oid

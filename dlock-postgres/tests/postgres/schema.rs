@@ -193,6 +193,12 @@ async fn table_of_somebody_else_is_refused_and_left_alone() {
             ),
             "\"name text C\" is missing",
         ),
+        // No new name could be added.
+        (
+            "TABLE",
+            format!("{columns}, site integer NOT NULL, PRIMARY KEY (prefix, name)"),
+            "\"site\" needs a value",
+        ),
     ] {
         let schema = fresh();
         client

@@ -22,7 +22,10 @@ impl Tables for MysqlProvider {
             SchemaError::Differs { table, lacks }
                 if lacks.iter().any(|lack| lack == "it does not exist") =>
             {
-                TablesError::Missing(format!("there is no table {table} in this database"))
+                // The server hides a table on which its user has no right.
+                TablesError::Missing(format!(
+                    "there is no table {table} in this database, or this user has no right on it"
+                ))
             }
             // Procedures are made anew, and a table stays as it is.
             SchemaError::Differs { table, lacks }
