@@ -1,7 +1,7 @@
 //! For how long a contender leaves a name that it has released, and that others want (N7, W8).
 //!
 //! Waiters that a hint wakes need some milliseconds. Those that poll cannot come so soon: a contender that had the name
-//! to itself for a while leaves it to them for half of a poll interval.
+//! to itself for a while leaves it to them until they must have asked. `dlock-model` has the bound that follows.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::{
 pub(super) struct Tenure {
     /// When this contender had its first term since it saw another's.
     since: Option<ContenderInstant>,
+    /// When its newest term began.
+    granted: Option<ContenderInstant>,
     /// It has seen another's term since its last one ended.
     another: bool,
-    /// One of its releases since then was wanted.
-    was_wanted: bool,
     /// When the last wanted release began, and how many in a row were, each soon after the one before, while no
     /// other contender came: hints do not reach the one that waits.
     wanted_at: Option<ContenderInstant>,
@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
     pub(crate) hinted: bool,
     /// For how long a contender may have a name to itself: D/10, within 50 ms and 1 s.
     pub(crate) longest: Duration,
-    /// P, at most 2 D.
+    /// P, at most D.
     pub(crate) poll: Duration,
 }
 
@@ -46,8 +46,8 @@ impl Wanted {
             is_wanted,
             hinted,
             longest: plan.longest_tenure(),
-            // A name is left for no longer than a dead holder would keep it: two marks may be those of waiters that gave up.
-            poll: plan.poll_every.min(2 * plan.duration),
+            // A mark may be that of a waiter that gave up: it costs about as long as a dead holder would at most.
+            poll: plan.poll_every.min(plan.duration),
         }
     }
 }
@@ -61,8 +61,8 @@ impl Tenure {
     pub(super) fn granted(&mut self, now: ContenderInstant) {
         if self.another || self.since.is_none() {
             self.since = Some(now);
-            self.was_wanted = false;
         }
+        self.granted = Some(now);
         self.left = None;
     }
 
@@ -83,15 +83,15 @@ impl Tenure {
             poll,
         } = wanted;
         let began = self.released_at.unwrap_or(now);
+        let granted = self.granted.unwrap_or(began);
         if is_wanted {
-            let soon = |at| began.since(at) <= longest + poll / 4;
+            let soon = |at| granted.since(at) <= longest + poll / 4;
             self.unheard = if self.wanted_at.is_some_and(soon) {
                 self.unheard + 1
             } else {
                 1
             };
             self.wanted_at = Some(began);
-            self.was_wanted = true;
         }
         // Another's hint came before this answer.
         if self.another {
@@ -99,9 +99,15 @@ impl Tenure {
         }
         let since = *self.since.get_or_insert(began);
         let overheard = !hinted || self.unheard >= 2;
-        if self.was_wanted && overheard && began.since(since) >= longest {
+        if is_wanted && overheard && began.since(since) >= longest {
+            // N8: beside a long term a waiter asks once in a poll and its jitter, else four times.
+            let lasts = if began.since(granted) > 2 * poll {
+                poll * 5 / 4
+            } else {
+                poll / 2
+            };
             *self = Self {
-                left: Some((now, poll / 2)),
+                left: Some((now, lasts)),
                 unheard: self.unheard,
                 wanted_at: self.wanted_at,
                 ..Self::default()

@@ -117,7 +117,8 @@ async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
 async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
     let mut contender = contender();
     assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
-    assert_eq!(contender.term(LONGEST / 2, false, false), POLL / 2);
+    assert_eq!(contender.term(LONGEST / 2, false, false), Duration::ZERO);
+    assert_eq!(contender.term(Duration::ZERO, true, false), POLL / 2);
     // The next span begins with the next term.
     contender.hand.advance(LONGEST);
     assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
@@ -138,11 +139,13 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
         HAND_OFF,
         "a new span"
     );
-    let late = LONGEST + POLL;
-    assert_eq!(contender.term(late, true, true), HAND_OFF);
+    contender.hand.advance(LONGEST + POLL);
+    assert_eq!(contender.term(LONGEST, true, true), HAND_OFF, "late");
     let now = contender.clock.contender_now();
     contender.turns().saw_another(now);
     assert_eq!(contender.term(LONGEST, true, true), HAND_OFF, "one came");
+    let long = 2 * POLL + INSTANT;
+    assert_eq!(contender.term(long, true, true), POLL * 5 / 4);
 }
 
 /// W1: a runtime of the same client is another contender.

@@ -2,8 +2,9 @@
 //!
 //! The first model bounds nothing from above: any step may be put off. Here time passes, and what is due happens. Client A
 //! has waiters without end: its term goes on from lease to lease until its turn is over and the lease that is held then
-//! ends. Client B has one waiter, which hears nothing of releases and asks at least once in each poll interval. When it has waited
-//! for its patience it says so (in the protocol by a reservation), and A sees that at the end of its turns.
+//! ends. Client B has one waiter, which hears nothing of releases: each of its tries is refused and marks the term (N1), or
+//! gets the name. While the term that it sees is new it asks four times in a poll interval, later once (N8). A leaves the name
+//! at the end of a marked term, once it has had it to itself for as long as a turn may take (N7).
 //!
 //! Left out is what the first model is about: the store grants the name to one at a time, and answers at once.
 
@@ -13,16 +14,14 @@ use stateright::{Model, Property};
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests build it")]
 pub struct Turns {
-    /// How long a term may go on before it is given back (S3).
+    /// How long a term may go on before it is given back (S3), and how long A may have the name to itself (N7).
     pub turn: u8,
     /// The longest time for which a caller holds a lease.
     pub work: u8,
-    /// The longest time between two tries of B's waiter. It may be a tick less.
-    pub poll: u8,
-    /// How long B's waiter waits before it says so.
-    pub patience: u8,
-    /// For how long A leaves the name to somebody who waits (W8).
-    pub leave: u8,
+    /// A quarter of the longest time between two tries of B's waiter.
+    pub quarter: u8,
+    /// For how many quarters A leaves the name after a short term, and after a long one (N7).
+    pub leaves: [u8; 2],
     /// What is wrong on purpose.
     pub trap: Option<Trap>,
 }
@@ -37,6 +36,8 @@ pub enum Trap {
     EndedTermClaimed,
     /// A's turn has no end: the term goes on as long as there is a waiter.
     TurnWithoutEnd,
+    /// A refused try leaves no mark.
+    NeverMarks,
 }
 
 /// One instant.
@@ -47,10 +48,16 @@ pub struct State {
     pub holder: Holder,
     /// For how long.
     pub held: u8,
+    /// For how long A has had the name to itself, if it has had it since B or since it left it.
+    pub alone: Option<u8>,
+    /// B has marked A's term.
+    pub marked: bool,
     /// For how long A still leaves the name alone.
     pub away: u8,
     /// When B's waiter asks next.
     pub next_try: u8,
+    /// For how long it has seen this term, if it has.
+    pub seen: Option<u8>,
     /// For how long it has waited, up to one tick more than it ever should.
     pub waited: u8,
 }
@@ -80,18 +87,22 @@ pub enum Action {
     TurnEnds,
     /// The head of A's line asks.
     Ask,
-    /// B's waiter asks, and if it is refused it asks again after so long.
-    Try(u8),
+    /// B's waiter asks.
+    Try,
     /// B gives the name back, and its next waiter comes.
     GivenBack,
 }
 
 impl Turns {
-    /// The longest that B's waiter should wait: until it says so; until its next try, before which the free name is
-    /// taken by the head of A's line; that turn; and until its next try, while A leaves the name alone.
+    /// The longest that B's waiter should wait: until A has had the name to itself for a turn; the term that begins right
+    /// before that; and until its next try, while A leaves the name alone.
     #[must_use]
     pub fn bound(&self) -> u8 {
-        self.patience + self.poll + self.turn + self.work + self.poll
+        self.turn + self.turn + self.work + self.poll()
+    }
+
+    fn poll(&self) -> u8 {
+        4 * self.quarter
     }
 
     fn is(&self, trap: Trap) -> bool {
@@ -106,6 +117,19 @@ impl Turns {
             Holder::A | Holder::Nobody => state.next_try == 0,
         }
     }
+
+    /// A releases its term: for how long it leaves the name.
+    fn release(&self, state: &mut State) {
+        state.holder = Holder::Nobody;
+        state.away = 0;
+        let long = state.held > 2 * self.poll();
+        if state.marked && state.alone.is_some_and(|alone| alone >= self.turn) {
+            state.alone = None;
+            if !self.is(Trap::OwnLineAsksAtOnce) {
+                state.away = self.leaves[usize::from(long)] * self.quarter;
+            }
+        }
+    }
 }
 
 impl Model for Turns {
@@ -116,8 +140,11 @@ impl Model for Turns {
         vec![State {
             holder: Holder::Nobody,
             held: 0,
+            alone: None,
+            marked: false,
             away: 0,
             next_try: 0,
+            seen: None,
             waited: 0,
         }]
     }
@@ -134,7 +161,7 @@ impl Model for Turns {
             Holder::B => actions.push(Action::GivenBack),
         }
         if state.holder != Holder::B && state.next_try == 0 {
-            actions.extend([self.poll - 1, self.poll].map(Action::Try));
+            actions.push(Action::Try);
         }
     }
 
@@ -142,7 +169,10 @@ impl Model for Turns {
         let mut next = *state;
         match action {
             Action::Tick => {
-                next.held = (state.held + 1).min(self.turn + self.work);
+                let longest = (self.turn + self.work).max(2 * self.poll() + 1);
+                next.held = (state.held + 1).min(longest);
+                next.alone = state.alone.map(|alone| (alone + 1).min(self.turn));
+                next.seen = state.seen.map(|seen| (seen + 1).min(2 * self.poll() + 1));
                 next.away = state.away.saturating_sub(1);
                 if state.holder != Holder::B {
                     next.next_try = state.next_try.saturating_sub(1);
@@ -150,23 +180,32 @@ impl Model for Turns {
                 }
             }
             Action::TurnEnds if self.is(Trap::EndedTermClaimed) => next.held = 0,
-            Action::TurnEnds => {
-                next.holder = Holder::Nobody;
-                let heeds = state.waited >= self.patience && !self.is(Trap::OwnLineAsksAtOnce);
-                next.away = if heeds { self.leave } else { 0 };
-            }
+            Action::TurnEnds => self.release(&mut next),
             Action::Ask => {
                 next.holder = Holder::A;
                 next.held = 0;
+                next.marked = false;
+                next.seen = None;
+                next.alone = state.alone.or(Some(0));
             }
-            Action::Try(_) if state.holder == Holder::Nobody => {
+            Action::Try if state.holder == Holder::Nobody => {
                 next.holder = Holder::B;
                 next.held = 0;
                 next.waited = 0;
                 // A sees a term of another client.
+                next.alone = None;
                 next.away = 0;
             }
-            Action::Try(pause) => next.next_try = pause,
+            Action::Try => {
+                next.marked = !self.is(Trap::NeverMarks);
+                let seen = state.seen.unwrap_or(0);
+                next.seen = Some(seen);
+                next.next_try = if seen <= 2 * self.poll() {
+                    self.quarter
+                } else {
+                    self.poll()
+                };
+            }
             Action::GivenBack => {
                 next.holder = Holder::Nobody;
                 next.next_try = 0;

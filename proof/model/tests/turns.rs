@@ -13,18 +13,16 @@ fn waits_for_longer(turns: Turns) -> bool {
 
 fn configurations() -> impl Iterator<Item = Turns> {
     let times = [1, 2, 5].into_iter().flat_map(|turn| {
-        [1, 3].into_iter().flat_map(move |work| {
-            [2, 4]
-                .into_iter()
-                .flat_map(move |poll| [0, 3, 8].map(|patience| (turn, work, poll, patience)))
-        })
+        // Shorter than two polls, and longer.
+        [1, 3, 20]
+            .into_iter()
+            .flat_map(move |work| [1, 2].map(|quarter| (turn, work, quarter)))
     });
-    times.map(|(turn, work, poll, patience)| Turns {
+    times.map(|(turn, work, quarter)| Turns {
         turn,
         work,
-        poll,
-        patience,
-        leave: 2 * poll,
+        quarter,
+        leaves: [2, 5],
         trap: None,
     })
 }
@@ -42,6 +40,7 @@ fn it_waits_without_bound_where_the_line_does_not_leave_the_name() {
         Trap::OwnLineAsksAtOnce,
         Trap::EndedTermClaimed,
         Trap::TurnWithoutEnd,
+        Trap::NeverMarks,
     ];
     for turns in configurations() {
         for trap in traps {
@@ -54,19 +53,20 @@ fn it_waits_without_bound_where_the_line_does_not_leave_the_name() {
     }
 }
 
-/// A pause that ends when the waiter's next try may still be on its way leaves the name to nobody.
+/// A pause that ends when the waiter's next try may still be on its way leaves the name to nobody: a quarter of a poll after
+/// short terms, a poll after long ones.
 #[test]
-fn it_waits_without_bound_where_the_pause_is_no_longer_than_its_poll() {
+fn it_waits_without_bound_where_the_pause_is_no_longer_than_its_next_try() {
     for turns in configurations() {
-        let turns = Turns {
-            leave: turns.poll,
+        let short = Turns {
+            leaves: [1, 5],
             ..turns
         };
-        assert!(waits_for_longer(turns), "{turns:?}");
-        let turns = Turns {
-            leave: turns.poll + 1,
+        assert!(waits_for_longer(short), "{short:?}");
+        let long = Turns {
+            leaves: [2, 4],
             ..turns
         };
-        assert!(!waits_for_longer(turns), "{turns:?}");
+        assert_eq!(waits_for_longer(long), turns.work == 20, "{long:?}");
     }
 }

@@ -49,7 +49,7 @@ async fn beside_crowds(bench: Bench, [crowd_hears, hears]: [bool; 2]) {
         } else {
             Duration::ZERO
         };
-        let bound = round.lease / 10 + WORK + poll + again + calls;
+        let bound = round.lease / 5 + WORK + poll + again + calls;
         // On a busy machine that is no bound; there, that it comes in at all is the proof.
         let bound = if round.bench().shared() {
             4 * bound
