@@ -41,8 +41,6 @@ pub(crate) struct Turns {
     runtime: Id,
     order: Order,
     tenure: Tenure,
-    /// When a record last showed another's term.
-    saw_another: Option<ContenderInstant>,
 }
 
 impl Contenders {
@@ -57,7 +55,6 @@ impl Contenders {
                 runtime,
                 order: Order::default(),
                 tenure: Tenure::default(),
-                saw_another: None,
             });
             self.0.len() - 1
         });
@@ -97,13 +94,8 @@ impl Turns {
     }
 
     /// The record shows a term of another contender.
-    pub(crate) fn saw_another(&mut self, now: ContenderInstant) {
+    pub(crate) fn saw_another(&mut self) {
         self.tenure.saw_another();
-        self.saw_another = Some(now);
-    }
-
-    pub(crate) fn saw_another_within(&self, span: Duration, now: ContenderInstant) -> bool {
-        self.saw_another.is_some_and(|at| now.since(at) <= span)
     }
 
     /// The record shows that this contender has the name, or waits for it.

@@ -24,7 +24,7 @@ use crate::{
     store::{Store, driven::Work},
     testing::Event,
     time::{HolderInstant, Plan},
-    turns::{Turns, Wanted},
+    turns::Wanted,
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -307,21 +307,21 @@ impl PendingRelease {
         let Self {
             store, state, plan, ..
         } = self;
-        let now = store.clock.contender_now();
         // Waiters on other runtimes of this process hear of it whatever the store sends.
         let elsewhere = state.waits_elsewhere(self.runtime);
         let listens = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
-        let released = |turns: &mut Turns, is_wanted| {
-            turns.released(Wanted::of(plan, is_wanted, listens || elsewhere), now);
+        let certain = is_marked || elsewhere;
+        let wanted = Wanted {
+            guessed: !store.marks && !certain,
+            ..Wanted::of(plan, certain || !store.marks, listens || elsewhere)
         };
-        if is_marked || elsewhere {
-            released(state.turns().of(self.runtime), true);
+        let now = store.clock.contender_now();
+        if wanted.is_wanted {
+            state.turns().of(self.runtime).released(wanted, now);
         } else if let Some(mut contenders) = state.known_turns()
             && let Some(turns) = contenders.known(self.runtime)
         {
-            // N5: where no refusal leaves a mark, another that was seen lately wants it.
-            let is_wanted = !store.marks && turns.saw_another_within(10 * plan.poll_every, now);
-            released(turns, is_wanted);
+            turns.released(wanted, now);
         }
     }
 

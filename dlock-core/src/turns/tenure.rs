@@ -11,6 +11,9 @@ use crate::{
     time::{ContenderInstant, Plan},
 };
 
+/// Without marks, how often the time doubles for which a contender has a name to itself: to 32 times D/10.
+const MOST_DOUBLED: u32 = 5;
+
 #[derive(Default)]
 pub(super) struct Tenure {
     /// When this contender had its first term since it saw another's.
@@ -26,12 +29,16 @@ pub(super) struct Tenure {
     /// When its release began that is under way, or was the last.
     released_at: Option<ContenderInstant>,
     left: Option<(ContenderInstant, Duration)>,
+    /// How often in a row it left the name and no other contender came.
+    vain: u32,
 }
 
 /// What the answer to a release says, and which times follow from the lock's settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) is_wanted: bool,
+    /// The store has no marks, so that is a guess.
+    pub(crate) guessed: bool,
     /// Hints of it reach those who wait.
     pub(crate) hinted: bool,
     /// For how long a contender may have a name to itself: D/10, within 50 ms and 1 s.
@@ -44,6 +51,7 @@ impl Wanted {
     pub(crate) fn of(plan: &Plan, is_wanted: bool, hinted: bool) -> Self {
         Self {
             is_wanted,
+            guessed: false,
             hinted,
             longest: plan.longest_tenure(),
             // A mark may be that of a waiter that gave up: it costs about as long as a dead holder would at most.
@@ -56,6 +64,7 @@ impl Tenure {
     pub(super) fn saw_another(&mut self) {
         self.another = true;
         self.left = None;
+        self.vain = 0;
     }
 
     pub(super) fn granted(&mut self, now: ContenderInstant) {
@@ -78,10 +87,17 @@ impl Tenure {
     pub(super) fn released(&mut self, wanted: Wanted, now: ContenderInstant) {
         let Wanted {
             is_wanted,
+            guessed,
             hinted,
             longest,
             poll,
         } = wanted;
+        // A guess costs a lone contender half a poll each time, so it becomes rare.
+        let longest = if guessed {
+            longest * 2_u32.pow(self.vain.min(MOST_DOUBLED))
+        } else {
+            longest
+        };
         let began = self.released_at.unwrap_or(now);
         let granted = self.granted.unwrap_or(began);
         if is_wanted {
@@ -98,7 +114,7 @@ impl Tenure {
             return;
         }
         let since = *self.since.get_or_insert(began);
-        let overheard = !hinted || self.unheard >= 2;
+        let overheard = guessed || !hinted || self.unheard >= 2;
         if is_wanted && overheard && began.since(since) >= longest {
             // N8: beside a long term a waiter asks once in a poll and its jitter, else four times.
             let lasts = if began.since(granted) > 2 * poll {
@@ -110,9 +126,10 @@ impl Tenure {
                 left: Some((now, lasts)),
                 unheard: self.unheard,
                 wanted_at: self.wanted_at,
+                vain: self.vain.saturating_add(1),
                 ..Self::default()
             };
-        } else if is_wanted && hinted {
+        } else if is_wanted && hinted && !guessed {
             self.left = Some((now, HAND_OFF));
         }
     }

@@ -11,6 +11,7 @@ struct Contender {
     contenders: Contenders,
     clock: Clock,
     hand: ManualClock,
+    guesses: bool,
 }
 
 fn contender() -> Contender {
@@ -19,6 +20,7 @@ fn contender() -> Contender {
         contenders: Contenders::default(),
         clock,
         hand,
+        guesses: false,
     }
 }
 
@@ -41,6 +43,7 @@ impl Contender {
         self.turns().releases(hinted, now);
         let wanted = Wanted {
             is_wanted,
+            guessed: self.guesses,
             hinted,
             longest: LONGEST,
             poll: POLL,
@@ -122,8 +125,7 @@ async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
     // The next span begins with the next term.
     contender.hand.advance(LONGEST);
     assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
-    let now = contender.clock.contender_now();
-    contender.turns().saw_another(now);
+    contender.turns().saw_another();
     assert_eq!(contender.term(LONGEST / 2, true, false), Duration::ZERO);
     assert_eq!(contender.term(LONGEST / 2, true, false), POLL / 2);
 }
@@ -141,11 +143,24 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     );
     contender.hand.advance(LONGEST + POLL);
     assert_eq!(contender.term(LONGEST, true, true), HAND_OFF, "late");
-    let now = contender.clock.contender_now();
-    contender.turns().saw_another(now);
+    contender.turns().saw_another();
     assert_eq!(contender.term(LONGEST, true, true), HAND_OFF, "one came");
     let long = 2 * POLL + INSTANT;
     assert_eq!(contender.term(long, true, true), POLL * 5 / 4);
+}
+
+/// N5: without marks, less and less often where no other comes.
+#[tokio::test]
+async fn without_marks_a_name_is_left_in_vain_more_and_more_rarely() {
+    let mut contender = contender();
+    contender.guesses = true;
+    for doubled in [1, 2, 4] {
+        let early = contender.term(doubled * LONGEST - INSTANT, true, true);
+        assert_eq!(early, Duration::ZERO);
+        assert_ne!(contender.term(INSTANT, true, true), Duration::ZERO);
+    }
+    contender.turns().saw_another();
+    assert_eq!(contender.term(LONGEST, true, false), POLL / 2);
 }
 
 /// W1: a runtime of the same client is another contender.

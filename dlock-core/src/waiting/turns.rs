@@ -103,7 +103,7 @@ impl Contender {
             let mut contenders = state.turns();
             let turns = contenders.of(self.queue.runtime);
             if !holder.ours {
-                turns.saw_another(now);
+                turns.saw_another();
             }
             others
                 .into_iter()
