@@ -18,8 +18,7 @@ impl Hints {
     }
 
     /// The key has these contents now; `None` if it was deleted. Hints the releases of marked terms (N3), and what cannot
-    /// be read. Returns `false` when nobody listens any more, or
-    /// nobody reads in time: then stop, and drop the hints.
+    /// be read. Returns `false` when no receiver is left, or none reads in time: then stop, and drop the hints.
     #[must_use]
     pub fn changed(&self, key: &str, bytes: Option<&[u8]>) -> bool {
         let is_no_news =

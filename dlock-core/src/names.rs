@@ -38,8 +38,8 @@ struct Map {
 /// One name.
 pub(crate) struct NameState {
     known: Mutex<Known>,
-    /// What is known of others that want the name. Most names are held for long by one process, which needs none of
-    /// this.
+    /// Others that want the name, as far as they are known. Most names are held for long by one process, which needs
+    /// none of this.
     turns: OnceLock<Box<Mutex<Contenders>>>,
 }
 
@@ -115,7 +115,7 @@ impl NameState {
         self.wake();
     }
 
-    /// What is known of others that want the name.
+    /// The contenders of this client, and what they know of others that want the name.
     pub(crate) fn turns(&self) -> MutexGuard<'_, Contenders> {
         let turns = self.turns.get_or_init(Box::default);
         turns.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,7 +1,7 @@
 //! Turns between processes (W8, N4 to N8): when a waiter may try for a name that others want too.
 //!
 //! No process sees the queue of another. Each hears of the same releases, and a refused waiter leaves its mark in the
-//! record, so whoever releases a wanted name learns that it is wanted. From that follows an order without a list of
+//! record, so the one that releases it learns that it is wanted. From that follows an order without a list of
 //! waiters: the process that has just released a wanted name leaves it to the others, and of those the one that has
 //! waited longest asks first.
 //!
@@ -36,7 +36,7 @@ pub(crate) struct Contenders(Vec<Turns>);
 /// More runtimes than these are not told apart: the oldest is forgotten.
 const MOST_RUNTIMES: usize = 8;
 
-/// What one runtime knows of the others that want a name.
+/// One runtime's knowledge of the others that want a name.
 pub(crate) struct Turns {
     runtime: Id,
     order: Order,

@@ -39,6 +39,7 @@ mod beats;
 mod claim;
 mod database;
 mod ending;
+mod failed;
 mod limit;
 mod pause;
 mod periodic;

@@ -1,4 +1,4 @@
-//! What a refused waiter leaves in the record (N1): a number that tells it from other contenders.
+//! The mark that a refused waiter leaves in the record (N1): a number that tells it from other contenders.
 
 /// The mark of the contender with this label: FNV-1a with 32 bits
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>), and never 0. The runtimes of one client contend by themselves, and

@@ -33,7 +33,7 @@ pub(super) struct Tenure {
     vain: u32,
 }
 
-/// What the answer to a release says, and which times follow from the lock's settings.
+/// The answer to a release, and the times that follow from the lock's settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) is_wanted: bool,

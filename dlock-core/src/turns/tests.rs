@@ -1,4 +1,4 @@
-//! Who goes first among the woken, and for how long a name is left to others.
+//! The order of the woken, and for how long a name is left to others.
 
 use super::*;
 use crate::{Clock, testing::ManualClock};
@@ -99,7 +99,7 @@ async fn own_hints_are_told_from_those_of_others() {
     assert!(turns.order.hinted());
 }
 
-/// N7 (a): with hints four slots, until another's release is heard; nothing where nobody waits.
+/// N7 (a): with hints four slots, until another's release is heard; nothing where none waits.
 #[tokio::test]
 async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
     let mut contender = contender();
@@ -151,7 +151,7 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
 
 /// N5: without marks, less and less often where no other comes.
 #[tokio::test]
-async fn without_marks_a_name_is_left_in_vain_more_and_more_rarely() {
+async fn without_marks_a_name_that_no_other_takes_is_left_more_and_more_rarely() {
     let mut contender = contender();
     contender.guesses = true;
     for doubled in [1, 2, 4] {

@@ -24,7 +24,7 @@ pub(crate) struct Draw {
     pub(crate) prev: Option<Version>,
     /// How many leases may follow one another on its term.
     pub(crate) tokens: NonZeroU8,
-    /// What it leaves in the record if it is refused (N1).
+    /// The mark that it leaves in the record if it is refused (N1).
     pub(crate) marks: u32,
     /// For how long it is repeated: D/3, less what an outage's turn has taken of a call that asks once.
     pub(crate) within: Duration,

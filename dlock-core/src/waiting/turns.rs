@@ -19,7 +19,7 @@ const LUCK: u64 = 16;
 const MOST_ASKED: u32 = 8;
 const ASKED_BY_MARKER: u32 = 4;
 
-/// What a contender has seen of the holders since its turn to contend came.
+/// The holders that a contender has seen since its turn to contend came.
 pub(super) struct Watched {
     since: ContenderInstant,
     /// The newest term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and

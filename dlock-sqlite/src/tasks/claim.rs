@@ -11,6 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::{
     database::Work,
+    failed::{text, with_error, with_silence},
     row::{Seat, Task, later, micros},
 };
 use crate::{
@@ -381,30 +382,4 @@ fn claimed(key: ClaimKey, task: Task, errors: &[FailedAttempt]) -> ClaimedTask {
         .attempt(task.seat.attempt, task.seat.max_attempts)
         .checkpoint(task.checkpoint)
         .lost(lost)
-}
-
-/// The failed attempts of a task, with that of a worker of which nothing was heard.
-fn with_silence(task: &Task, now: Now) -> Vec<FailedAttempt> {
-    let owner = task.holder().map_or("", |record| &record.owner);
-    let silence = FailedAttempt::silence(&task.errors, task.attempt, now.unix_micros, owner);
-    with(task, silence)
-}
-
-pub(super) fn with_error(task: &Task, now: Now, error: &str) -> Vec<FailedAttempt> {
-    with(
-        task,
-        FailedAttempt::new(task.attempt, now.unix_micros, error),
-    )
-}
-
-fn with(task: &Task, failed: FailedAttempt) -> Vec<FailedAttempt> {
-    let mut errors = task.errors.clone();
-    errors.push(failed);
-    let old = errors.len().saturating_sub(FailedAttempt::KEPT);
-    errors.drain(..old);
-    errors
-}
-
-pub(super) fn text(errors: &[FailedAttempt]) -> String {
-    serde_json::to_string(errors).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -4,8 +4,8 @@ use dlock_tasks::{ClaimKey, Ended, Ending, FailedAttempt, How, Kept, State, Task
 use rusqlite::OptionalExtension;
 
 use super::{
-    claim::{text, with_error},
     database::Work,
+    failed::{text, with_error},
     row::{Task, later, micros},
 };
 use crate::{clock::Now, requests::integer, store::Failure};
