@@ -12,9 +12,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use dlock_core::{
     DLock, ErrorKind, FencingToken, Name, Provider,
-    provider::{
-        Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
-    },
+    provider::{Acquire, AcquireOutcome, Admin, List, Release, Renew, RenewOutcome},
 };
 use dlock_testkit::proxy::{Direction, Fault, Proxy};
 use tokio::{
@@ -30,6 +28,15 @@ pub const LONG: Duration = Duration::from_secs(60);
 #[must_use]
 pub fn term(name: &str) -> Acquire {
     Acquire::new(Name::new(name).unwrap(), Uuid::new_v4(), LONG)
+}
+
+/// A waiter marks the term that has this name: only its release is hinted (N3).
+pub async fn marked(provider: &(impl Provider + ?Sized), name: &Name) {
+    let waiter = Acquire::new(name.clone(), Uuid::new_v4(), LONG).marks(7);
+    match provider.acquire(&waiter).await.unwrap() {
+        AcquireOutcome::Held(record) => assert_eq!(record.wanted, 7),
+        other => panic!("{name}: {other:?}"),
+    }
 }
 
 /// The token of a try that must be granted.
@@ -57,7 +64,7 @@ pub async fn renewed(provider: &(impl Provider + ?Sized), held: &Acquire, n: u64
 pub async fn released(provider: &(impl Provider + ?Sized), held: &Acquire) {
     let request = Release::new(held.name.clone(), held.new, None);
     let released = provider.release(&request).await.unwrap();
-    assert_eq!(released, ReleaseOutcome::Released { wanted: false });
+    assert!(released.is_released(), "{released:?}");
 }
 
 /// Takes a lock and renews it all the time, until it is aborted.

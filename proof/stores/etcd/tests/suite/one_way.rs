@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{Name, Provider, provider::Wakeup};
 use dlock_etcd_proof::{Server, provider};
-use dlock_proof::stores::{LONG, granted, keep_busy, released, term};
+use dlock_proof::stores::{LONG, granted, keep_busy, marked, released, term};
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, timeout};
 
@@ -53,6 +53,7 @@ async fn dropped_calls_end_no_watch_of_a_server_that_answers() {
             () = std::future::ready(()) => dropped += 1,
         }
         granted(&ours, &a).await;
+        marked(&ours, &a.name).await;
         released(&ours, &a).await;
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)), "after {dropped} calls");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{ErrorKind, Provider};
 use dlock_nats_proof::{BUCKET, Server, client, provider};
-use dlock_proof::stores::{self, LONG, granted, released, term, until_answered};
+use dlock_proof::stores::{self, LONG, granted, marked, released, term, until_answered};
 use tokio::time::timeout;
 
 use super::sent;
@@ -82,6 +82,7 @@ async fn channel_of_wakeups_ends_with_its_connection() {
     let given_back = async |name: &str| {
         let a = term(name);
         granted(&other, &a).await;
+        marked(&other, &a.name).await;
         released(&other, &a).await;
     };
     let mut wakeups = provider.watch().await.unwrap().unwrap();

@@ -9,7 +9,7 @@ use dlock_core::{
 };
 use dlock_nats::NatsProvider;
 use dlock_nats_proof::{BUCKET, Server, client, options};
-use dlock_proof::stores::{LONG, granted, keep_busy, released, term};
+use dlock_proof::stores::{LONG, granted, keep_busy, marked, released, term};
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, timeout};
 
@@ -37,6 +37,7 @@ async fn watching(ours: &NatsProvider, others: &NatsProvider) -> Wakeups {
     let mut wakeups = ours.watch().await.unwrap().unwrap();
     let window = term("window");
     granted(others, &window).await;
+    marked(others, &window.name).await;
     released(others, &window).await;
     let hint = timeout(LONG, wakeups.next()).await.unwrap();
     assert_eq!(hint, Some(Wakeup::Name(window.name)));

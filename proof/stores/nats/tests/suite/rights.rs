@@ -9,7 +9,7 @@ use dlock_core::{
 };
 use dlock_nats::{CasProvider, NatsProvider, NatsStore, Refusals};
 use dlock_nats_proof::{BUCKET, Server, options};
-use dlock_proof::stores::{granted, released, renewed, term};
+use dlock_proof::stores::{granted, marked, released, renewed, term};
 
 /// Longer than a test should wait for what is refused at once.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -74,6 +74,7 @@ async fn rights_to_one_prefix_are_enough_and_less_is_fatal() {
     assert_eq!(locker.list(&List::new("")).await.unwrap().records.len(), 1);
     assert_eq!(locker.purge(10).await.unwrap(), 0);
     let mut wakeups = locker.watch().await.unwrap().unwrap();
+    marked(&locker, &a.name).await;
     released(&locker, &a).await;
     let woken = tokio::time::timeout(LIMIT / 2, wakeups.next()).await;
     assert!(woken.unwrap().is_some());
