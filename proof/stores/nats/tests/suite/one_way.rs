@@ -136,6 +136,7 @@ async fn answered_calls_keep_the_connection_of_a_watch_that_may_not_ask() {
         drop_a_call(&ours).await;
         let a = term("door");
         granted(&ours, &a).await;
+        marked(&ours, &a.name).await;
         released(&ours, &a).await;
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)));
