@@ -18,7 +18,8 @@ impl Contender {
             store, state, plan, ..
         } = &*self.lock;
         let listens = self.listens();
-        let is_marked = record.wanted != 0 || !store.marks;
+        // A release of its own client wakes it in any case (W7).
+        let is_marked = record.wanted != 0 || holder.ours || !store.marks;
         let mut poll = if listens && is_marked {
             plan.poll_watched
         } else {
@@ -26,7 +27,7 @@ impl Contender {
             plan.poll_every
         };
         let mut asks = self.watched.asks(plan, listens, &store.clock);
-        if listens && !is_marked && self.may_mark(holder.ours) {
+        if listens && !is_marked && self.may_mark(false) {
             asks = asks.max(MARK_LEFT_OUT);
         }
         if asks > 1 {

@@ -99,6 +99,8 @@ async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_ter
     let mut waiter = contender(&lock, Wait::Limit(None));
     assert!(near(sleeps(&mut waiter, held(4, 7)), long));
     assert!(near(sleeps(&mut waiter, held(5, 0)), poll / 4));
+    lock.0.state.granted(uuid(9), token(9));
+    assert!(near(sleeps(&mut waiter, held(9, 0)), long), "of its client");
     let mut hasty = contender(&lock, Wait::No);
     assert!(
         near(sleeps(&mut hasty, held(5, 0)), poll),
