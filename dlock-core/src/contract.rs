@@ -6,6 +6,7 @@ mod capabilities;
 mod error;
 mod holding;
 mod limits;
+mod mark;
 mod name;
 mod outcome;
 mod provider;
@@ -16,13 +17,13 @@ mod token;
 mod tokens;
 mod wakeups;
 
-pub(crate) use self::request::system_uuid;
 pub use self::{
     build_error::BuildError,
     capabilities::{Capabilities, Discipline, Durability},
     error::{ErrorKind, ProviderError},
     holding::{for_holder, is_for_holder},
     limits::{InvalidPrefix, Prefix},
+    mark::mark,
     name::Name,
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
     provider::{Admin, Provider},
@@ -33,3 +34,4 @@ pub use self::{
     tokens::Tokens,
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };
+pub(crate) use self::{mark::mark_of, request::system_uuid};

@@ -35,7 +35,7 @@ pub mod provider {
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
         Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
         RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, Wakeup,
-        WakeupSender, Wakeups, for_holder, is_for_holder,
+        WakeupSender, Wakeups, for_holder, is_for_holder, mark,
     };
 }
 

@@ -7,7 +7,6 @@
 //!
 //! Nothing here bears on safety: it only ever delays a try (W2).
 
-mod mark;
 mod order;
 mod tenure;
 #[cfg(test)]
@@ -17,12 +16,11 @@ use std::time::Duration;
 
 use tokio::runtime::Id;
 
+use self::{order::Order, tenure::Tenure};
 pub(crate) use self::{
-    mark::mark,
     order::{Arrival, Slots, span},
     tenure::Wanted,
 };
-use self::{order::Order, tenure::Tenure};
 use crate::{Clock, time::ContenderInstant};
 
 /// How long a process that released a wanted name leaves it to those that a hint wakes (N7): four slots, the longest

@@ -89,7 +89,7 @@ pub(crate) async fn acquire(
     Err(no_answer())
 }
 
-/// The record of a term with its mark (N1), and without where the write has failed. `None`: the term is over.
+/// The record of a term with its mark (N1), and without it where the write has failed. `None`: the term has ended.
 async fn mark(store: &Store, key: &Key, mut record: Record, marks: u32) -> Option<Record> {
     let write = expression::mark(&record.uuid, marks);
     match store.write(key, &write).await {

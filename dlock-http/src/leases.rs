@@ -55,8 +55,8 @@ pub struct Acquire {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
-    /// What a refusal leaves in a record without a mark (N1): the 32-bit FNV-1a hash of the owner's label, say. 0 leaves
-    /// nothing; a server that waits marks all the same, as a waiter should.
+    /// The mark that a refusal leaves in a record without one (N1): the 32-bit FNV-1a hash of the owner's label, say. 0
+    /// leaves none; a server that waits marks all the same, as a waiter should.
     #[serde(default, skip_serializing_if = "is_unmarked")]
     #[cfg_attr(feature = "openapi", schema(value_type = u64, maximum = 4294967295_u64))]
     pub marks: u32,
@@ -160,7 +160,7 @@ pub struct Closing {
     pub duration_ms: Millis,
 }
 
-/// Answer to [`Release`] and [`Force`]: the term is over.
+/// Answer to [`Release`] and [`Force`]: the term has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Released {
@@ -231,7 +231,7 @@ pub struct Purged {
     pub deleted: u64,
 }
 
-/// Data of an event `free` of `GET watch`: this name may be free. Releases of unmarked terms need not be told (N3). An event `everyone` has no name, and says that
+/// Data of an event `free` of `GET watch`: this name may be free. A server hints the releases of marked terms (N3). An event `everyone` has no name, and says that
 /// any name may be. Hints, never truth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

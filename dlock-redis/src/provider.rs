@@ -126,30 +126,28 @@ impl Provider for RedisProvider {
         let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
         // No mark waits for replicas (N1), as it would over the connections that do.
         let at_once = if self.replicas.is_none() { marks } else { 0 };
-        loop {
-            let asked = Instant::now();
-            let outcome = only(
-                self.write(
-                    Replicas::acquires,
-                    &[run(tokens.get(), at_once)?],
-                    answers::acquire,
-                    granted,
-                )
-                .await,
-            )?;
-            let AcquireOutcome::Held(mut record) = outcome else {
-                return Ok(outcome);
-            };
-            if at_once != marks && record.wanted == 0 {
-                match self.link.run(&run(0, marks)?, answers::acquire).await {
-                    Ok(AcquireOutcome::Held(marked)) => record = marked,
-                    Ok(_) => continue,
-                    Err(_) => {} // Without a mark.
-                }
+        let asked = Instant::now();
+        let outcome = only(
+            self.write(
+                Replicas::acquires,
+                &[run(tokens.get(), at_once)?],
+                answers::acquire,
+                granted,
+            )
+            .await,
+        )?;
+        let AcquireOutcome::Held(mut record) = outcome else {
+            return Ok(outcome);
+        };
+        if at_once != marks && record.wanted == 0 {
+            let marking = self.link.run(&run(0, marks)?, answers::acquire).await;
+            // Else there is no mark, or the term has ended meanwhile: the waiter polls (N4).
+            if let Ok(AcquireOutcome::Held(marked)) = marking {
+                record = marked;
             }
-            self.waits(&request.name, &record, asked);
-            return Ok(AcquireOutcome::Held(record));
         }
+        self.waits(&request.name, &record, asked);
+        Ok(AcquireOutcome::Held(record))
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {

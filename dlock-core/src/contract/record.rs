@@ -72,7 +72,7 @@ impl Record {
     /// The longest label of an owner, in bytes.
     pub const MAX_OWNER: usize = 1024;
 
-    /// A held record at its grant: `renewals` 0, nobody asked, no mark, no data, no `remaining`.
+    /// A held record at its grant: `renewals` 0, not asked, no mark, no data, no `remaining`.
     /// Providers set the other fields from what they read.
     #[must_use]
     pub fn new(

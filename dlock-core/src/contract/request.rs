@@ -27,7 +27,7 @@ pub struct Acquire {
     /// How many tokens the grant is to bring: 1 to [`Tokens::MOST`](crate::provider::Tokens::MOST). It may bring
     /// fewer.
     pub tokens: NonZeroU8,
-    /// The mark that a refusal leaves in the record, if that has none yet (N1): a fixed hash of the waiter's label, never 0.
+    /// The mark that a refusal leaves in the record, if that has none yet (N1): the [`mark`](crate::provider::mark) of the waiter's label.
     /// 0 leaves nothing.
     pub marks: u32,
 }

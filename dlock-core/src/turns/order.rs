@@ -17,7 +17,7 @@ pub(super) const MOST_SLOTS: u32 = 4;
 /// slot more costs more order than it brings.
 const FEW: usize = 8;
 
-/// The most other contenders that are told apart.
+/// The most other contenders that one remembers.
 const OTHERS_KEPT: usize = 64;
 
 /// The most hints that are expected for this contender's own releases: the rest have been lost.

@@ -128,7 +128,7 @@ impl Contender {
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        // If the record is free, a term that was ours when the read was sent is over, also if it is on offer by now.
+        // If the record is free, a term that was ours when the read was sent has ended, also if it is on offer by now.
         if self.lock.state.newest() != newest
             && let Some(Taken::Lease(holding)) = self.take_term()
         {

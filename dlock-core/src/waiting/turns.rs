@@ -8,8 +8,10 @@ use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::{
     Clock, FencingToken, Holder,
+    contract::mark_of,
+    provider::mark,
     time::{ContenderInstant, LEAST_PAUSE, Plan},
-    turns::{Slots, mark, span},
+    turns::{Slots, span},
 };
 
 /// A waiter leaves a slot more once in so many times, if few others contend (N6).
@@ -72,7 +74,7 @@ impl Contender {
     /// Its mark (N1).
     pub(super) fn own_mark(&self) -> u32 {
         let Settings { state, owner, .. } = &*self.lock;
-        mark(owner, state.number(self.queue.runtime))
+        mark_of(owner, state.number(self.queue.runtime))
     }
 
     /// The store has shown this holder.
@@ -96,7 +98,7 @@ impl Contender {
         // Under our own label it may be a try of ours that has not heard of its grant.
         let by_label = !holder.ours && record.owner != **owner;
         let others = [
-            by_label.then(|| mark(&record.owner, 0)),
+            by_label.then(|| mark(&record.owner)),
             Some(record.wanted).filter(|wanted| ![0, own].contains(wanted)),
         ];
         if !holder.ours || record.wanted != 0 {

@@ -5,7 +5,7 @@
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
 --   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
 --                nothing was written
---   'held'       A7: nothing was written but a mark (N1), if the record shown has one; nobody was waited for
+--   'held'       A7: nothing was written but a mark (N1), if the record shown has one; no other session was waited for
 --   'spent'      A3: nothing was written, and nobody waited for
 --   'exhausted'  T2: the last new token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
@@ -50,7 +50,7 @@ BEGIN
                     THEN 'exhausted'
                 ELSE 'take'
             END;
-            -- What is refused at first sight waits for nobody; what is taken or marked is looked at again, locked.
+            -- A refusal at first sight waits for no other session; a row to take or to mark is looked at again, locked.
             IF v_verdict NOT IN ('take', 'mark') OR v_locked THEN
                 LEAVE looks;
             END IF;

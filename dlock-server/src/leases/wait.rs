@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
     Name, Record, Stopwatch,
-    provider::{Acquire, AcquireOutcome, Wakeup},
+    provider::{Acquire, AcquireOutcome, Wakeup, mark},
 };
 use dlock_http::Code;
 use tokio::{
@@ -51,6 +51,7 @@ pub(super) async fn until_free(
         request,
         outcome: None,
     };
+    // For a client that sends none.
     if waited.request.marks == 0 {
         waited.request.marks = mark(&waited.request.owner);
     }
@@ -169,14 +170,6 @@ async fn ask(service: &Asking, request: &Acquire) -> Result<AcquireOutcome, Refu
     let (service, request) = (service.lowered(Class::Wait), request.clone());
     let asked = service.ask(limit, |store| async move { store.acquire(&request).await });
     asked.await
-}
-
-/// The mark of a client that sends none: the FNV-1a hash of its label, as other clients have it.
-fn mark(owner: &str) -> u32 {
-    let hash = owner.bytes().fold(0x811c_9dc5, |hash: u32, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash.max(1)
 }
 
 /// The store's hints, if it has any and can be listened to.

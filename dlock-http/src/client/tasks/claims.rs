@@ -116,7 +116,7 @@ impl Provider for HttpClaims {
         own::keep(uuid);
         let path = self.server.path("tasks/release");
         let said: Said<Done> = self.server.post(&path, &Key { id, uuid, token }).await?;
-        // Nobody waits for a claim.
+        // A claim has no waiters.
         released(said.map(|Done {}| Released { wanted: false }))
     }
 
