@@ -91,6 +91,7 @@ mod ending;
 mod layout;
 mod marks;
 mod periodic;
+mod reading;
 mod requests;
 mod row;
 mod schema;

@@ -169,6 +169,8 @@ mod durability;
 mod hints;
 #[path = "tasks/lanes.rs"]
 mod lanes;
+#[path = "tasks/large.rs"]
+mod large;
 #[path = "tasks/marks.rs"]
 mod marks;
 #[path = "tasks/prepared.rs"]

@@ -18,14 +18,33 @@ use crate::{
     record::{self, Flaw, instant, optional, value},
 };
 
-/// A task that was given out, as `call_claim.sql` shows it, or the ending of one whose JSON no worker can read. `None`: the
-/// last row, which shows none.
-pub(super) fn claimed(
-    row: &Row,
-    uuid: Uuid,
-) -> Result<Option<Result<ClaimedTask, Ending>>, ProviderError> {
+/// What a row of `call_claim.sql` says.
+pub(super) enum Given {
+    /// A task that was given out. Its priority and where it lies in the index that claims walk along; whether it has a lane.
+    Task {
+        task: ClaimedTask,
+        place: Option<(usize, Key)>,
+        lane: bool,
+    },
+    /// The ending of a task whose JSON no worker can read.
+    Unreadable(Ending),
+    /// A task died, and the log says so.
+    Dead,
+    /// The last row.
+    End(Result<EndOfClaim, ProviderError>),
+}
+
+/// How long until something is to be had; how long a look from the beginning took.
+pub(super) type EndOfClaim = (Option<Duration>, Option<Duration>);
+
+/// # Errors
+/// A row that is no task.
+pub(super) fn given(row: &Row, uuid: Uuid) -> Result<Given, ProviderError> {
+    if is_dead(row) {
+        return Ok(Given::Dead);
+    }
     let Some(id) = optional::<i64>(row, "id", 0).map_err(|flaw| error::bad_answer(&flaw))? else {
-        return Ok(None);
+        return Ok(Given::End(end_of_claim(row)));
     };
     let key = || {
         Ok(ClaimKey::new(
@@ -47,12 +66,18 @@ pub(super) fn claimed(
             .checkpoint(optional_json(row, "checkpoint", 7)?)
             .lost(count(row, "lost", 13)?))
     };
-    let unreadable = |error| Ending::new(key, How::Discard { error });
-    Ok(Some(task().map_err(unreadable)))
+    Ok(match task() {
+        Ok(task) => Given::Task {
+            place: place(row, id),
+            lane: value(row, "has_lane", 12).unwrap_or(false),
+            task,
+        },
+        Err(error) => Given::Unreadable(Ending::new(key, How::Discard { error })),
+    })
 }
 
 /// Whether a row of `call_claim.sql` is about a task that has died, which it says in the log: no worker does.
-pub(super) fn is_dead(row: &Row) -> bool {
+fn is_dead(row: &Row) -> bool {
     let id = optional::<i64>(row, "id", 0).ok().flatten();
     let token = optional::<i64>(row, "token", 1);
     if let (Some(task), Ok(None)) = (id, token) {
@@ -66,21 +91,13 @@ pub(super) fn is_dead(row: &Row) -> bool {
 }
 
 /// The priority of a task that was given out, and where it lies in the index that claims walk along.
-pub(super) fn key(row: &Row, task: &ClaimedTask) -> Option<(usize, Key)> {
+fn place(row: &Row, id: i64) -> Option<(usize, Key)> {
     let priority: i16 = value(row, "priority", 10).ok()?;
     let run_at = instant(row, "run_at", 11).ok()?;
-    Some((usize::try_from(priority).ok()?, (run_at, task.key.id.get())))
+    Some((usize::try_from(priority).ok()?, (run_at, id)))
 }
 
-/// Whether a task that was given out has a lane.
-pub(super) fn has_lane(row: &Row) -> bool {
-    value(row, "has_lane", 12).unwrap_or(false)
-}
-
-/// What the last row says: how long until something is to be had; how long a look from the beginning took.
-pub(super) fn end_of_claim(
-    row: &Row,
-) -> Result<(Option<Duration>, Option<Duration>), ProviderError> {
+fn end_of_claim(row: &Row) -> Result<EndOfClaim, ProviderError> {
     let span = |column, at| -> Result<Option<Duration>, ProviderError> {
         let micros: Option<i64> =
             optional(row, column, at).map_err(|flaw| error::bad_answer(&flaw))?;

@@ -6,7 +6,7 @@ use deadpool_postgres::tokio_postgres::{Row, types::Type};
 use dlock_core::ProviderError;
 use dlock_tasks::{Filter, State, Task, TaskId};
 
-use super::{PostgresTasks, row};
+use super::{PostgresTasks, reading::off_the_runtime, row};
 use crate::connections::{Caller, Parameters};
 
 /// How many tasks a page has, if nobody says.
@@ -18,8 +18,8 @@ impl PostgresTasks {
         let before = TaskId::new(id.get() - 1);
         let next = Filter::default().after(before).limit(1);
         let rows = self.page(&next).await?;
-        let task = rows.first().map(row::shown).transpose();
-        match task {
+        let task = off_the_runtime(rows, |rows| rows.first().map(row::shown).transpose());
+        match task.await? {
             Ok(task) => Ok(task.filter(|task| task.id == id)),
             Err(error) => Err(error),
         }
@@ -35,16 +35,20 @@ impl PostgresTasks {
         while tasks.len() < limit {
             rest.limit = limit - tasks.len();
             let rows = self.page(&rest).await?;
-            for row in &rows {
-                rest.after = row::listed(row)?;
-                match row::shown(row) {
+            let is_last = rows.len() < rest.limit;
+            if let Some(last) = rows.last() {
+                rest.after = row::listed(last)?;
+            }
+            let shown = |rows: &[Row]| -> Vec<_> { rows.iter().map(row::shown).collect() };
+            for task in off_the_runtime(rows, shown).await? {
+                match task {
                     Ok(task) => tasks.push(task),
                     Err(error) => {
                         tracing::warn!(error = &error as &dyn Error, "a task is passed over");
                     }
                 }
             }
-            if rows.len() < rest.limit {
+            if is_last {
                 break;
             }
         }

@@ -18,8 +18,9 @@ use serde_json::Value;
 use super::{
     PostgresTasks,
     answers::{enqueued, enqueued_at, in_order, state},
+    reading::off_the_runtime,
     requests::{Additions, micros, token},
-    row,
+    row::{self, Given},
 };
 use crate::{
     connections::{Caller, Parameters, bigint, millis},
@@ -61,24 +62,26 @@ impl PostgresTasks {
                 ],
             )
             .await?;
+        let uuid = claim.uuid;
+        let rows = off_the_runtime(rows, move |rows| -> Vec<_> {
+            rows.iter().map(|row| row::given(row, uuid)).collect()
+        });
         let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
         let (mut next, mut swept) = (None, None);
-        for row in &rows {
-            if row::is_dead(row) {
-                continue;
-            }
-            match row::claimed(row, claim.uuid) {
-                Ok(Some(Ok(task))) => {
-                    if let Some((priority, key)) = row::key(row, &task) {
+        for row in rows.await? {
+            match row {
+                Ok(Given::Task { task, place, lane }) => {
+                    if let Some((priority, key)) = place {
                         look.claimed(&task.queue, priority, key);
                     }
-                    if row::has_lane(row) {
+                    if lane {
                         look.found_lane(&task.queue);
                     }
                     tasks.push(task);
                 }
-                Ok(Some(Err(ending))) => unreadable.push(ending),
-                Ok(None) => (next, swept) = row::end_of_claim(row)?,
+                Ok(Given::Unreadable(ending)) => unreadable.push(ending),
+                Ok(Given::Dead) => {}
+                Ok(Given::End(end)) => (next, swept) = end?,
                 // A damaged row hides no other row. It comes again when its lease
                 // ends, until it has no attempt left.
                 Err(error) => {
