@@ -150,22 +150,40 @@ impl http_body::Body for Counted {
     }
 }
 
+/// The number of items that one call of the store answers: the first one for a page, and the most.
+const FIRST: usize = 8;
+const MOST: usize = 50;
+
 /// A page that grows until it is large.
 #[derive(Debug, Default)]
-pub(crate) struct PageSize(usize);
+pub(crate) struct PageSize {
+    bytes: usize,
+    items: usize,
+    part: usize,
+}
 
 impl PageSize {
     /// Counts one more item, and says whether it was the last one that the page has room for.
     pub(crate) fn is_full_with(&mut self, item: &impl Serialize) -> bool {
         // Counting cannot fail, and what cannot be written has no size.
         drop(serde_json::to_writer(&mut *self, item));
-        self.0 >= PAGE
+        self.items += 1;
+        self.bytes >= PAGE
+    }
+
+    /// How many items to ask the store for next, at most `wanted`: few at first, then twice as many each time, as far as the
+    /// page has room for them. A task has up to half a megabyte, and a large answer delays other clients while it is read.
+    pub(crate) fn next_part(&mut self, wanted: usize) -> usize {
+        let mean = self.bytes.checked_div(self.items).unwrap_or_default();
+        let room = PAGE.saturating_sub(self.bytes) / mean.max(1);
+        self.part = (2 * self.part).clamp(FIRST, MOST).min(room.max(1));
+        self.part.min(wanted)
     }
 }
 
 impl io::Write for PageSize {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
+        self.bytes += bytes.len();
         Ok(bytes.len())
     }
 
@@ -189,5 +207,25 @@ mod tests {
         assert!(memory.take(Class::Hold, 1).is_err());
         drop((held, claims, holder));
         assert!(memory.take(Class::List, 50).is_ok());
+    }
+
+    #[test]
+    fn parts_grow_as_far_as_the_page_has_room() {
+        let parts = |item: &str| {
+            let mut size = PageSize::default();
+            let mut parts = Vec::new();
+            loop {
+                let part = size.next_part(usize::MAX);
+                parts.push(part);
+                let is_full = (0..part).any(|_| size.is_full_with(&item));
+                if is_full || parts.len() == 5 {
+                    return parts;
+                }
+            }
+        };
+        assert_eq!(parts("small"), [8, 16, 32, 50, 50]);
+        assert_eq!(parts(&"x".repeat(512 * 1024)), [8]);
+        assert_eq!(parts(&"x".repeat(50 * 1024)), [8, 12, 1]);
+        assert_eq!(PageSize::default().next_part(1), 1);
     }
 }

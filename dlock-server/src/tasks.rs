@@ -30,10 +30,6 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::Service;
 
-/// The most tasks that one call of the store answers: each may have half a megabyte, and a large answer delays other clients while
-/// it is read.
-const AT_A_TIME: usize = 50;
-
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
         .merge(enqueue::routes())

@@ -343,15 +343,16 @@ async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) ->
     let _place = service.page().await?;
     let mut search = Search::new();
     'pages: while search.continues(!tasks.is_empty()) {
+        let part = size.next_part(PAGE);
         let filter = Filter::default()
             .queue(Some(QUEUE.to_owned()))
             .after(after)
-            .limit(PAGE);
+            .limit(part);
         let limit = service.0.limits.call_time;
         let page = service
             .ask_tasks(limit, |store| async move { store.list(&filter).await })
             .await?;
-        let is_last = page.len() < PAGE;
+        let is_last = page.len() < part;
         for task in page {
             after = Some(task.id);
             if is_one(&task) {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{AT_A_TIME, request::Answer, whose};
+use super::{request::Answer, whose};
 use crate::{
     Service,
     asking::Asking,
@@ -95,20 +95,21 @@ pub(super) async fn page(
 ) -> Result<Page, Refusal> {
     let (mut page, mut size) = (Page::default(), PageSize::default());
     // Of one queue, nothing is looked at in vain.
-    let at_a_time = if filter.queue.is_some() {
-        most.min(AT_A_TIME)
+    let wanted = if filter.queue.is_some() {
+        most
     } else {
-        AT_A_TIME
+        usize::MAX
     };
     let _place = service.page().await?;
     let mut search = Search::new();
     while search.continues(!page.tasks.is_empty()) {
-        let filter = filter.clone().after(after).limit(at_a_time);
+        let part = size.next_part(wanted);
+        let filter = filter.clone().after(after).limit(part);
         let limit = service.0.limits.call_time;
         let listed = service
             .ask_tasks(limit, |store| async move { store.list(&filter).await })
             .await?;
-        let is_last = listed.len() < at_a_time;
+        let is_last = listed.len() < part;
         for task in listed {
             after = Some(task.id);
             let mut is_full = false;

@@ -9,7 +9,6 @@ use dlock_http::Code;
 use dlock_tasks::{Claim, Claimed};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::AT_A_TIME;
 use crate::{asking::Asking, calls::Class, hints::Listener, memory::PageSize, problem::Refusal};
 
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
@@ -100,7 +99,7 @@ pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refu
     let (mut all, mut size) = (Claimed::default(), PageSize::default());
     let mut part = claim.clone();
     loop {
-        part.max = AT_A_TIME.min(claim.max - all.tasks.len());
+        part.max = size.next_part(claim.max - all.tasks.len());
         let (most, part_of_it) = (part.max, part.clone());
         let left = deadline.saturating_duration_since(Instant::now());
         let claimed = service

@@ -88,7 +88,7 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
 /// What is claimed at once is bounded by its size, and the worker learns that there is more.
 #[tokio::test]
 async fn claim_ends_when_its_answer_is_large() {
-    for (size, expected) in [(30_000, 50), (10, 120)] {
+    for (size, expected) in [(30_000, 35), (10, 120)] {
         let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
         let task = json!({"kind": "a", "payload": "x".repeat(size)});
         for _ in 0..6 {
@@ -114,7 +114,7 @@ async fn claim_ends_when_its_answer_is_large() {
 /// The tasks of the parts before are leased to the client, which learns of them at once or by a repeat.
 #[tokio::test]
 async fn claim_whose_second_part_fails_loses_no_task() {
-    for (fault, status, first) in [(Fault::Refuse, 200, 50), (Fault::LoseReply, 504, 0)] {
+    for (fault, status, first) in [(Fault::Refuse, 200, 8), (Fault::LoseReply, 504, 0)] {
         let store = Watched::new(MemoryTasks::new());
         let api = Api::new().with_tasks(store.shared());
         let tasks = json!({"tasks": vec![json!({"kind": "a"}); 120]});
