@@ -8,3 +8,4 @@ mod handing_over;
 mod history;
 mod reasons;
 mod recorder;
+mod two_runtimes;
