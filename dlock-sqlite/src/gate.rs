@@ -1,27 +1,30 @@
 //! Who of this process writes next to a file that has locks and tasks.
 //!
-//! SQLite lets the first call that asks have the file, and calls that found it taken ask again after a pause. So one thread that
-//! writes without a pause, as with one claim after the other, can keep a renewal of a lock out until the lease has ended. Here a
-//! call of a lock that waits is known, and those of tasks give way to it.
+//! SQLite lets the first call that asks have the file, and calls that found it taken ask again after a pause, at last one of
+//! 100 ms. So one thread that writes without a pause, as with one claim after the other, can keep a renewal of a lock out until
+//! the lease has ended. Here a call of a lock that waits is known: those of tasks give way to it, and wake it when they end.
 
-#[cfg(feature = "tasks")]
-use std::time::Duration;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
 };
 
 use crate::files::FileId;
 
-/// How long a call of tasks gives way: SQLite asks again after 100 ms at most.
+/// How long a call of tasks gives way.
 #[cfg(feature = "tasks")]
 pub(crate) const LONGEST: Duration = Duration::from_millis(500);
+
+/// The first and the longest pause between two questions of a call that waits: calls of other processes do not wake it.
+pub(crate) const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 
 /// The gate of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     waiting: Mutex<usize>,
     none: Condvar,
+    ended: Condvar,
 }
 
 /// A call of a lock that waits for the file, until this is dropped.
@@ -64,8 +67,23 @@ impl Gate {
         );
     }
 
+    /// A call of tasks has written.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn has_ended(&self) {
+        let _waiting = self.waiting();
+        self.ended.notify_all();
+    }
+
     fn waiting(&self) -> MutexGuard<'_, usize> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// A pause before the file is asked for again, which ends when a call of tasks has written.
+    pub(crate) fn pause(&self, longest: Duration) {
+        let waiting = self.0.waiting();
+        drop(self.0.ended.wait_timeout(waiting, longest));
     }
 }
 

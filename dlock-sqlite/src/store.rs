@@ -16,7 +16,7 @@ use crate::{
     clock::{Now, StoreClock},
     error::{self, OpenError},
     files::Files,
-    gate::Gate,
+    gate::{Gate, PAUSES},
     key::Key,
     open,
     record::{self, Flaw},
@@ -169,8 +169,18 @@ impl Store {
             let patience = lease(self.view()).map_or(self.busy_timeout, |lease| {
                 (lease / 8).saturating_sub(in_line).min(self.busy_timeout)
             });
-            let _waiting = self.gate.wait();
-            transaction = immediate(&self.connection, patience);
+            let (waiting, since) = (self.gate.wait(), self.clock.now().instant);
+            let [mut pause, longest] = PAUSES;
+            while transaction.as_ref().is_err_and(error::is_busy) {
+                let waited = nanos(self.clock.now().instant.saturating_sub(since));
+                let left = patience.saturating_sub(waited);
+                if left.is_zero() {
+                    break;
+                }
+                waiting.pause(pause.min(left));
+                pause = (2 * pause).min(longest);
+                transaction = immediate(&self.connection, Duration::ZERO);
+            }
         }
         let restored = self.connection.busy_timeout(self.busy_timeout);
         let transaction = match transaction {

@@ -182,7 +182,9 @@ impl Database {
             transaction.commit()?;
             Ok(answer)
         };
-        run().map_err(|failure| self.error(failure))
+        let answer = run();
+        self.gate.has_ended();
+        answer.map_err(|failure| self.error(failure))
     }
 
     fn error(&self, failure: Failure) -> ProviderError {
