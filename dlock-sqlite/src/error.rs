@@ -147,7 +147,10 @@ pub enum OpenError {
         timeout: Duration,
     },
     /// The system does not tell which boot this is.
-    #[error("the boot id of this machine cannot be read, and leases count on it: mount /proc")]
+    #[error(
+        "the boot id of this machine cannot be read, and leases count on it{}",
+        if .source.kind() == io::ErrorKind::NotFound { ": mount /proc" } else { "" }
+    )]
     Clock {
         /// What the system reported.
         source: io::Error,

@@ -56,3 +56,12 @@ fn full_disk_is_told_when_the_memory_of_the_log_has_no_room() {
     let opened = OpenError::from_sqlite(Path::new("l"), error, Duration::ZERO);
     assert!(matches!(opened, OpenError::Full { .. }), "{opened:?}");
 }
+
+#[test]
+fn proc_is_to_be_mounted_only_where_it_is_missing() {
+    let advice = |source: io::ErrorKind| {
+        let source = source.into();
+        OpenError::Clock { source }.to_string().contains("mount")
+    };
+    assert!(advice(io::ErrorKind::NotFound) && !advice(io::ErrorKind::PermissionDenied));
+}
