@@ -25,6 +25,7 @@ mod succession;
 mod suite;
 mod trap;
 pub mod turns;
+pub mod wake;
 
 pub use action::{Action, Drift};
 pub use config::{Config, Discipline};
