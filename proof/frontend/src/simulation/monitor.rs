@@ -302,6 +302,7 @@ impl State {
         match &call.request {
             Request::Acquire(request) => self.acquire_failed(request, kind),
             Request::Release(request) => self.release_failed(call.client, request, kind),
+            Request::Read(name) => self.look_failed(call.client, name, kind),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dlock_core::{
-    ErrorKind, FencingToken, Record,
+    ErrorKind, FencingToken, Name, Record,
     provider::{Acquire, AcquireOutcome, Tokens},
 };
 
@@ -166,6 +166,14 @@ impl State {
                 }
             }
             ErrorKind::NotApplied => {}
+        }
+    }
+
+    /// A look (O3), which only the first in line sends.
+    pub(super) fn look_failed(&mut self, client: usize, name: &Name, kind: ErrorKind) {
+        let first = self.known(client, name.as_str()).queue.first();
+        if let Some(first) = first.copied().filter(|_| kind == ErrorKind::Fatal) {
+            self.leaves_line(first);
         }
     }
 
