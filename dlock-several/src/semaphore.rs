@@ -142,8 +142,8 @@ impl Semaphore {
 
     /// Waits for all of them at once. What the others get that end later, they give back.
     ///
-    /// Each wait marks the term that it waits for (N1), so that its release wakes this waiter. With one mark for all permits
-    /// throughput was the same and a grant took up to one call less, but the longest wait was up to twice as long.
+    /// Each wait marks its term (N1), since only the release of a marked term sends a hint: a waiter with one mark for all
+    /// permits would not hear of the others.
     async fn wait<'a, F: Future<Output = Result<Lease, Error>>>(
         &'a self,
         acquire: impl Fn(&'a DLock) -> F,

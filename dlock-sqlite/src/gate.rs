@@ -135,4 +135,18 @@ mod tests {
             drop(second);
         });
     }
+
+    #[test]
+    fn call_that_has_written_wakes_those_of_locks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let gate = Gate::of(FileId::of(file.path()).unwrap());
+        let waiting = gate.wait();
+        let paused = thread::spawn(move || waiting.pause(HOUR));
+        let is_woken = (0..60_000).any(|_| {
+            gate.has_ended();
+            thread::sleep(Duration::from_millis(1));
+            paused.is_finished()
+        });
+        assert!(is_woken);
+    }
 }

@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// A look (O3), which only the first in line sends.
+    /// Only the first in line looks (O3), and a fatal answer ends its wait.
     pub(super) fn look_failed(&mut self, client: usize, name: &Name, kind: ErrorKind) {
         let first = self.known(client, name.as_str()).queue.first();
         if let Some(first) = first.copied().filter(|_| kind == ErrorKind::Fatal) {
