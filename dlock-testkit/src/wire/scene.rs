@@ -1,6 +1,6 @@
 //! One call of a provider, with what must be so before, in and after it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use dlock_core::{
     ErrorKind, Provider, ProviderError,
@@ -135,18 +135,10 @@ impl Scene {
         }
     }
 
-    /// The same request again is answered at once, and is still one term (A2, R2, L2).
+    /// The same request again is answered, at once or as soon as a shared connection is there again, and is still one
+    /// term (A2, R2, L2).
     pub(super) async fn repeat(&self, provider: &dyn Provider, after: &str) {
-        self.repeat_within(Duration::ZERO, provider, after).await;
-    }
-
-    /// The same request is answered if it is asked again and again for this long, and is still one term.
-    pub(super) async fn repeat_within(
-        &self,
-        patience: Duration,
-        provider: &dyn Provider,
-        after: &str,
-    ) {
+        let patience = self.wiring.patience();
         let began = Instant::now();
         loop {
             let asked = Instant::now();

@@ -65,12 +65,12 @@ pub(super) async fn dropped_call_leaves_its_connection_to_nobody(wiring: Wiring)
                     _ = scene.ask(&wire.provider) => {}
                     () = wire.proxy.until_struck(1) => {}
                 }
-                let (after, patience) = ("a dropped call", wiring.patience());
+                let after = "a dropped call";
                 let began = Instant::now();
                 while began.elapsed() < wiring.limit() / 4 {
-                    others.repeat_within(patience, &wire.provider, after).await;
+                    others.repeat(&wire.provider, after).await;
                 }
-                scene.repeat_within(patience, &wire.provider, after).await;
+                scene.repeat(&wire.provider, after).await;
             });
         }
     }
@@ -88,11 +88,10 @@ pub(super) async fn request_that_arrives_late_changes_nothing(wiring: Wiring) {
             wire.proxy.next(late);
             let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
             scene.is_true(&answers).await;
+            scene.repeat(&wire.provider, "a reset").await;
             if op == Op::Renew {
                 let newer = Renew::new(term.name.clone(), term.new, 2);
                 wiring.answered(wire.provider.renew(&newer)).await;
-            } else {
-                scene.repeat(&wire.provider, "a reset").await;
             }
             if successor {
                 let release = Release::new(term.name.clone(), term.new, None);
