@@ -59,10 +59,10 @@ impl Task {
         };
         match self.random.u32(0..11) {
             0..4 => self.hold(&lock).await,
-            4..7 => self.with(&lock).await,
-            7 => self.by_hand(&lock).await,
-            8 => self.once(&lock).await,
-            9 => self.let_run_out(&lock).await,
+            4..6 => self.with(&lock).await,
+            6 => self.by_hand(&lock).await,
+            7 => self.once(&lock).await,
+            8..10 => self.let_run_out(&lock).await,
             _ => self.give_up(&lock).await,
         }
     }
@@ -139,10 +139,12 @@ impl Task {
         drop(lease.release().await);
     }
 
-    /// A lease that nobody renews, and whose end somebody waits for.
+    /// A lease that is neither renewed nor given back before the store ends it.
     async fn let_run_out(&mut self, lock: &DLock) {
         if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
             lease.ended().await;
+            // Dropping a lease releases it, also after its holder had to stop.
+            sleep(lock.duration()).await;
         }
     }
 
@@ -189,7 +191,7 @@ impl Task {
 
     /// Now and then enough for several renewals of the longest lease.
     fn changes(&mut self) -> u32 {
-        match self.random.u32(0..6) {
+        match self.random.u32(0..4) {
             0 => 60,
             _ => self.random.u32(1..6),
         }

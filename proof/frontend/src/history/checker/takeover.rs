@@ -87,7 +87,8 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
     all
 }
 
-/// The same from replies: only terms whose every call was answered, and that asked for no release.
+/// The same from replies: only terms whose every call was answered, and that asked for no release before another had the
+/// name. A holder that was stopped for a while asks for one when it is too late.
 fn by_replies<'f, 'a>(
     facts: &Facts<'_>,
     of_name: &'f NameFacts<'a>,
@@ -110,15 +111,25 @@ fn by_replies<'f, 'a>(
     for (index, (token, uuid, term)) in terms.iter().enumerate() {
         let leases = || of_name.leases(*uuid);
         let calls = || leases().flat_map(|lease| lease.acquires.iter().chain(&lease.renews));
-        let newest = calls().filter_map(applied).max_by_key(|at| at.t);
-        let unreleased = leases().all(|lease| lease.releases.is_empty());
         // Once for each term.
         let first = of_name
             .first(*uuid)
             .is_some_and(|first| std::ptr::eq(first, *term));
-        let (true, Some(newest)) = (unreleased && first, newest) else {
+        let (true, Some(newest)) = (first, calls().filter_map(applied).max_by_key(|at| at.t))
+        else {
             continue;
         };
+        let next = terms
+            .get(index + 1..)
+            .and_then(|later| later.iter().find(|(_, next, _)| next != uuid))
+            .and_then(|(.., next)| next.acquires.iter().find_map(applied));
+        let released = leases().flat_map(|lease| &lease.releases);
+        let released = released.map(|call| call.sent.t).min();
+        // An answer that a stopped holder read afterwards does not say when it was given.
+        let too_late = |released| next.is_some_and(|at| newest.t < at.t && at.t < released);
+        if released.is_some_and(|released| !too_late(released)) {
+            continue;
+        }
         if !calls().all(answered) {
             findings.bound(of_whom(Some(term)).0, Some(UNANSWERED));
             continue;
@@ -128,10 +139,7 @@ fn by_replies<'f, 'a>(
             newest,
             duration: facts.duration(term),
             token: Some(*token),
-            next: terms
-                .get(index + 1..)
-                .and_then(|later| later.iter().find(|(_, next, _)| next != uuid))
-                .and_then(|(.., next)| next.acquires.iter().find_map(applied)),
+            next,
         });
     }
     all

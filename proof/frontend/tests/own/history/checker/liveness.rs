@@ -52,6 +52,19 @@ fn i15_takeover_comes_too_late() {
     }
 }
 
+/// A is stopped; it asks for a release when B has its lock by then, or in time for B.
+#[test]
+fn i15_is_judged_where_a_stopped_holder_releases_too_late() {
+    let woken = |taken, at: f64| {
+        let mut story = dead_holder(Discipline::StoreClock, false, taken);
+        story.release(A, 1, at, Some((at + 0.1, Outcome::Lost)));
+        story
+    };
+    assert_eq!(woken(14.2, 16.0).passes().counts.bounds(I15), 1);
+    woken(15.5, 16.0).breaks(&[I15]);
+    assert_eq!(woken(15.5, 15.0).passes().counts.bounds(I15), 0);
+}
+
 #[test]
 fn i15_is_not_judged_under_faults_or_without_answers() {
     let mut cut_off = dead_holder(Discipline::StoreClock, true, 15.5);
