@@ -174,9 +174,9 @@ async fn claim_and_run(
                 }
             }
             stopped = &mut stop => {
-                // It may have been applied, so its answer is waited for.
+                // It may have been applied, so its answer is waited for, for as long as it is repeated.
                 if let Some(claiming) = claiming {
-                    let late = timeout(settings.grace, claiming);
+                    let late = timeout(settings.grace.max(settings.lease / 3), claiming);
                     running.spawn(async move { late.await.map_or(Vec::new(), |(_, late)| given_back(late)) });
                 }
                 return stopped;

@@ -56,6 +56,21 @@ async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     assert!(matches!(later, State::Ready | State::Succeeded), "{later}");
 }
 
+/// A claim that is repeated for longer than the grace time holds tasks nevertheless.
+#[tokio::test(start_paused = true)]
+async fn worker_that_stops_gives_back_what_a_late_claim_got() {
+    let shop = Shop::new();
+    let id = shop.add(say("a")).await;
+    for _ in 0..4 {
+        shop.store.lose("claim");
+    }
+    let run = Run::of(worker(&shop.store).handle(|_, _: Say| async { Ok(()) }));
+    shop.until(id, State::Running).await;
+    run.stop().await;
+    let task = shop.task(id).await;
+    assert_eq!((task.state, task.attempt), (State::Ready, 0));
+}
+
 /// A store that is gone keeps no process from ending.
 #[tokio::test(start_paused = true)]
 async fn worker_stops_although_its_store_is_down() {
