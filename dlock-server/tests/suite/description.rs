@@ -1,20 +1,37 @@
 //! The description of the interface, against which every answer of the tests is held.
 
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, OnceLock},
+};
+
 use axum::{
     Router,
     body::{Body, to_bytes},
     http::{Method, Request, header},
 };
 use futures_util::FutureExt;
+use jsonschema::Validator;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::support::{ACQUIRE, Api, acquire};
 
-pub(crate) struct Description(Value);
+pub(crate) struct Description {
+    whole: Value,
+    /// Of schemas that were asked for, by their text.
+    validators: Mutex<HashMap<String, Arc<Validator>>>,
+}
 
 impl Description {
-    pub(crate) fn of(router: &Router) -> Self {
+    /// That of any router: all have the same.
+    pub(crate) fn of(router: &Router) -> &'static Self {
+        static DESCRIPTION: OnceLock<Description> = OnceLock::new();
+        DESCRIPTION.get_or_init(|| Self::read(router))
+    }
+
+    fn read(router: &Router) -> Self {
         let request = Request::builder()
             .uri("/openapi.json")
             .header(header::HOST, "localhost")
@@ -24,12 +41,28 @@ impl Description {
             to_bytes(response.into_body(), usize::MAX).await.unwrap()
         };
         let body = answer.now_or_never().expect("it waits for nobody");
-        Self(serde_json::from_slice(&body).unwrap())
+        Self {
+            whole: serde_json::from_slice(&body).unwrap(),
+            validators: Mutex::default(),
+        }
+    }
+
+    fn validator(&self, schema: &Value) -> Arc<Validator> {
+        let mut validators = self.validators.lock().unwrap();
+        let validator = validators.entry(schema.to_string()).or_insert_with(|| {
+            let whole = json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "components": self.whole["components"],
+                "allOf": [schema],
+            });
+            Arc::new(jsonschema::validator_for(&whole).unwrap())
+        });
+        Arc::clone(validator)
     }
 
     /// The path of the description that this one is an instance of.
     fn described<'own>(&'own self, path: &str) -> Option<&'own Value> {
-        let paths = self.0["paths"].as_object().unwrap();
+        let paths = self.whole["paths"].as_object().unwrap();
         let is_instance = |template: &str| {
             let (mut parts, mut given) = (template.split('/'), path.split('/'));
             loop {
@@ -96,12 +129,7 @@ impl Description {
         } else {
             assert_eq!(content, "application/problem+json", "{method} {path}");
         }
-        let schema = json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "components": self.0["components"],
-            "allOf": [shape["schema"]],
-        });
-        let validator = jsonschema::validator_for(&schema).unwrap();
+        let validator = self.validator(&shape["schema"]);
         let errors: Vec<_> = validator
             .iter_errors(body)
             .map(|error| error.to_string())
@@ -134,13 +162,10 @@ async fn every_path_is_described_once_and_for_a_right() {
 async fn answer_that_is_not_described_is_noticed() {
     let api = Api::new();
     let answer = api.post(ACQUIRE, acquire("door", 1)).await;
-    let description = Description(api.get("/openapi.json").await.body);
     let check = |status: u16, content: &'static str, body: Value| {
-        let description = Description(description.0.clone());
-        std::panic::catch_unwind(move || {
-            description.check(&Method::POST, ACQUIRE, status, content, &body);
-        })
-        .is_ok()
+        let description = api.description;
+        let check = || description.check(&Method::POST, ACQUIRE, status, content, &body);
+        catch_unwind(AssertUnwindSafe(check)).is_ok()
     };
     assert!(check(200, "application/json", answer.body));
     assert!(!check(200, "application/json", json!({"token": "1"})));

@@ -98,7 +98,7 @@ pub(crate) struct Api {
     pub(crate) store: Faulty<MemoryProvider>,
     pub(crate) service: Service,
     router: Router,
-    description: Description,
+    pub(crate) description: &'static Description,
     /// Sent with each request.
     pub(crate) token: Option<String>,
 }
