@@ -1,4 +1,4 @@
-//! What an election costs its store, counted over a day.
+//! What an election costs its store, counted over two hours.
 
 use dlock_core::provider::Discipline;
 use dlock_election::{Coordinator, Election};
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::support::{Instance, NAME, Provider, SECOND, stores, until};
 
-const DAY: u32 = 24 * 60 * 60;
+const COUNTED: u32 = 2 * 60 * 60;
 
 /// All calls of an instance.
 fn calls(provider: &Provider) -> usize {
@@ -22,19 +22,19 @@ fn calls(provider: &Provider) -> usize {
 
 /// 002-4.
 #[tokio::test(start_paused = true)]
-async fn a_day_costs_one_call_for_each_attempt_and_renewal_at_most() {
+async fn each_attempt_and_renewal_costs_one_call_at_most() {
     for store in stores() {
         for wakeups in [true, false] {
             let leader = Instance::woken(&store, "leader", wakeups).start();
             until(SECOND, || leader.election.is_leader()).await;
             let follower = Instance::woken(&store, "follower", wakeups).start();
-            sleep(DAY * SECOND).await;
+            sleep(COUNTED * SECOND).await;
             // Jitter only delays: the most is a call every 30 s.
             let followed = calls(&follower.provider);
-            assert!((2_400..=2_880).contains(&followed), "{followed}");
+            assert!((200..=240).contains(&followed), "{followed}");
             // The acquire, and a renewal every 20 s.
             let led = calls(&leader.provider);
-            assert!((4_300..=4_321).contains(&led), "{led}");
+            assert!((358..=361).contains(&led), "{led}");
         }
     }
 }
@@ -53,11 +53,11 @@ async fn a_follower_reads_where_that_costs_less() {
     let leader = instance("leader").start();
     until(SECOND, || leader.election.is_leader()).await;
     let follower = instance("follower").start();
-    sleep(DAY * SECOND).await;
+    sleep(COUNTED * SECOND).await;
     let provider = &follower.provider;
     assert_eq!(provider.count(Op::Acquire), 1, "refused writes");
     assert!(
-        (2_400..=2_880).contains(&provider.count(Op::Read)),
+        (200..=240).contains(&provider.count(Op::Read)),
         "{}",
         calls(provider)
     );

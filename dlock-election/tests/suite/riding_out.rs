@@ -61,7 +61,7 @@ fn all() -> impl Iterator<Item = (MemoryStore, Duration, Duration)> {
     stores().into_iter().flat_map(move |store| {
         begins.into_iter().flat_map(move |begins| {
             let discipline = store.discipline();
-            let steps = (35_500..38_000).step_by(20);
+            let steps = (35_500..38_000).step_by(50);
             steps.map(move |about| {
                 let store = MemoryStore::new(discipline);
                 (store, begins, Duration::from_millis(about))
