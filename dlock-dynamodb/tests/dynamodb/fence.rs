@@ -175,7 +175,7 @@ async fn equal_and_greater_tokens_pass_and_a_lower_one_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+async fn writes_with_random_tokens_leave_the_highest() {
     for both in [false, true] {
         storage::random_tokens_leave_the_highest(Pages::new(both).await).await;
     }

@@ -193,7 +193,7 @@ async fn stale_token_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+async fn writes_with_random_tokens_leave_the_highest() {
     for row in [false, true] {
         storage::random_tokens_leave_the_highest(Account::new(row).await).await;
     }

@@ -119,7 +119,7 @@ async fn a_refused_holder_raises_its_floor_and_gets_above() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_thousands_of_writes_with_random_tokens_the_highest_is_left() {
+async fn of_writes_with_random_tokens_the_highest_is_left() {
     let server = Server::start(&[]).await;
     for hash in [true, false] {
         let account = Account::new(server.raw().await, hash);
@@ -128,7 +128,7 @@ async fn of_thousands_of_writes_with_random_tokens_the_highest_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_thousands_of_writes_on_a_cluster_the_highest_is_left() {
+async fn of_writes_on_a_cluster_the_highest_is_left() {
     let cluster = Cluster::start().await;
     for hash in [true, false] {
         let account = Account::new(cluster.connection().await, hash);

@@ -204,7 +204,7 @@ async fn stale_token_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+async fn writes_with_random_tokens_leave_the_highest() {
     everywhere(|_locks, account| async move {
         storage::random_tokens_leave_the_highest(account).await;
     })

@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 use super::Storage;
 
 const WRITERS: usize = 32;
-const WRITES_OF_EACH: usize = 80;
+const WRITES_OF_EACH: usize = 20;
 
-/// 2,560 writes by 32 writers at once, with random tokens, leave the highest and nothing else; and
+/// 640 writes by 32 writers at once, with random tokens, leave the highest and nothing else; and
 /// nobody, a reader in between included, ever sees the resource go back.
 ///
 /// # Panics

@@ -77,7 +77,7 @@ async fn equal_and_greater_tokens_pass_and_a_lower_one_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+async fn writes_with_random_tokens_leave_the_highest() {
     let server = Server::start().await;
     storage::random_tokens_leave_the_highest(page(&server).await).await;
 }

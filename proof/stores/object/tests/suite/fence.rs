@@ -84,7 +84,7 @@ impl Storage for Page {
     }
 
     async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
-        // A server with much to do leaves one of thousands without an answer. It is written again, as by any caller.
+        // A server with much to do leaves one of hundreds without an answer. It is written again, as by any caller.
         for _ in 0..3 {
             match self.put(token.get(), &value.to_string()).await {
                 Ok(()) => return Ok(()),
@@ -110,7 +110,7 @@ async fn equal_and_greater_tokens_pass_and_a_lower_one_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+async fn writes_with_random_tokens_leave_the_highest() {
     storage::random_tokens_leave_the_highest(on_s3().await).await;
 }
 
