@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Error, ErrorKind};
+use dlock_core::{EndCause, Error, ErrorKind};
 use tokio::{task::JoinError, time::timeout};
 
 /// How many rounds one test program may repeat. With more than that the machine is too slow for the leases
@@ -80,12 +80,14 @@ pub fn joined<T>(ended: Result<T, JoinError>) -> T {
     }
 }
 
-/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow.
+/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow: a lease
+/// ends by itself only when no renewal was answered.
 #[must_use]
 pub fn is_late(error: &dyn Any) -> bool {
     match error.downcast_ref() {
         Some(Error::Timeout { .. }) => true,
         Some(Error::Provider(error)) => error.kind() != ErrorKind::Fatal,
+        Some(Error::Lost(end)) => matches!(end.cause, EndCause::Expired { .. }),
         _ => false,
     }
 }

@@ -67,7 +67,6 @@ macro_rules! suite {
 
             const CAPABILITIES: Capabilities = $crate::common::table::CAPABILITIES;
             const LEASE: std::time::Duration = std::time::Duration::from_secs(1);
-            const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
             const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as $crate::common::table::Kind>::PREFIX.len();
 
             const BLOCKS: bool = true;
