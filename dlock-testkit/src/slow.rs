@@ -80,8 +80,8 @@ pub fn joined<T>(ended: Result<T, JoinError>) -> T {
     }
 }
 
-/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow: a lease
-/// ends by itself only when no renewal was answered.
+/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow. A
+/// lease that expired says so too: no renewal was answered in time.
 #[must_use]
 pub fn is_late(error: &dyn Any) -> bool {
     match error.downcast_ref() {

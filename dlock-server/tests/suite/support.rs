@@ -24,7 +24,10 @@ use dlock_testkit::{
     memory::{MemoryProvider, MemoryStore},
 };
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, time::Instant};
+use tokio::{
+    net::TcpListener,
+    time::{Instant, sleep},
+};
 use tower::ServiceExt;
 
 use crate::description::Description;
@@ -81,6 +84,7 @@ pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpPr
             // A machine with much to do may be too slow for the limit at first.
             Err(error) => assert!(Instant::now() < until, "{error:?}"),
         }
+        sleep(Duration::from_millis(10)).await;
     }
 }
 

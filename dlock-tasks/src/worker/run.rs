@@ -174,7 +174,7 @@ async fn claim_and_run(
                 }
             }
             stopped = &mut stop => {
-                // It may have been applied, so its answer is waited for, for as long as it is repeated.
+                // The claim may have been applied: its answer is waited for as long as the claim is repeated.
                 if let Some(claiming) = claiming {
                     let late = timeout(settings.grace.max(settings.lease / 3), claiming);
                     running.spawn(async move { late.await.map_or(Vec::new(), |(_, late)| given_back(late)) });
