@@ -180,7 +180,7 @@ impl Contender {
                     let recalled = self.observe(&record).await;
                     state.end_late_offer(store.clock.now());
                     let gone = self.gone.is_cancelled();
-                    let ground = recalled || self.may_claim(record.uuid);
+                    let ground = recalled || self.may_claim(&record);
                     if prev != Some(record.version()) && ground && !gone {
                         log!(debug, name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough");
                         prev = Some(record.version());

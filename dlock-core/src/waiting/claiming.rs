@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
+    Record,
     lease::{Holding, Settings, Term},
     names::Following,
     turns::HAND_OFF,
@@ -103,11 +104,19 @@ impl Contender {
     /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
     /// the term that the ticket is for (H2), whose number a renewal in flight has raised. A redeemer that waits
     /// stands in no line, and leaves retired terms to the first waiter in it.
-    pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
+    pub(super) fn may_claim(&self, record: &Record) -> bool {
         let Settings { store, state, .. } = &*self.lock;
+        let uuid = record.uuid;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
         let retired = !in_no_line && state.is_retired(&store.clock, uuid);
-        retired || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
+        (retired && !self.leaves(record)) || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
+    }
+
+    /// N7: other clients want this retired term. A claim would overtake its release, whose answer rings, and after
+    /// which they go first.
+    fn leaves(&self, record: &Record) -> bool {
+        let is_wanted = self.stands_in_line() && record.wanted != 0;
+        is_wanted && (self.lock.state.is_releasing(record.uuid) || self.is_left())
     }
 
     fn takes_terms(&self) -> bool {

@@ -186,7 +186,7 @@ impl Contender {
         }
     }
 
-    fn is_left(&self) -> bool {
+    pub(super) fn is_left(&self) -> bool {
         !self.left_for().is_zero()
     }
 

@@ -3,8 +3,9 @@ use crate::{
     Clock,
     tests::{
         poll_once,
-        scripted::{LEASE, Scripted, token, uuid},
+        scripted::{LEASE, Scripted, record, token, uuid},
     },
+    turns::Wanted,
     waiting::{
         rendezvous::rendezvous,
         tests::{contender, in_line, offers, redeemer},
@@ -52,6 +53,39 @@ async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
     state.release_ended(uuid(1));
     let waited = poll_once(pin!(waiter.await_release(&sender, uuid(1))));
     assert!(matches!(waited, Some(ControlFlow::Continue(true))));
+}
+
+/// N7, G4: a claim would overtake the release, and with it the turn of the others.
+#[tokio::test]
+async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and_their_turn_is_over()
+ {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    let Settings {
+        store, state, plan, ..
+    } = &*lock.0;
+    state.granted(uuid(1), token(1));
+    state.retire(&store.clock, uuid(1), LEASE);
+    let claims = |wait, wanted| {
+        let mut record = record(1, "we");
+        record.wanted = wanted;
+        contender(&lock, wait).may_claim(&record)
+    };
+    let waits = Wait::Limit(None);
+    assert!(claims(waits, 0), "alone");
+    assert!(claims(Wait::No, 2), "it leaves nothing to others");
+    assert!(!claims(waits, 2), "its release is under way");
+    state.release_ended(uuid(1));
+    assert!(claims(waits, 2), "it failed");
+    let here = tokio::runtime::Handle::current().id();
+    let wanted = Wanted::of(plan, true, true);
+    state
+        .turns()
+        .of(here)
+        .released(wanted, store.clock.contender_now());
+    assert!(!claims(waits, 2), "others go first");
+    hand.advance(HAND_OFF);
+    assert!(claims(waits, 2));
 }
 
 /// The rest of its time is for a question.
