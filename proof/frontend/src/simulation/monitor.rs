@@ -3,8 +3,8 @@
 //! compares. How a frontend works inside, it does not know.
 //!
 //! `callers` follows those that ask for a lock, `terms` leases, `renewals` and `releases` their calls, `handles` what
-//! the owners of leases see. `sweep` finds what should have happened and did not. The history checker judges the run
-//! afterwards.
+//! the owners of leases see, `turns` how two processes share a name. `sweep` finds what should have happened and did not.
+//! The history checker judges the run afterwards.
 
 mod callers;
 mod handles;
@@ -13,6 +13,7 @@ mod releases;
 mod renewals;
 mod sweep;
 mod terms;
+mod turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -60,6 +61,7 @@ pub(super) struct State {
     claimed: BTreeSet<Uuid>,
     /// Notes for people, if a run is explained.
     notes: Option<Vec<String>>,
+    turns: Option<turns::Turns>,
     finished: bool,
 }
 
@@ -81,6 +83,7 @@ impl Monitor {
             given_back: BTreeSet::new(),
             claimed: BTreeSet::new(),
             notes: explain.then(Vec::new),
+            turns: None,
             finished: false,
         })))
     }

@@ -111,6 +111,9 @@ impl<'a> World<'a> {
     async fn play(plan: &'a Plan, explain: bool) -> Run {
         let _spans = tracing::subscriber::set_default(Callers::default());
         let monitor = Monitor::new(explain);
+        if let Some((name, most)) = plan.turns() {
+            monitor.turns(name.to_owned(), most);
+        }
         let log = Log::memory();
         let _allowances = chronicle::open(&log, plan);
         let mut world = Self {

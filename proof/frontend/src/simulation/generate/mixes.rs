@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::{Draw, ms};
-use crate::simulation::plan::{ClientPlan, Ending, Fault, HandlePlan, Settings, Step, Usage, Way};
+use crate::simulation::plan::{
+    ClientPlan, Ending, Fault, HandlePlan, Plan, Settings, Step, Usage, Way,
+};
 
 /// What they want. Nothing else wants it.
 const NAME: &str = "mix";
@@ -39,6 +41,31 @@ impl Draw {
         if self.chance(50) {
             faults.clear();
         }
+    }
+}
+
+impl Plan {
+    /// The name of a mix of two processes that nothing disturbs, and for how long one of them goes without it at most: the
+    /// other keeps it for a poll and a piece of work (W8), and this one asks a poll later. Jitter and clocks that differ
+    /// make each poll a fifth longer. None where a call may take longer than the quarter of a poll after which the one
+    /// that waits asks again: it may miss the half of a poll for which the other leaves the name.
+    pub(in crate::simulation) fn turns(&self) -> Option<(&'static str, Duration)> {
+        let mixed = |client: &&ClientPlan| client.handles.iter().any(|handle| handle.name == NAME);
+        let mixed: Vec<_> = self.clients.iter().filter(mixed).collect();
+        let [one, other] = &mixed[..] else {
+            return None;
+        };
+        if !self.faults.is_empty() {
+            return None;
+        }
+        let handle = one.handles.iter().find(|handle| handle.name == NAME)?;
+        let poll = handle
+            .settings
+            .poll(one.wakeups)
+            .max(handle.settings.poll(other.wakeups));
+        let hold = handle.steps.first()?.usage.hold;
+        let trip = ms(2 * one.latency.1.max(other.latency.1));
+        (4 * trip <= poll).then(|| (NAME, poll * 12 / 5 + hold + 4 * trip))
     }
 }
 

@@ -63,6 +63,7 @@ impl State {
             (caller.client, caller.name.clone(), caller.settings.clone());
         let uuid = request.new;
         self.check_order(id);
+        self.check_turn(id);
         let term = Term {
             client,
             caller: id,
