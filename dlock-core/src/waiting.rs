@@ -26,7 +26,7 @@ use std::{
 
 use tokio::sync::futures::Notified;
 
-pub(crate) use self::acquire::acquire;
+pub(crate) use self::{acquire::acquire, turns::is_others_turn};
 use self::{
     claiming::Taken, gone::Gone, queue_entry::QueueEntry, rendezvous::Sender, turns::Watched,
 };

@@ -74,15 +74,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As for [`DLock::try_acquire`].
     pub async fn try_acquire(&self) -> Result<Option<Permit>, Error> {
-        let count = self.0.len();
-        let start = fastrand::usize(..count);
-        for place in 0..count {
-            let place = (start + place) % count;
-            if let TryAcquire::Acquired(lease) = self.0[place].try_acquire().await? {
-                return Ok(Some(permit(place, lease)));
-            }
-        }
-        Ok(None)
+        self.try_each(|_| true).await
     }
 
     /// Waits until a permit is ours.
@@ -93,7 +85,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As for [`DLock::acquire`].
     pub async fn acquire(&self) -> Result<Permit, Error> {
-        match self.try_acquire().await? {
+        match self.try_in_turn().await? {
             Some(permit) => Ok(permit),
             None => self.wait(DLock::acquire).await,
         }
@@ -109,7 +101,7 @@ impl Semaphore {
     /// As for [`DLock::acquire`].
     pub async fn acquire_timeout(&self, limit: Duration) -> Result<Permit, Error> {
         let stopwatch = self.0[0].client().clock().stopwatch();
-        if let Some(permit) = self.try_acquire().await? {
+        if let Some(permit) = self.try_in_turn().await? {
             return Ok(permit);
         }
         let left = limit.saturating_sub(stopwatch.elapsed());
@@ -138,6 +130,26 @@ impl Semaphore {
     #[must_use]
     pub fn all(&self) -> MultiLock {
         MultiLock::in_order_of_names(self.0.clone())
+    }
+
+    /// Asks once for each permit that no other waiter is to have first.
+    async fn try_in_turn(&self) -> Result<Option<Permit>, Error> {
+        self.try_each(|lock| !lock.is_others_turn()).await
+    }
+
+    async fn try_each(&self, asks: impl Fn(&DLock) -> bool) -> Result<Option<Permit>, Error> {
+        let count = self.0.len();
+        let start = fastrand::usize(..count);
+        for place in 0..count {
+            let place = (start + place) % count;
+            let lock = &self.0[place];
+            if asks(lock)
+                && let TryAcquire::Acquired(lease) = lock.try_acquire().await?
+            {
+                return Ok(Some(permit(place, lease)));
+            }
+        }
+        Ok(None)
     }
 
     /// Waits for all of them at once. What the others get that end later, they give back.

@@ -14,7 +14,7 @@ use std::{
 use dlock_core::{Client, DLock, Error};
 use dlock_several::{BuildError, Semaphore};
 use dlock_testkit::memory::MemoryStore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 const LEASE: Duration = Duration::from_secs(30);
 /// In paused time: for ever.
@@ -169,4 +169,41 @@ async fn a_number_that_cannot_be_is_refused() {
     let long = "x".repeat(1023);
     let error = Semaphore::new(&lock.named(long).unwrap(), 1).unwrap_err();
     assert!(matches!(error, BuildError::Name { .. }));
+}
+
+/// N7, W1: a try passes all waiters by, so one at the beginning of each acquire would keep them out.
+#[tokio::test(start_paused = true)]
+async fn process_that_acquires_again_and_again_lets_others_in() {
+    for (permits, processes) in [(1, 3), (2, 5)] {
+        let store = MemoryStore::store_clock();
+        let end = Instant::now() + Duration::from_secs(10);
+        let contend = |number| {
+            let lock = DLock::builder()
+                .name("crawlers")
+                .owner(format!("process {number}"))
+                .duration(LEASE / 10)
+                .provider(store.client());
+            let semaphore = Semaphore::new(&lock.build().unwrap(), permits).unwrap();
+            tokio::spawn(async move {
+                let mut had = 0;
+                while Instant::now() < end {
+                    let permit = semaphore.acquire().await.unwrap();
+                    sleep(Duration::from_millis(5)).await;
+                    permit.lease.release().await.unwrap();
+                    had += 1;
+                }
+                had
+            })
+        };
+        let contenders: Vec<_> = (0..processes).map(contend).collect();
+        let mut had = Vec::new();
+        for contender in contenders {
+            had.push(contender.await.unwrap());
+        }
+        let (least, most) = (*had.iter().min().unwrap(), *had.iter().max().unwrap());
+        assert!(
+            most <= 2 * least,
+            "{permits} permits were had so often: {had:?}"
+        );
+    }
 }

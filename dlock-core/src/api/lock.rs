@@ -262,6 +262,17 @@ impl DLock {
         self.0.state.told(highest);
     }
 
+    /// Whether it is the turn of others: callers of this runtime wait for the lock, or other clients do and go first after
+    /// a release of this one. [`DLock::acquire`] waits for its turn; [`DLock::try_acquire`] passes them by, so a caller
+    /// that acquires again and again in that way keeps them out.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn is_others_turn(&self) -> bool {
+        waiting::is_others_turn(&self.0, tokio::runtime::Handle::current().id())
+    }
+
     /// What is locked.
     #[must_use]
     pub fn name(&self) -> &Name {

@@ -115,6 +115,11 @@ impl NameState {
         retired.any(|retired| retired.uuid == uuid && retired.releasing)
     }
 
+    /// The release of a lease of this client is in flight.
+    pub(crate) fn is_being_released(&self) -> bool {
+        self.known().retired.iter().any(|retired| retired.releasing)
+    }
+
     /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered
     /// as long as its name is, but keeps its name from being forgotten no longer.
     pub(crate) fn all_answered(&self, uuid: Uuid) {

@@ -5,6 +5,8 @@ mod tests;
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
+use tokio::runtime::Id;
+
 use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::{
     Clock, FencingToken, Holder,
@@ -220,6 +222,17 @@ impl Contender {
     fn elders(&self) -> Slots {
         self.lock.state.elders(self.queue.runtime)
     }
+}
+
+/// Whether a try now would pass waiters by: those of this runtime (W1), or other clients, which go first after a release
+/// that they waited for (N7). Until a release is answered, this client does not know whether they do.
+pub(crate) fn is_others_turn(lock: &Settings, runtime: Id) -> bool {
+    let Settings { store, state, .. } = lock;
+    let is_left = || {
+        let mut contenders = state.known_turns()?;
+        Some(!contenders.known(runtime)?.left_for(&store.clock).is_zero())
+    };
+    state.waiters(runtime) > 0 || state.is_being_released() || is_left().unwrap_or_default()
 }
 
 /// The pause of a waiter that asks so often in a poll interval (W2).

@@ -7,7 +7,7 @@ use crate::{
     Clock, DLock, Record,
     tests::{
         poll_once,
-        scripted::{INSTANT, Scripted, record, token, uuid},
+        scripted::{INSTANT, LEASE, Scripted, record, token, uuid},
     },
     turns::{HAND_OFF, Wanted},
     waiting::{
@@ -46,6 +46,30 @@ async fn newcomer_leaves_a_wanted_lock_to_others_but_no_ticket_nor_a_term_that_g
     let _in_line = in_line(&lock).await;
     offers(&lock, 1);
     assert!(!leaves(contender(&lock, Wait::Limit(None)), true));
+}
+
+/// N7, W1.
+#[tokio::test]
+async fn it_is_the_turn_of_others_behind_waiters_and_after_a_wanted_release() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    assert!(!lock.is_others_turn(), "alone");
+    given_back(&lock);
+    assert!(lock.is_others_turn());
+    hand.advance(HAND_OFF);
+    assert!(!lock.is_others_turn());
+
+    let state = &lock.0.state;
+    state.granted(uuid(1), token(1));
+    state.retire(&lock.0.store.clock, uuid(1), LEASE);
+    assert!(lock.is_others_turn(), "its release is in flight");
+    state.release_ended(uuid(1));
+    assert!(!lock.is_others_turn());
+
+    let waiter = in_line(&lock).await;
+    assert!(lock.is_others_turn());
+    drop(waiter);
+    assert!(!lock.is_others_turn());
 }
 
 /// N7: half of a limit is kept for the try.
