@@ -1,4 +1,4 @@
-//! What people write: the lock and its builder, leases, guards, fences.
+//! The API that programs use: the lock and its builder, leases, guards, fences.
 
 mod adopt;
 mod builder;

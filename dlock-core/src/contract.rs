@@ -1,4 +1,4 @@
-//! What a store implements: [`Provider`], its requests, its answers and their errors, and the types that
+//! The contract that a store implements: [`Provider`], its requests, its answers and their errors, and the types that
 //! they are made of.
 
 mod build_error;

@@ -1,12 +1,12 @@
 //! The core of dlock: the lease protocol's frontend and the contract that stores fulfil.
 //!
-//! Users depend on the facade crate `dlock`; authors of providers on this one and on
-//! `dlock-testkit`. The chapter [`design`] explains the protocol, what it guarantees under which
-//! assumptions, and what it does not. Rule numbers in these docs (`A2`, `V5`) are explained there.
+//! Users depend on the facade crate `dlock`, authors of providers on this crate and on `dlock-testkit`. The chapter
+//! [`design`] explains the protocol: what it guarantees, under which assumptions, and what it does not guarantee. It
+//! also explains the rule numbers in these docs (`A2`, `V5`).
 //!
-//! What is where: [`DLock`] and its builder are what people write; [`Lease`] and [`Guard`] are one
-//! term, renewed by hand or by itself; [`Client`] is what one process shares over one provider;
-//! [`Provider`] is what a store implements.
+//! [`DLock`] and its builder are the entry point. A [`Lease`] or a [`Guard`] is one term, renewed by hand or
+//! automatically. A [`Client`] is the state that one process shares over one provider. A store implements
+//! [`Provider`].
 
 mod api;
 mod client;
@@ -25,8 +25,8 @@ mod time;
 mod turns;
 mod waiting;
 
-/// What authors of stores implement and speak: the contract's trait, requests and answers. The suite that proves a
-/// store is in the crate `dlock-testkit`.
+/// The contract that a store implements: its trait, requests and answers. The suite that proves a store is in the
+/// crate `dlock-testkit`.
 pub mod provider {
     #[doc(no_inline)]
     pub use crate::{ErrorKind, FencingToken, Name, Provider, ProviderError, Record};
@@ -39,8 +39,8 @@ pub mod provider {
     };
 }
 
-/// What tests and simulations of programs with locks need: clocks that are moved by hand, clients that draw from a
-/// seed, and events of what a client believes.
+/// For tests and simulations of programs with locks: clocks that are moved by hand, clients that draw from a seed,
+/// and events that show what a client believes.
 pub mod testing {
     pub use crate::{
         client::seeded_client,

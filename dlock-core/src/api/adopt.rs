@@ -1,4 +1,4 @@
-//! Terms that a store granted in answer to a request that is none of ours.
+//! Terms that a store granted in answer to a request that this crate did not send.
 
 use uuid::Uuid;
 
@@ -8,12 +8,12 @@ use crate::{
     time::HolderInstant,
 };
 
-/// The instant before a request was sent, on the clock that a client's leases are counted on.
+/// The instant before a request was sent, on the clock by which a client counts its leases.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent(HolderInstant);
 
-/// A term that the store granted to a request which the caller made itself, such as the claim of a task
-/// whose row is the lock's record at the same time.
+/// A term that the store granted to a request of the caller's own, such as the claim of a task whose row is also the
+/// lock's record.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
     uuid: Uuid,
@@ -22,8 +22,9 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The identity that the request carried, which was drawn for it and is used for no other; the token
-    /// of the answer; when the request was first sent, on the clock of the lock's own client.
+    /// `uuid` is the identity that the request carried, drawn for this request and used for no other; `token` the
+    /// token of the answer; `sent` the instant when the request was first sent, on the clock of the lock's own
+    /// client.
     #[must_use]
     pub const fn new(uuid: Uuid, token: FencingToken, sent: Sent) -> Self {
         Self { uuid, token, sent }
@@ -31,9 +32,9 @@ impl Grant {
 }
 
 impl Client {
-    /// Now. To be asked **before** a request is sent whose grant is [adopted](DLock::adopt) afterwards: the
-    /// lease counts from here (V1), and one that counts from a later instant may be believed in when
-    /// somebody else has it.
+    /// The current instant. Call this **before** sending a request whose grant is to be [adopted](DLock::adopt): the
+    /// lease counts from here (V1). A lease that counts from a later instant may be believed in while another client
+    /// holds the lock.
     #[must_use]
     pub fn sent(&self) -> Sent {
         Sent(self.0.clock.now())
@@ -41,17 +42,18 @@ impl Client {
 }
 
 impl DLock {
-    /// The lease of a term that the store has granted for this lock's name and duration to a request of the
-    /// caller's own. From here on it is like any other: renewed, fenced, given back when it is dropped.
+    /// The lease of a term that the store has granted, for this lock's name and duration, to a request of the
+    /// caller's own. From here on it is like any other lease, and is released when it is dropped.
     ///
-    /// It may be over already, if the answer took long: ask [`LeaseView::is_valid`](crate::LeaseView::is_valid) before acting. A grant that
-    /// is not adopted blocks the name until it expires.
+    /// The lease may have ended already if the answer took long: check
+    /// [`LeaseView::is_valid`](crate::LeaseView::is_valid) before acting. A grant that is not adopted blocks the name
+    /// until it expires.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
-    #[must_use = "an adopted lease that is dropped is given back at once"]
+    #[must_use = "an adopted lease that is dropped is released at once"]
     pub fn adopt(&self, grant: Grant) -> Lease {
-        // How often the caller has sent its request is not known: a copy may still arrive (G4).
+        // The caller may have sent its request more than once: a copy may still arrive (G4).
         let answered = false;
         let term = Term::new(
             &self.0,

@@ -17,73 +17,75 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(15);
 const DEFAULT_MARGIN: f64 = 0.2;
 const LEAST_MARGIN: Duration = Duration::from_millis(2);
 
-/// What was asked for; `build()` checks it.
+/// The requested settings; `build()` checks them.
 #[derive(TypedBuilder)]
 #[builder(
-    builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`].\n\nA setting that a lock can do without has two setters: `poll_every` takes the value, `poll_every_opt` an `Option` of it, for what is known at run time only. `None` is the default."),
+    builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`].\n\nAn optional setting has two setters: `poll_every` takes the value, `poll_every_opt` an `Option` of it, for a value that is known only at run time. `None` is the default."),
     builder_method(vis = "pub(crate)", name = start),
-    build_method(into = Result<DLock, BuildError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lock can have.")
+    build_method(into = Result<DLock, BuildError>, doc = "Checks the settings and makes the lock. Does not call the store.\n\n# Errors\nA [`BuildError`] for the first setting that is not allowed.")
 )]
 pub(crate) struct Options {
-    /// What to lock: 1 to 1024 bytes of UTF-8 without NUL, together with the provider's prefix.
+    /// The name to lock: 1 to 1024 bytes of UTF-8 without NUL, the provider's prefix included.
     #[builder(setter(into))]
     name: String,
-    /// The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]. Clones of one provider share one client by
-    /// themselves.
+    /// The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]. Clones of one provider share one client
+    /// automatically.
     #[builder(setter(transform = |provider: impl IntoClient| provider.into_client()))]
     provider: Client,
-    /// A label that people see; it decides nothing: two leases with one label exclude each other. At most 1024 bytes
-    /// without NUL. Default `host:pid`.
+    /// A label that people see. It decides nothing: two leases with the same label exclude each other. At most 1024
+    /// bytes without NUL. Default `host:pid`.
     #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     owner: Option<String>,
-    /// The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder
-    /// dies. Whole milliseconds, 100 ms to 24 h; default 15 s.
+    /// The lease D: how long the store keeps other clients out after the last renewal, and so how long they wait when
+    /// a holder dies. Whole milliseconds, 100 ms to 24 h; default 15 s.
     ///
-    /// Each call to the store gets a sixth of it at most, and opening a connection counts: several round trips, more
-    /// with TLS and a password. Over a long way a short lease can so be renewed, but not acquired before a connection
-    /// is open. Then open one first: [`Provider::read`](crate::Provider::read) of any name has only the provider's own
-    /// time limit. Or take a lease of six times what logging in and one call take together.
+    /// Each call to the store gets at most a sixth of it, including the time to open a connection: several round
+    /// trips, more with TLS and a password. So over a long distance a short lease can be renewed, but not acquired
+    /// before a connection is open. In that case open one first: [`Provider::read`](crate::Provider::read) of any
+    /// name has only the provider's own time limit. Or choose a lease of six times the time that logging in and one
+    /// call take together.
     #[builder(default = DEFAULT_DURATION)]
     duration: Duration,
-    /// The part of the lease after which the holder stops believing in it early, so that clocks may run at different
-    /// rates. A fraction, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on both sides.
+    /// How much earlier than the store the holder stops believing in the lease, so that clocks may run at different
+    /// rates. A fraction of the lease, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on
+    /// both sides.
     #[builder(default = DEFAULT_MARGIN)]
     margin: f64,
     /// How long after the last success the next renewal is sent: D/20 to 0.4 D, default D/3.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     renew_every: Option<Duration>,
-    /// The longest a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3 within 1
-    /// to 5 s while the store sends wake-ups.
+    /// The longest that a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3
+    /// within 1 to 5 s while the store sends wake-ups.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     poll_every: Option<Duration>,
-    /// Whether waiters listen for wake-ups where the store has them. Default true. Without, this lock opens no channel
-    /// for them and only polls; one that another lock of the same client has opened still wakes it.
+    /// Whether waiters listen for wake-ups where the store sends them. Default true. With `false` this lock opens no
+    /// channel for them and only polls; a channel that another lock of the same client has opened still wakes it.
     #[builder(default = true)]
     wakeups: bool,
-    /// How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s.
+    /// How long an acquire keeps calling a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     give_up_after: Option<Duration>,
-    /// How long a guard renews its lease at most; at least D. After that it runs out and is lost with
-    /// [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit.
+    /// The longest time for which a guard renews its lease; at least D. After that the lease runs out and is lost
+    /// with [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     max_hold: Option<Duration>,
-    /// Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per
-    /// period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4):
-    /// for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also
-    /// after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the
-    /// work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose
-    /// more than the clocks of your hosts are apart, and less than the period. It goes with
-    /// [`try_acquire`](DLock::try_acquire); a caller that *waits* gets the lock when the name opens, and then does the
-    /// work once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs
-    /// [`Client::observations`] besides, or it never sees the name open. Default none.
+    /// Keeps every other holder out for at least this long after the lock was requested, however short the work:
+    /// *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's
+    /// clock (B4): for this process's own waiters too, and whether the lease was released by its handle, dropped, or
+    /// released by `with`, also after a panic. Work that takes longer ends as usual. A crash closes nothing, nor does
+    /// a lease that was lost: the work did not end, and the next holder may begin it anew. 100 ms to 24 h; it may be
+    /// longer than the lease. Choose more than the clocks of your hosts differ by, and less than the period. Use it
+    /// with [`try_acquire`](DLock::try_acquire): a caller that *waits* gets the lock when the name opens, and then
+    /// does the work once more. On a store whose clock decides nothing (DynamoDB), a program that tries once and
+    /// exits also needs [`Client::observations`], or it never sees the name open. Default none.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     at_least: Option<Duration>,
-    /// Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none.
+    /// Stored next to the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none.
     #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     data: Option<Vec<u8>>,
-    /// Value of the label `group` on the metrics of this lock, and of those made of it with `named`. Keep the number of
-    /// groups small, since each is a series of its own; that is why a lock's name is no label. Default none. Without
-    /// the feature `metrics` it has no effect.
+    /// The value of the label `group` on the metrics of this lock and of locks made from it with `named`. Keep the
+    /// number of groups small, since each is a series of its own; for the same reason a lock's name is not a label.
+    /// Default none. Has no effect without the feature `metrics`.
     #[builder(default, setter(into, strip_option(fallback_suffix = "_opt")))]
     group: Option<String>,
 }
@@ -94,7 +96,7 @@ impl DLock {
     /// A built lock has no invalid setting: `build()` returns a [`BuildError`] that says what is
     /// allowed.
     ///
-    /// What is optional in a program's own configuration goes to the setter with `_opt`:
+    /// For a setting that is optional in a program's own configuration, use the setter with `_opt`:
     ///
     /// ```
     /// # use std::time::Duration;

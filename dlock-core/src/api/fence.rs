@@ -1,6 +1,6 @@
-//! T3 for a resource in memory, and what fences in stores answer. Stores bring their own `fence` modules,
-//! which keep the rule inside the write that changes the data, in the same words (`DESIGN.md`, "Fencing at
-//! the storage").
+//! Fencing (T3) for a resource in memory, and the answers of fences in stores. Stores have their own `fence` modules,
+//! which keep the rule inside the write that changes the data, in the same words (`DESIGN.md`, "Fencing at the
+//! storage").
 
 use std::error::Error as StdError;
 
@@ -8,8 +8,8 @@ use crate::FencingToken;
 
 /// Remembers the highest fencing token a resource has seen and refuses lower ones (T3, I5).
 ///
-/// Keep it under the same mutex (or inside the same atomic write) as the data it guards: a check
-/// that is not part of the write can be overtaken between the two.
+/// Keep it under the same mutex (or inside the same atomic write) as the data it guards: if the check is not part of
+/// the write, another write can come between the two.
 ///
 /// ```
 /// # use dlock_core::{Fence, FencingToken};
@@ -40,8 +40,8 @@ impl Fence {
     /// Equal tokens are the same holder's next write and pass.
     ///
     /// # Errors
-    /// [`Stale`] if a greater token was accepted before: the writer has lost its lease and somebody
-    /// else has written since. Nothing changed; the writer should stop.
+    /// [`Stale`] if a greater token was accepted before: the writer has lost its lease and another holder has written
+    /// since. Nothing changed; the writer should stop.
     pub fn check(&mut self, token: FencingToken) -> Result<(), Stale> {
         match self.highest {
             Some(highest) if token < highest => Err(Stale {
@@ -64,8 +64,8 @@ impl Fence {
 
 /// A write was refused because a later holder has written already (T3).
 ///
-/// `highest` can be fed back to [`DLock::raise_floor`](crate::DLock::raise_floor), so that the next
-/// grant is above what the resource has seen even if the lock's store lost its memory (T6).
+/// Pass `highest` to [`DLock::raise_floor`](crate::DLock::raise_floor), so that the next grant is above what the
+/// resource has seen even if the lock's store lost its data (T6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stale fencing token {presented}: the resource has already seen {highest}")]
 #[expect(
@@ -79,39 +79,39 @@ pub struct Stale {
     pub highest: FencingToken,
 }
 
-/// Why a store did not make a write that carries a fencing token; `E` is the store's own error. Except for
+/// The reason why a store did not make a write that carries a fencing token; `E` is the store's own error. Except for
 /// [`FenceError::Store`], nothing changed.
 ///
-/// Where the fence is checked in a transaction of the caller's, roll that transaction back after each of them:
+/// If the fence is checked in a transaction of the caller's, roll that transaction back after any of these errors:
 /// nothing else does.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError<E: StdError + 'static> {
-    /// A later holder has written: this one has lost its lease, and should stop.
+    /// A later holder has written: this writer has lost its lease, and should stop.
     #[error(transparent)]
     Stale(Stale),
-    /// What the fence remembers is something else than a token.
+    /// The fence holds a value that is not a token.
     #[error("{place} is not a fencing token: find out who wrote it, or name another")]
     Foreign {
-        /// Where.
+        /// The place of that value.
         place: String,
     },
-    /// A resource of this name has no place that could remember a token.
+    /// The resource of this name has no place to remember a token.
     #[error("{resource:?} has no place for a fencing token: {reason}")]
     NoPlace {
         /// The resource.
         resource: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: &'static str,
     },
-    /// The store refused the write for another reason, or gave no answer; then the write, or the commit of its
-    /// transaction, may have been made.
+    /// The store refused the write for another reason, or gave no answer; in that case the write, or the commit of
+    /// its transaction, may have been made.
     #[error("the store did not confirm the fenced write")]
     Store(#[from] E),
 }
 
 impl<E: StdError + 'static> FenceError<E> {
-    /// What the fence remembers at `place` has refused a token: it is `highest`, or no token at all.
+    /// The error for a token that the fence at `place` has refused: the fence holds `highest`, or no token at all.
     #[must_use]
     pub fn refused(
         presented: FencingToken,

@@ -8,14 +8,14 @@ use crate::{
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
-/// Renewing can fail, and the holder learns it *before* anybody else can have the lock: watch
-/// [`ended`](LeaseView::ended) (or ask [`is_valid`](LeaseView::is_valid)) and stop working when it says so.
-/// [`DLock::with`](crate::DLock::with) does that for you.
+/// Renewals can fail. The holder learns that it lost the lock *before* another client can get it: watch
+/// [`ended`](LeaseView::ended), or check [`is_valid`](LeaseView::is_valid), and stop working when the lease has
+/// ended. [`DLock::with`](crate::DLock::with) does that for you.
 ///
-/// Dropping a guard gives the lock back in the background, as dropping a [`Lease`](crate::Lease) does. A
-/// guard that is dropped when `main` returns is **not** given back, since its runtime ends there: await
-/// [`Guard::release`], or [`Client::close`](crate::Client::close) after the drop.
-#[must_use = "a guard that is dropped gives its lock back at once"]
+/// Dropping a guard releases the lock in the background, as dropping a [`Lease`](crate::Lease) does. A guard that is
+/// dropped when `main` returns does **not** release its lock, since its runtime ends there: await [`Guard::release`],
+/// or [`Client::close`](crate::Client::close) after the drop.
+#[must_use = "a guard that is dropped releases its lock at once"]
 pub struct Guard(Holding);
 
 impl Guard {
@@ -26,8 +26,8 @@ impl Guard {
         Self(holding)
     }
 
-    /// Ends the work's protection and gives the lock back; see
-    /// [`Lease::release`](crate::Lease::release). End the work first.
+    /// Ends the protection of the work and releases the lock; see [`Lease::release`](crate::Lease::release). End the
+    /// work first.
     ///
     /// # Errors
     /// As for [`Lease::release`](crate::Lease::release).
@@ -38,7 +38,7 @@ impl Guard {
         self.0.release().await
     }
 
-    /// The same for work that was not done and that somebody else may do; see
+    /// Releases the lock after work that was not done and that another process may do; see
     /// [`Lease::release_open`](crate::Lease::release_open).
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Guard {
         self.0.release().await
     }
 
-    /// The work was not done: however the guard ends from here on, dropped or released, the name is open at once, with
-    /// `at_least` too.
+    /// Declares that the work was not done: however the guard ends from here on, dropped or released, the name is
+    /// open at once, with `at_least` too.
     pub fn leave_open(&self) {
         self.0.term().leaves_open();
     }
@@ -67,13 +67,13 @@ impl Guard {
         self.0.hand_over()
     }
 
-    /// The store itself has answered that the term has ended.
+    /// Whether the store itself has answered that the term has ended.
     pub(crate) fn was_refused(&self) -> bool {
         self.0.term().was_refused()
     }
 
-    /// The longest that [`DLock::with`](crate::DLock::with) waits for a release that begins now: one
-    /// attempt, and no longer than the lease lasts. After that somebody else may hold the lock.
+    /// The longest that [`DLock::with`](crate::DLock::with) waits for a release that begins now: one attempt, and no
+    /// longer than the lease lasts. After that another client may hold the lock.
     pub(crate) fn release_patience(&self) -> impl Future<Output = ()> + Send + use<> {
         let term = Arc::clone(self.0.term());
         let patience = term.plan.attempt().min(term.remaining());

@@ -11,15 +11,15 @@ use crate::{
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
 /// [`Guard`], which renews itself.
 ///
-/// The lease ends by itself when it is not renewed: ask [`is_valid`](LeaseView::is_valid) before acting, and hand
-/// the [token](LeaseView::token) to whatever stores the effects. Not `Clone`: one term has one holder. (`clone()` clones its
-/// [`LeaseView`].)
+/// The lease ends automatically unless it is renewed: check [`is_valid`](LeaseView::is_valid) before acting, and pass
+/// the [token](LeaseView::token) to whatever stores the effects. Not `Clone`: one term has one holder. (`clone()`
+/// clones its [`LeaseView`].)
 ///
-/// Dropping it gives it back in the background, in a task on the runtime that acquired it. That
-/// neither blocks nor panics, from any thread. Where that runtime has ended, or ends before the release
-/// has, others wait until the lease expires: so do they for a lease that is dropped when `main` returns.
-/// Await [`Lease::release`] there, or [`Client::close`](crate::Client::close) after the drop.
-#[must_use = "a lease that is dropped is given back at once"]
+/// Dropping it releases the lock in the background, in a task on the runtime that acquired it. The drop neither
+/// blocks nor panics, on any thread. If that runtime has ended, or ends before the release has, others wait until the
+/// lease expires; so they do for a lease that is dropped when `main` returns. There, await [`Lease::release`], or
+/// [`Client::close`](crate::Client::close) after the drop.
+#[must_use = "a lease that is dropped is released at once"]
 pub struct Lease(pub(crate) Holding);
 
 impl Lease {
@@ -27,20 +27,20 @@ impl Lease {
     /// of the lease.
     ///
     /// # Errors
-    /// [`Error::Lost`] if the lease has ended or the store refused. [`Error::Provider`] if there was
-    /// no answer: that is **not** a loss; the lease stays valid until its deadline, so try again
-    /// after a short pause while [`is_valid`](LeaseView::is_valid).
+    /// [`Error::Lost`] if the lease has ended or the store refused the renewal. [`Error::Provider`] if there was no
+    /// answer. That is **not** a loss: the lease stays valid until its deadline, so try again after a short pause
+    /// while [`is_valid`](LeaseView::is_valid).
     ///
     /// # Cancel safety
     /// The attempt runs to its answer, in a task if this future is dropped; a success counts then too.
     pub async fn renew(&mut self) -> Result<(), Error> {
         let term = self.0.term();
-        // The attempt's own limit, and as much again.
+        // Twice the attempt's own limit.
         let bound = || 2 * term.plan.attempt();
         let renewed = Arc::clone(term);
         let work = Box::pin(async move {
             let answer = renewal::attempt(&renewed).await;
-            // Our own word, not the store's, on whether that came in time.
+            // Our own clock, not the store, decides whether that came in time.
             renewed
                 .over()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
@@ -53,31 +53,31 @@ impl Lease {
         }
     }
 
-    /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
+    /// Releases the lock. The lease is invalid from the first poll of this call on (V7).
     ///
-    /// If somebody waits for it in this process, it goes to the first waiter in line there, without a call to the
-    /// store (S1), and then this returns at once. So it goes for a while, or sixteen times in a row, 128 where that takes
-    /// but an instant (S1, S3). Then it goes back to the store.
+    /// If another caller waits for the lock on the runtime that acquired the lease, it passes to the first waiter in
+    /// line there, without a call to the store (S1), and this returns at once. That continues for a limited time, or for
+    /// sixteen leases in a row, 128 if they follow within an instant (S1, S3). Then the lock goes back to the store.
     ///
-    /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
+    /// With `at_least`, and before that time has passed, no waiter gets the lock: the name is closed until then.
     ///
-    /// Where the store is asked, this waits until it has answered, or must have let go by itself: at most one duration. The
-    /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
-    /// [`ReleaseEnd::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
+    /// If the store is called, this waits until it has answered, or must have let the lease expire: at most one
+    /// duration. The release runs on the runtime that acquired the lease. If it is awaited on another runtime and no
+    /// thread drives the first, it ends as [`ReleaseEnd::Unconfirmed`] a little after that: the lease has run out by
     /// then. That takes a timer of the runtime that awaits it.
     ///
     /// # Errors
-    /// [`Error::Provider`] if the store answered that it can never release this
+    /// [`Error::Provider`] if the store answered that it can never release this lease
     /// ([`Fatal`](crate::ErrorKind::Fatal)); others wait until the lease expires.
     ///
     /// # Cancel safety
-    /// Dropping the future does not stop the release, only the waiting for its outcome.
+    /// Dropping the future stops only the wait for the outcome, not the release.
     pub async fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.release().await
     }
 
-    /// The same for work that was **not done** and that somebody else may do: with `at_least` too the
-    /// name is open at once. Without it there is no difference.
+    /// Releases the lock after work that was **not done** and that another process may do: the name is open at once,
+    /// with `at_least` too. Without `at_least` this is the same as [`Lease::release`].
     ///
     /// # Errors
     /// As for [`Lease::release`].
@@ -89,16 +89,15 @@ impl Lease {
         self.0.release().await
     }
 
-    /// Ends this handle and leaves the lock to the redeemer of the ticket, in any process:
-    /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
-    /// and not renewed, and nothing is sent (H7). Until the ticket is redeemed nobody holds the lock,
-    /// and nobody else gets it before the lease runs out.
+    /// Ends this handle and leaves the lock to the process that redeems the ticket, which may be any process:
+    /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid and not
+    /// renewed, and nothing is sent (H7). Until the ticket is redeemed no process holds the lock, and no other
+    /// contender gets it before the lease runs out.
     ///
-    /// With `at_least` the ticket carries what is left of that time, since its redeemer goes on with the same
-    /// work ([`Ticket`]).
+    /// With `at_least` the ticket carries the remainder of that time, since its redeemer continues the same work
+    /// ([`Ticket`]).
     ///
-    /// A renewal that is under way may still extend that by one duration, and makes redeeming take a
-    /// round trip more.
+    /// A renewal in flight may still extend the lease by one duration; redeeming then takes one more round trip.
     ///
     /// # Errors
     /// [`Error::Lost`] if the lease has ended already: there is nothing to hand over.
@@ -106,9 +105,9 @@ impl Lease {
         self.0.hand_over()
     }
 
-    /// Runs the work while the lease is renewed, and gives it back when the work has ended, as
-    /// [`DLock::with`](crate::DLock::with) does. So any way to a lease can be the way to the work: with a
-    /// limit, by asking once, or by a ticket.
+    /// Runs the work while the lease is renewed, and releases the lock when the work has ended, as
+    /// [`DLock::with`](crate::DLock::with) does. It serves leases that were acquired in any way: with a limit, by a
+    /// single try, or by a ticket.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
@@ -127,11 +126,11 @@ impl Lease {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Lost`] as of [`DLock::with`](crate::DLock::with); also if the lease has ended already: then
-    /// the work does not begin.
+    /// [`Error::Lost`] as for [`DLock::with`](crate::DLock::with); also if the lease has ended already: then the work
+    /// does not begin.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the work, then gives the lock back in the background.
+    /// Dropping the future drops the work, then releases the lock in the background.
     pub async fn with<F, Fut, T>(self, work: F) -> Result<T, Error>
     where
         F: FnOnce(FencingToken) -> Fut,

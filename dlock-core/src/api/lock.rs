@@ -1,5 +1,4 @@
-//! The lock that people use: a name and its settings over a client. The state of a term is its
-//! lease's.
+//! The lock itself: a name and its settings over a client. The state of a term is kept by its lease.
 
 #[cfg(test)]
 mod tests;
@@ -16,15 +15,14 @@ use crate::{
 /// A distributed lock: one holder at a time among all processes that use the same store and name.
 ///
 /// Cheap to clone; clones are the same lock, and two leases of one process exclude each other just
-/// as those of two machines do. There is no re-entrancy.
+/// as those of two machines do. Locks are not re-entrant.
 ///
-/// # What it promises, and what not
-/// A lease ends by itself when its holder dies; a holder learns that it lost the lease before
-/// anybody else can have it, as long as its clock runs at most 10 % wrong (with the default margin)
-/// and its process runs at all. A process that is *paused* past its deadline may still believe, for
-/// an instant, after it wakes up; so may a request that is on its way. If overlapping effects would
-/// be wrong rather than wasteful, give the [token](crate::LeaseView::token) to the storage and let it refuse
-/// older ones ([`Fence`](crate::Fence)).
+/// # Guarantees and limits
+/// A lease ends automatically when its holder dies. A holder learns that it lost the lease before another client can
+/// get it, as long as its clock is at most 10 % wrong (with the default margin) and its process runs at all. A
+/// process that is *paused* past its deadline may still believe in its lease for an instant after it wakes up, and a
+/// request in flight may still arrive. If overlapping effects would be wrong rather than wasteful, pass the
+/// [token](crate::LeaseView::token) to the storage and let it refuse older ones ([`Fence`](crate::Fence)).
 ///
 /// # Panics
 /// Every `async` method panics when polled outside a Tokio runtime with its time driver enabled.
@@ -33,15 +31,15 @@ pub struct DLock(pub(crate) Arc<Settings>);
 
 /// Answer to [`DLock::try_acquire`].
 #[derive(Debug)]
-#[must_use = "an acquired lease that is dropped is given back at once"]
+#[must_use = "an acquired lease that is dropped is released at once"]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "either we have it or somebody else does"
+    reason = "either we have it or another holder does"
 )]
 pub enum TryAcquire {
-    /// It is ours.
+    /// The lock is ours.
     Acquired(Lease),
-    /// Somebody holds it, or it is closed: see [`Record::is_closed`].
+    /// Another holder has it, or it is closed: see [`Record::is_closed`].
     Held(Holder),
 }
 
@@ -49,7 +47,7 @@ impl DLock {
     /// A lock with the same settings over the same client, under another name.
     ///
     /// # Errors
-    /// [`BuildError::Name`] if it is not a name.
+    /// [`BuildError::Name`] if `name` is not a valid name.
     pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
         let store = &self.0.store;
         let name = Name::new(name)?;
@@ -60,11 +58,11 @@ impl DLock {
         })))
     }
 
-    /// The same lock with another label for people, as for one of the workers of a process. Its
-    /// waiters stand in the same queue, and the two exclude each other as clones do.
+    /// The same lock with another label for people, such as one for each worker of a process. Its waiters stand in
+    /// the same queue, and the two locks exclude each other as clones do.
     ///
-    /// The labels that others have seen holding are how they count the processes that take turns
-    /// (N6): a process with a label for each of its tasks is left the lock for longer between terms.
+    /// Other processes count those that take turns by the labels of the holders that they have seen (N6). So to a
+    /// process that has a label for each of its tasks, they leave the lock for longer between terms.
     ///
     /// ```
     /// # use dlock_core::{BuildError, DLock};
@@ -74,7 +72,7 @@ impl DLock {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::Owner`] if it cannot be one.
+    /// [`BuildError::Owner`] if `owner` is not a valid label.
     pub fn owned_by(&self, owner: impl Into<String>) -> Result<Self, BuildError> {
         Ok(Self(Arc::new(Settings {
             owner: checked_owner(owner.into())?.into(),
@@ -82,8 +80,8 @@ impl DLock {
         })))
     }
 
-    /// The same lock with other data, which its next leases store beside it while they hold it. A lease
-    /// that is held keeps the data that it was acquired with.
+    /// The same lock with other data, which its next leases store next to it while they hold it. A lease that is
+    /// already held keeps the data that it was acquired with.
     ///
     /// # Errors
     /// [`BuildError::Data`] if it is more than 4096 bytes.
@@ -94,53 +92,52 @@ impl DLock {
         })))
     }
 
-    /// Asks once, past all who wait. Being refused is no error.
+    /// Tries once, ahead of all waiters. A refusal is not an error.
     ///
-    /// For work that is to be done once per period build the lock with `at_least`: without it a short
-    /// job runs on every host whose clock gets there after the first one has finished.
+    /// For work that is to be done once per period, build the lock with `at_least`: without it, a short job also runs
+    /// on every host whose clock gets there after the first one has finished.
     ///
-    /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
-    /// after one duration, also on stores whose clock decides nothing
-    /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). There a *program* that asks
-    /// once and ends takes what it has seen with it, and however often it is started, a dead holder's
-    /// lock is never its: give its client a place for what it sees ([`Client::observations`]), or wait for longer
-    /// than the record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of
-    /// that duration has been seen so far. Where the store's clock ends leases, a single call gets
-    /// what has run out.
+    /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder after one
+    /// duration, also on stores whose clock decides nothing
+    /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). On those stores a *program* that
+    /// tries once and exits loses what it has seen, and however often it is started, it never gets a dead holder's
+    /// lock: give its client a place to keep its observations ([`Client::observations`]), or wait for longer than the
+    /// record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of that duration has been
+    /// seen so far. Where the store's clock ends leases, a single call gets a lock whose lease has run out.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store gave no answer within half of the lease, or answered
     /// [`Fatal`](crate::ErrorKind::Fatal); [`Error::Closed`].
     ///
     /// # Cancel safety
-    /// Dropping the future leaves nothing behind: the try runs to its answer in the background and
-    /// gives back what it got.
+    /// Dropping the future leaves nothing behind: the try runs to its answer in the background and releases what it
+    /// got.
     pub async fn try_acquire(&self) -> Result<TryAcquire, Error> {
         self.once(None).await
     }
 
-    /// Waits until the lock is ours: first come, first served among the waiters on one runtime of this process. Several
-    /// runtimes of a process compete for the lock as several processes do.
+    /// Waits until the lock is ours: first come, first served among the waiters on one runtime of this process.
+    /// Several runtimes of a process compete for the lock as several processes do.
     ///
-    /// A grant that is not picked up (polled for) within a sixth of the lease is given back; the
-    /// call then queues again when it is next polled.
+    /// A grant that the caller does not pick up (poll for) within a sixth of the lease is released; the call then
+    /// queues again when it is next polled.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store answered [`Fatal`](crate::ErrorKind::Fatal), or did not
     /// answer at all for the time set by `give_up_after`; [`Error::Closed`].
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the place in the queue and leaves nothing behind: a try under
-    /// way runs to its answer in the background and gives back what it got.
+    /// Dropping the future gives up the place in the queue and leaves nothing behind: a try in flight runs to its
+    /// answer in the background and releases what it got.
     pub async fn acquire(&self) -> Result<Lease, Error> {
         self.wait(None, None).await
     }
 
-    /// Waits, but no longer than `limit` in all: queueing, retries and store calls included. A zero
-    /// limit asks once.
+    /// Waits for the lock, but no longer than `limit` in all: queueing, retries and store calls included. A zero
+    /// limit tries once.
     ///
     /// # Errors
-    /// [`Error::Timeout`] when the time is up, with who held the lock; otherwise as
+    /// [`Error::Timeout`] when the limit has passed, with the last known holder of the lock; otherwise as
     /// [`DLock::acquire`].
     ///
     /// # Cancel safety
@@ -149,8 +146,8 @@ impl DLock {
         self.limited(limit, None).await
     }
 
-    /// Waits until the lock is ours, and renews it from then on, until the guard is released or dropped. At
-    /// the end of `main` only an awaited release gives it back: see [`Guard`].
+    /// Waits until the lock is ours, and renews it from then on, until the guard is released or dropped. At the end
+    /// of `main` the lock is released only if the release is awaited: see [`Guard`].
     ///
     /// # Errors
     /// As for [`DLock::acquire`].
@@ -161,15 +158,14 @@ impl DLock {
         Ok(self.acquire().await?.keep_alive())
     }
 
-    /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the
-    /// work has ended. The work gets the fencing token of the lease. For work that waits no longer than a
-    /// limit, or asks once, see [`Lease::with`].
+    /// Waits for the lock, runs the work while the lock is held and renewed, and releases it when the work has ended.
+    /// The work gets the fencing token of the lease. To wait no longer than a limit, or to try once, see
+    /// [`Lease::with`].
     ///
-    /// If the lease is lost, the work is dropped at its next await and the call fails: work that
-    /// must not be cut in the middle belongs into steps that each check the token at the storage.
-    /// If the work panics, the lock is given back first and the panic goes on. A store that does
-    /// not answer the release delays the result by at most a sixth of the lease, and never past its
-    /// end; the release goes on in the background.
+    /// If the lease is lost, the work is dropped at its next await and the call fails: divide work that must not be
+    /// cut in the middle into steps that each check the token at the storage. If the work panics, the lock is
+    /// released first and then the panic continues. A store that does not answer the release delays the result by at
+    /// most a sixth of the lease, and never past the end of the lease; the release continues in the background.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
@@ -180,12 +176,11 @@ impl DLock {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Lost`] if the lease ended before the work had; its `work_finished` tells whether
-    /// the work ran to its end all the same, too late to be protected. Otherwise as for
-    /// [`DLock::acquire`].
+    /// [`Error::Lost`] if the lease ended before the work had; its `work_finished` says whether the work ran to its
+    /// end nevertheless, too late to be protected. Otherwise as for [`DLock::acquire`].
     ///
     /// # Cancel safety
-    /// Dropping the future drops the work, then gives the lock back in the background.
+    /// Dropping the future drops the work, then releases the lock in the background.
     pub async fn with<F, Fut, T>(&self, work: F) -> Result<T, Error>
     where
         F: FnOnce(FencingToken) -> Fut,
@@ -211,8 +206,8 @@ impl DLock {
         self.with(work).await?
     }
 
-    /// The record as the store has it, without acquiring: who holds the lock, since when, its data;
-    /// `None` if it was never held. It may have changed when this returns.
+    /// The record as the store has it, without acquiring: the holder of the lock, since when, its data; `None` if the
+    /// lock was never held. The record may have changed when this returns.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
@@ -237,15 +232,15 @@ impl DLock {
         Ok(record)
     }
 
-    /// Resolves when nothing that this lock has begun is under way to the store: the tries of acquires
-    /// that were dropped (G1), and the releases of leases that were dropped. Counts those of its clones
-    /// too, and of locks made of it with [`DLock::named`]. A call that waits for the lock is under way
-    /// until it ends; a lease in somebody's hands is not.
+    /// Resolves when nothing that this lock has begun is in flight to the store: the tries of acquires that were
+    /// dropped (G1), and the releases of leases that were dropped. Includes those of its clones, and of locks made
+    /// from it with [`DLock::named`]. A call that waits for the lock counts as in flight until it ends; a lease that
+    /// a caller holds does not.
     ///
-    /// For a program that has stopped waiting and is about to end, and shares its client with others:
-    /// afterwards nobody is kept out by what it left. [`Client::close`] is the same for a whole client.
-    /// Give it a time limit: a try takes at most a sixth of the lease, and a release without an answer
-    /// is repeated for as long as one lease.
+    /// For a program that has stopped waiting and is about to exit, and that shares its client with others:
+    /// afterwards nothing that it left behind keeps other clients out. [`Client::close`] does the same for a whole
+    /// client. Give it a time limit: a try takes at most a sixth of the lease, and a release without an answer is
+    /// repeated for as long as one lease.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -253,11 +248,11 @@ impl DLock {
         self.0.store.idle(&self.0.plan).await;
     }
 
-    /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
-    /// as [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its memory.
+    /// Makes the next grants carry a token above this one (T6): pass what a resource reported as
+    /// [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its data.
     ///
-    /// The next token is at least 128 higher, not 1: the reported one may be the first of a [block](crate::provider::Tokens) whose other
-    /// tokens the resource has yet to see.
+    /// The next token is at least 128 higher, not 1: the reported one may be the first of a
+    /// [block](crate::provider::Tokens) whose other tokens the resource has yet to see.
     pub fn raise_floor(&self, highest: FencingToken) {
         self.0.state.told(highest);
     }
@@ -273,13 +268,13 @@ impl DLock {
         waiting::is_others_turn(&self.0, tokio::runtime::Handle::current().id())
     }
 
-    /// What is locked.
+    /// The name that is locked.
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.0.name
     }
 
-    /// The label people see; decides nothing.
+    /// The label that people see. It decides nothing.
     #[must_use]
     pub fn owner(&self) -> &str {
         &self.0.owner

@@ -7,12 +7,12 @@ use crate::{DLock, Error, Lease, Ticket, TryAcquire};
 /// How a ticket is redeemed: [`once`](Redeem::once), [`wait`](Redeem::wait) or [`within`](Redeem::within) a limit. Made by
 /// [`DLock::redeem`].
 ///
-/// What it gets is a new term with a new token, so the giver's late writes are refused wherever tokens are checked (H8). With
-/// a good ticket that takes one round trip to the store, two if a renewal was in flight when the lease was handed over. It
-/// waits behind no other waiter.
+/// The result is a new term with a new token, so the giver's late writes are refused wherever tokens are checked
+/// (H8). With a good ticket this takes one round trip to the store, two if a renewal was in flight when the lease was
+/// handed over. It waits behind no other waiter.
 ///
-/// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
-/// any try is. Where the lock is free by now, it is granted as to any try.
+/// A ticket that was redeemed already, or whose lease has run out and was taken over, is refused as any try is. If
+/// the lock is free by now, it is granted as to any try.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "nothing is sent before `once`, `wait` or `within`"]
 pub struct Redeem<'a> {
@@ -21,7 +21,7 @@ pub struct Redeem<'a> {
 }
 
 impl DLock {
-    /// Continues a lease that was handed over, ahead of all who wait.
+    /// Continues a lease that was handed over, ahead of all waiters.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
@@ -38,21 +38,21 @@ impl DLock {
 }
 
 impl Redeem<'_> {
-    /// Asks once. Being refused is no error.
+    /// Tries once. A refusal is not an error.
     ///
     /// # Errors
-    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
-    /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
-    /// nothing; what it got is given back in the background.
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::try_acquire`]. After
+    /// [`Error::Provider`] the ticket may have been used up without success; whatever it acquired is released in the
+    /// background.
     ///
     /// # Cancel safety
-    /// As for [`DLock::try_acquire`]: what was sent runs to its answer. So a call that was dropped
-    /// may have used up the ticket, and the lock is free then.
+    /// As for [`DLock::try_acquire`]: a request that was sent runs to its answer. So a call that was dropped may have
+    /// used up the ticket, and the lock is then free.
     pub async fn once(self) -> Result<TryAcquire, Error> {
         self.lock.once(Some(self.ticket)).await
     }
 
-    /// If the ticket is worth nothing any more, waits for the lock as [`DLock::acquire`] does.
+    /// Redeems the ticket; if the ticket has become worthless, waits for the lock as [`DLock::acquire`] does.
     ///
     /// # Errors
     /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::acquire`].
@@ -63,7 +63,7 @@ impl Redeem<'_> {
         self.lock.wait(None, Some(self.ticket)).await
     }
 
-    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit asks once.
+    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
     /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as

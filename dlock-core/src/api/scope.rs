@@ -1,4 +1,4 @@
-//! Work that runs only while its lock is held: what `with` does once it has the guard.
+//! Work that runs only while its lock is held: the part of `with` that follows the acquire.
 
 use std::{
     any::Any,
@@ -9,9 +9,9 @@ use std::{
 
 use crate::{End, Error, FencingToken, Guard, State};
 
-/// What work runs under: a [`Guard`], or a layer's own guard over several.
+/// The protection that work runs under: a [`Guard`], or a layer's own guard over several locks.
 pub trait Scope: Send + Sync {
-    /// What the work gets.
+    /// The token or tokens that the work gets.
     type Tokens: Send;
 
     /// The fencing token, or one for each lock.
@@ -20,14 +20,14 @@ pub trait Scope: Send + Sync {
     /// As [`LeaseView::state`](crate::LeaseView::state): ended if any lock of it has.
     fn state(&self) -> State;
 
-    /// As [`LeaseView::is_valid`](crate::LeaseView::is_valid): asked at each poll of the work.
+    /// As [`LeaseView::is_valid`](crate::LeaseView::is_valid): checked at each poll of the work.
     fn is_valid(&self) -> bool;
 
     /// As [`LeaseView::ended`](crate::LeaseView::ended): the first loss.
     fn ended(&self) -> impl Future<Output = End> + Send;
 
-    /// Releases, and waits for the answer for a sixth of the lease at most, and never past its end. The release
-    /// continues in the background then.
+    /// Releases, and waits for the answer for a sixth of the lease at most, and never past its end. After that the
+    /// release continues in the background.
     fn give_back(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -39,8 +39,8 @@ enum Work<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Runs the work under the guard, and releases when the work has ended and is gone (V7, V9): what
-/// [`DLock::with`](crate::DLock::with) does after it has acquired.
+/// Runs the work under the guard, and releases when the work has ended and has been dropped (V7, V9).
+/// [`DLock::with`](crate::DLock::with) calls this after it has acquired.
 ///
 /// # Errors
 /// [`Error::Lost`] if the lease ended before the work had.
@@ -54,7 +54,7 @@ where
     Fut: Future<Output = T>,
 {
     let ended = drive(&guard, work).await;
-    // The work does not exist any more. Whether it ended in time, only the clock can tell now (V9).
+    // The work no longer exists. Only the clock can say now whether it ended in time (V9).
     let late = match guard.state() {
         State::Ended(loss) => Some(loss),
         _ => None,
@@ -71,7 +71,7 @@ where
     }
 }
 
-/// Polls the loss before the work, each time; drops the work before it returns.
+/// Polls for the loss before the work, each time; drops the work before it returns.
 async fn drive<S, F, Fut, T>(guard: &S, work: F) -> Work<T>
 where
     S: Scope,
@@ -82,9 +82,9 @@ where
     if let State::Ended(loss) = guard.state() {
         return Work::Cancelled(loss);
     }
-    // A panic must not skip the release, nor let the release overtake the work: it is caught, the
-    // work is dropped, the lock is given back, and then the panic goes on. Nothing of the work is
-    // looked at after that, hence the assertion.
+    // A panic must not skip the release, nor let the release overtake the work: it is caught, the work is dropped,
+    // the lock is released, and then the panic continues. Nothing of the work is used after that, hence the
+    // assertion.
     let work = match catch_unwind(AssertUnwindSafe(|| work(guard.tokens()))) {
         Ok(work) => work,
         Err(panic) => return Work::Panicked(panic),
@@ -94,7 +94,7 @@ where
         if let Poll::Ready(loss) = lost.as_mut().poll(context) {
             return Poll::Ready(Work::Cancelled(loss));
         }
-        // A timer that is due may not have been looked at yet; the clock decides (V2).
+        // A timer that is due may not have fired yet; the clock decides (V2).
         if !guard.is_valid()
             && let State::Ended(loss) = guard.state()
         {
@@ -128,9 +128,9 @@ impl Scope for Guard {
         (**self).ended()
     }
 
-    /// Normally the lock is free when `with` returns. A store that does not answer must not keep the work's
-    /// result from its caller, least of all until somebody else holds the lock: the release goes on
-    /// in the background then.
+    /// Normally the lock is free when `with` returns. A store that does not answer must not keep the work's result
+    /// from its caller, least of all until another client holds the lock: the release then continues in the
+    /// background.
     async fn give_back(self) {
         if self.was_refused() {
             return;

@@ -1,4 +1,4 @@
-//! What is wrong with a setting.
+//! Errors in a lock's settings.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ pub enum BuildError {
     /// The name of the lock.
     #[error("not a lock name: {reason}; a name is 1 to 1024 bytes of UTF-8 without NUL")]
     Name {
-        /// What is wrong.
+        /// The problem.
         reason: &'static str,
     },
     /// The owner's label.
     #[error("not an owner label: {reason}; a label is at most 1024 bytes of UTF-8 without NUL")]
     Owner {
-        /// What is wrong.
+        /// The problem.
         reason: &'static str,
     },
     /// The lease.
     #[error("a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h")]
     Duration {
-        /// What was asked for.
+        /// The requested duration.
         duration: Duration,
     },
     /// The safety margin.
@@ -29,7 +29,7 @@ pub enum BuildError {
         "a margin of {margin} is not possible: it is a fraction of the lease, 0.01 to 0.5, and at least 2 ms of it"
     )]
     Margin {
-        /// What was asked for.
+        /// The requested margin.
         margin: f64,
     },
     /// The renewal interval.
@@ -37,7 +37,7 @@ pub enum BuildError {
         "renewing a lease of {duration:?} every {renew_every:?} is not possible: the interval is D/20 to 0.4 D"
     )]
     RenewEvery {
-        /// What was asked for.
+        /// The requested interval.
         renew_every: Duration,
         /// The lease.
         duration: Duration,
@@ -45,15 +45,15 @@ pub enum BuildError {
     /// The poll interval.
     #[error("polling every {poll_every:?} is not possible: the interval is 1 ms to 1 h")]
     PollEvery {
-        /// What was asked for.
+        /// The requested interval.
         poll_every: Duration,
     },
-    /// How long an acquire keeps asking a store that does not answer.
+    /// How long an acquire keeps calling a store that does not answer.
     #[error(
         "giving up on a silent store after {give_up_after:?} is not possible: it takes 1 ms to 24 h"
     )]
     GiveUpAfter {
-        /// What was asked for.
+        /// The requested time.
         give_up_after: Duration,
     },
     /// The longest hold.
@@ -61,29 +61,29 @@ pub enum BuildError {
         "a longest hold of {max_hold:?} is not possible: it cannot be shorter than the lease of {duration:?}"
     )]
     MaxHold {
-        /// What was asked for.
+        /// The requested time.
         max_hold: Duration,
         /// The lease.
         duration: Duration,
     },
-    /// The least time that everybody else is kept out.
+    /// The least time that every other holder is kept out.
     #[error(
         "keeping others out for at least {at_least:?} is not possible: it takes 100 ms to 24 h"
     )]
     AtLeast {
-        /// What was asked for.
+        /// The requested time.
         at_least: Duration,
     },
-    /// The least time again: the store's provider cannot keep it.
+    /// The same setting: the store's provider does not support it.
     #[error("the provider for {backend} cannot close names, so `at_least` is not possible with it")]
     NoClosing {
-        /// What it calls its store.
+        /// The provider's name for its store.
         backend: &'static str,
     },
-    /// The data stored beside the lock.
+    /// The data stored next to the lock.
     #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
     Data {
-        /// How many were offered.
+        /// The number of bytes that were given.
         bytes: usize,
     },
 }

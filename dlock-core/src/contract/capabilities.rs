@@ -1,6 +1,6 @@
-//! What a provider's store can do; what the frontend and the conformance suite may expect of it.
+//! The abilities of a provider's store: what the frontend and the conformance suite may expect of it.
 
-/// Who decides that a lease ended.
+/// How it is decided that a lease has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
@@ -10,44 +10,44 @@ pub enum Discipline {
     /// The store's own clock, read inside the statement that decides. A newcomer can take an
     /// expired lock at once.
     StoreClock,
-    /// No clock of the store: a contender that saw one version unchanged for the record's duration
-    /// on its own monotonic clock says so in [`Acquire::prev`](crate::provider::Acquire::prev).
+    /// Not the store's clock: a contender that saw one version unchanged for the record's duration on its own
+    /// monotonic clock claims that in [`Acquire::prev`](crate::provider::Acquire::prev).
     Observer,
 }
 
-/// What is left after the store's process was killed and started again.
+/// The records that survive when the store's process is killed and started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Nothing: records live in memory.
+    /// None: records live in memory.
     Volatile,
     /// Every acknowledged acquire and renewal.
     Durable,
 }
 
-/// What a provider says of itself. Constant for a provider's type and configuration.
+/// The capabilities that a provider declares. Constant for a provider's type and configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Capabilities {
     /// Short name of the store, for logs: `"postgres"`.
     pub backend: &'static str,
-    /// Who decides that a lease ended.
+    /// How it is decided that a lease has ended.
     pub discipline: Discipline,
     /// [`Provider::watch`](crate::Provider::watch) yields wake-ups.
     pub watch: bool,
-    /// [`Provider::renew_many`](crate::Provider::renew_many) takes fewer trips than one per item.
+    /// [`Provider::renew_many`](crate::Provider::renew_many) takes fewer round trips than one per item.
     pub batch: bool,
-    /// What survives a restart of the store.
+    /// The records that survive a restart of the store.
     pub durability: Durability,
-    /// [`Provider::read`](crate::Provider::read) costs less than a refused acquire: waiters look
-    /// before they ask again (O3).
+    /// [`Provider::read`](crate::Provider::read) costs less than a refused acquire: waiters read before they try
+    /// again (O3).
     pub cheap_reads: bool,
-    /// [`Provider::release`](crate::Provider::release) closes names (B4). The suite asks it of every
-    /// provider; one that was written before there were closings says nothing, and no lock with
-    /// `at_least` can be built on it.
+    /// [`Provider::release`](crate::Provider::release) closes names (B4). The suite requires it of every provider. A
+    /// provider that was written before closings existed does not declare it, and no lock with `at_least` can be
+    /// built on it.
     pub closing: bool,
-    /// A refused [`acquire`](crate::Provider::acquire) leaves a mark where it asks for one, and a release says whether
-    /// its term was marked (N1 to N3).
+    /// A refused [`acquire`](crate::Provider::acquire) leaves a mark where it asks for one, and the answer to a
+    /// release says whether its term was marked (N1 to N3).
     pub marks: bool,
 }
 

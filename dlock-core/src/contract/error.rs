@@ -2,17 +2,17 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-/// What is known about a call that got no answer.
+/// How much is known about a call that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "the protocol knows these three; each has its own duty"
 )]
 pub enum ErrorKind {
-    /// Certainly nothing happened: connection refused, throttled. Only wording and background
-    /// clean-up depend on this being right.
+    /// Certainly not applied: connection refused, throttled. Only wording and background clean-up depend on this
+    /// being right.
     NotApplied,
-    /// Perhaps applied: timed out, or the connection broke after sending. When in doubt, this.
+    /// Perhaps applied: timed out, or the connection broke after sending. When in doubt, use this.
     Unknown,
     /// A retry cannot help: wrong credentials, missing table, a record that cannot be read.
     Fatal,
@@ -56,14 +56,14 @@ impl ProviderError {
         }
     }
 
-    /// Adds what the driver reported.
+    /// Adds the error that the driver reported.
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// What is known.
+    /// How much is known about the call.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         self.kind

@@ -1,4 +1,4 @@
-//! What a record can hold and a store can keep, checked once for all providers.
+//! The limits of records and stores, checked in one place for all providers.
 
 use std::{fmt, sync::Arc};
 
@@ -8,11 +8,11 @@ use crate::{
 };
 
 impl Acquire {
-    /// Whether a record can hold what is asked for. A provider checks it before it writes: the frontend asks
-    /// for nothing else, but other callers may.
+    /// Checks whether a record can hold what is requested. A provider calls this before it writes: the frontend
+    /// requests nothing else, but other callers may.
     ///
     /// # Errors
-    /// [`Fatal`](crate::ErrorKind::Fatal) with what is wrong: a lease that is not of whole milliseconds or not
+    /// [`Fatal`](crate::ErrorKind::Fatal) with the reason: a lease that is not of whole milliseconds or not
     /// within 100 ms and 24 h, a label with NUL or of more than [`Record::MAX_OWNER`] bytes, more data than
     /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), more than [`Tokens::MOST`] tokens, or a uuid of
     /// version 8, which closes a name (B4).
@@ -66,7 +66,7 @@ impl Acquire {
 }
 
 impl Renew {
-    /// Whether a record can hold the number of this renewal.
+    /// Checks whether a record can hold the number of this renewal.
     ///
     /// # Errors
     /// [`Fatal`](crate::ErrorKind::Fatal) if it is 2^53 or more (T2).
@@ -82,23 +82,23 @@ impl Renew {
     }
 }
 
-/// What keeps the locks of one provider apart from those of others in the same store. Cheap to clone.
+/// A prefix that keeps the locks of one provider apart from those of others in the same store. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix(Arc<str>);
 
-/// A text that is no prefix.
+/// A text that is not a valid prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
 )]
 #[non_exhaustive]
 pub struct InvalidPrefix {
-    /// What is wrong.
+    /// The problem.
     pub reason: &'static str,
 }
 
 impl InvalidPrefix {
-    /// A text that no prefix in a provider's store can be, for a reason of that store.
+    /// The error for a text that a provider's store does not allow as a prefix.
     #[must_use]
     pub const fn new(reason: &'static str) -> Self {
         Self { reason }
@@ -106,7 +106,7 @@ impl InvalidPrefix {
 }
 
 impl Prefix {
-    /// Checks and keeps a prefix; it may be empty. What else a store forbids is its provider's business.
+    /// Checks and keeps a prefix; it may be empty. Any further limits of a store are its provider's to check.
     ///
     /// # Errors
     /// [`InvalidPrefix`] if it contains NUL or leaves no room for a name.
@@ -127,10 +127,10 @@ impl Prefix {
         &self.0
     }
 
-    /// Whether this name can be kept with the prefix.
+    /// Checks whether this name can be kept with the prefix.
     ///
     /// # Errors
-    /// [`Fatal`](crate::ErrorKind::Fatal) if they are too long together: cut short, it would be another lock.
+    /// [`Fatal`](crate::ErrorKind::Fatal) if they are too long together: a shortened name would be another lock.
     pub fn check(&self, name: &Name) -> Result<(), ProviderError> {
         let bytes = self.0.len() + name.as_str().len();
         if bytes <= Name::MAX_BYTES {

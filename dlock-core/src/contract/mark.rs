@@ -1,13 +1,13 @@
-//! The mark that a refused waiter leaves in the record (N1): a number that tells it from other contenders.
+//! The mark that a refused waiter leaves in the record (N1): a number that distinguishes it from other contenders.
 
-/// The mark of the waiter with this label: FNV-1a with 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), and never 0.
-/// All who wait for a name must compute it so, since they tell each other by it (N6).
+/// The mark of the waiter with this label: FNV-1a with 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), and
+/// never 0. All waiters for a name must compute it this way, since they distinguish each other by it (N6).
 #[must_use]
 pub fn mark(label: &str) -> u32 {
     hash(label.bytes())
 }
 
-/// The same for one of several contenders with one label: the first has the number 0, and the label's own mark.
+/// The mark of one of several contenders with one label: the first has the number 0, and the label's own mark.
 pub(crate) fn mark_of(label: &str, number: u8) -> u32 {
     let number = (number > 0).then_some(number);
     hash(label.bytes().chain(number))

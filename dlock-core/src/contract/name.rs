@@ -1,10 +1,10 @@
-//! The name of a lock. What a store makes of it (a prefix, a key) is the provider's business.
+//! The name of a lock. How a store represents it (a prefix, a key) is up to the provider.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use crate::BuildError;
 
-/// What is locked: 1 to 1024 bytes of UTF-8 without NUL.
+/// The name that is locked: 1 to 1024 bytes of UTF-8 without NUL.
 ///
 /// Names are compared byte by byte: two names that differ in any byte are different locks (I13).
 /// The limit holds for a provider's prefix and the name together; a provider answers an acquire
@@ -54,7 +54,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// So that maps by name are asked with text.
+/// Lets maps by name be queried with text.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self.as_str()

@@ -1,4 +1,4 @@
-//! What a provider answers. Contention and loss are outcomes, not errors.
+//! The answers of a provider. Contention and loss are outcomes, not errors.
 
 use crate::{Name, Record, provider::Tokens};
 
@@ -28,10 +28,10 @@ pub enum AcquireOutcome {
 pub enum RenewOutcome {
     /// R1, R2: applied, now or earlier.
     Renewed {
-        /// Somebody asked for the lock (B3).
+        /// Another client has asked for the lock (B3).
         asked: bool,
     },
-    /// R3: the term has ended; the record that shows it, if there is one.
+    /// R3: the term has ended; with the record that shows it, if it exists.
     Lost(Option<Record>),
 }
 
@@ -52,7 +52,7 @@ pub enum ReleaseOutcome {
 }
 
 impl ReleaseOutcome {
-    /// The release was applied, now or earlier.
+    /// Whether the release was applied, now or earlier.
     #[must_use]
     pub const fn is_released(&self) -> bool {
         matches!(self, Self::Released { .. })
@@ -91,10 +91,10 @@ pub enum AskOutcome {
 pub struct Page {
     /// The records in byte order of their names, without the provider's prefix.
     pub records: Vec<(Name, Record)>,
-    /// Names in the range of this page whose records can't be read, and why: foreign or damaged ones.
-    /// They count towards the limit, but for a row whose name is none: no page can begin after that.
+    /// Names in the range of this page whose records can't be read, and why: foreign or damaged records. They count
+    /// towards the limit, except for a row whose name is not a valid one: no page can begin after that.
     pub unreadable: Vec<(Name, String)>,
-    /// There are more: ask again `after` this name.
+    /// More records exist: list again `after` this name.
     pub next: Option<Name>,
 }
 
@@ -109,7 +109,7 @@ impl Page {
         }
     }
 
-    /// Names whose records can't be read, and why.
+    /// Adds the names whose records can't be read, and why.
     #[must_use]
     pub fn with_unreadable(mut self, unreadable: Vec<(Name, String)>) -> Self {
         self.unreadable = unreadable;

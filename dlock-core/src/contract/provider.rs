@@ -28,27 +28,25 @@ use crate::{
 ///
 /// # What a caller may do
 /// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs;
-/// A2, A3, R2 and L2 make that harmless, which is why they are not optional. Dropping a call's
-/// future must not leave a connection that would hand its late answer to the next call: a
-/// connection that serves one request at a time and has not answered is closed, not given back to
-/// its pool (G1).
+/// A2, A3, R2 and L2 make that harmless, which is why they are not optional. Dropping a call's future must not leave
+/// a connection that would deliver its late answer to the next call: a connection that serves one request at a time
+/// and has not answered is closed, not returned to its pool (G1).
 ///
 /// # Connections
 /// A store with a limited number of connections keeps one for holders: for renewals, releases, endings of tasks, and for
 /// calls [on behalf of a holder](crate::provider::is_for_holder).
 ///
-/// A store that keeps connections loses no lease to those that lead to the wrong server after a failover:
-/// - If the server answers that it takes no writes, the connection is closed, and so are those that idle: new ones may
-///   lead to the new primary.
-/// - If a call gets no answer, the connections are closed that have been idle since before it began: a failover that says
-///   nothing leaves them all silent, and each would cost an attempt.
+/// A store that keeps connections must not lose a lease to those that lead to the wrong server after a failover:
+/// - If the server answers that it accepts no writes, the connection is closed, and so are the idle ones: new ones
+///   may lead to the new primary.
+/// - If a call gets no answer, the connections that have been idle since before it began are closed: after a failover
+///   without notice all of them are silent, and each would cost an attempt.
 ///
 /// # Errors
-/// Contention, loss and "not held" are outcomes. A [`ProviderError`] says that there is no answer,
-/// and what is known: *certainly not applied*, *unknown*, or *a retry cannot help*. When in doubt,
-/// say unknown. If a conditional write matched nothing but the record shown would have fitted a
-/// writing rule, that is no answer: ask again, at most 3 times, then unknown. `Held`, `Lost` and
-/// `NotHeld` are said only of a record that fits A7, R3 and L3.
+/// Contention, loss and "not held" are outcomes. A [`ProviderError`] says that there is no answer, and what is known:
+/// *certainly not applied*, *unknown*, or *a retry cannot help*. When in doubt, answer unknown. If a conditional
+/// write matched nothing but the record shown would have fitted a writing rule, that is no answer: try again, at most
+/// 3 times, then answer unknown. `Held`, `Lost` and `NotHeld` are answered only for a record that fits A7, R3 and L3.
 ///
 /// A call without a time limit of its own may hang; the frontend bounds every call by D/6 and drops
 /// it then. A call must not block the thread it is polled on.
@@ -56,7 +54,7 @@ use crate::{
 /// The suite in `dlock-testkit` checks all of this; run it on a provider of your own.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
-    /// What the store can do. Always the same answer.
+    /// The capabilities of the store. Always the same answer.
     fn capabilities(&self) -> Capabilities;
 
     /// Tries to begin a term. The first rule that fits decides:
@@ -71,11 +69,11 @@ pub trait Provider: Send + Sync + 'static {
     /// | A6 | held, and `prev` is its version | take it (on every provider) |
     /// | A7 | otherwise | `Held`; nothing is written but a mark, not even a dead row version |
     ///
-    /// **N1.** Where A7 applies, the request [marks](Acquire::marks), and the record's [`wanted`](Record::wanted) is 0, the
-    /// same step writes the mark and changes nothing else: not version, expiry, asked, data, nor a key's life. `Held`
-    /// shows the record as it is then. The write is conditional on the record still being the held term that was seen;
-    /// if it is not, decide anew. A mark is a hint, so a provider may leave it out where writing it would wait (for a
-    /// locked row, a flush or a replica); `Held` then shows 0.
+    /// **N1.** If A7 applies, the request [marks](Acquire::marks), and the record's [`wanted`](Record::wanted) is 0,
+    /// the same step writes the mark and changes nothing else: not version, expiry, asked, data, nor a key's life.
+    /// `Held` shows the record as it is then. The write is conditional on the record still being the held term that
+    /// was seen; if it is not, decide anew. A mark is a hint, so a provider may omit it where writing it would have
+    /// to wait (for a locked row, a flush or a replica); `Held` then shows 0.
     ///
     /// *Take it* writes **every** field: uuid = new, renewals = 0, owner, since, duration, data (or
     /// none), released = asked = false, wanted = 0 (A6 keeps the mark that is there, N2), expiry = now + duration, and
@@ -83,10 +81,10 @@ pub trait Provider: Send + Sync + 'static {
     /// `max(last + 1, the store's unix time in microseconds, floor)`, minted inside this write (T1).
     ///
     /// That is the first of as many tokens as the request [asks for](Acquire::tokens); the record shows the **last**
-    /// of this block, and with one token they are the same. A provider may always mint one, and
-    /// answer with that one. A repeat (A2) is answered with one token, the record's: it cannot know what the copy
-    /// that was granted asked for and was given, and the tokens below the record's may be another holder's. The
-    /// frontend gets by with fewer tokens than it asked for.
+    /// token of this block, and with one token they are the same. A provider may always mint one token, and answer
+    /// with that one. The answer to a repeat (A2) has one token, the record's: the repeat cannot know how many tokens
+    /// the granted copy asked for and got, and the tokens below the record's may be another holder's. The frontend
+    /// can work with fewer tokens than it asked for.
     ///
     /// # Errors
     /// As for the trait. `Fatal` also when the last new token would reach 2^53, when the floor does
@@ -106,7 +104,7 @@ pub trait Provider: Send + Sync + 'static {
     /// As for the trait. An error is not a loss.
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError>;
 
-    /// Gives a term back.
+    /// Releases a term.
     ///
     /// | | record | answer |
     /// |---|---|---|
@@ -114,12 +112,12 @@ pub trait Provider: Send + Sync + 'static {
     /// | L2 | released, same uuid | `Released` |
     /// | L3 | otherwise | `NotHeld`, nothing changes |
     ///
-    /// **N3.** `Released` says whether the record that this write, or the repeated one, released is marked. Only then is
-    /// a hint sent to those who [watch](Self::watch), decided in the step that writes.
+    /// **N3.** `Released` says whether the record that this write, or the one that it repeats, released is marked.
+    /// Only if it is does the store send a hint to those who [watch](Self::watch); the step that writes decides that.
     ///
-    /// With a [`closing`](Release::closing) (B4) it leaves the name *closed*: held by a term of
-    /// nobody, so that everybody is refused until it expires, or until an observation of it is over.
-    /// The first that fits:
+    /// With a [`closing`](Release::closing) (B4) a release leaves the name *closed*: held by a term that belongs to
+    /// no client, so that every client is refused until that term expires, or until an observation of it is complete.
+    /// The first rule that fits decides:
     ///
     /// | | record | answer |
     /// |---|---|---|
@@ -127,32 +125,30 @@ pub trait Provider: Send + Sync + 'static {
     /// | B4 | held, same uuid as the term, expired or not | uuid = the closing's, renewals = 0, duration = `lasts`, expiry = now + `lasts`; everything else stays, `released` too; `Released` |
     /// | L3 | otherwise, released by the term itself too | `NotHeld`, nothing changes |
     ///
-    /// It frees nothing, so it wakes nobody. A provider that does this says so
-    /// ([`Capabilities::closing`]); without, the frontend refuses `at_least`. A store that gives
-    /// grants another durability than releases keeps a closing like a grant.
+    /// A closing frees nothing, so it wakes no waiter. A provider that supports it says so
+    /// ([`Capabilities::closing`]); otherwise the frontend refuses `at_least`. A store whose grants have another
+    /// durability than its releases keeps a closing like a grant.
     ///
     /// # Errors
     /// As for the trait.
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError>;
 
-    /// The record as it is, never a verdict; `None` if there is none.
+    /// The record as it is, never a verdict; `None` if it does not exist.
     ///
     /// # Errors
     /// As for the trait.
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError>;
 
-    /// Independent renewals, in as few trips as the store allows: as many answers as requests, in
-    /// their order. No atomicity. An implementation sorts its row locks by name, so that two
-    /// batches cannot deadlock. The provided one asks one by one.
+    /// Independent renewals, in as few round trips as the store allows: as many answers as requests, in their order.
+    /// No atomicity. An implementation locks rows in the order of their names, so that two batches cannot deadlock.
+    /// The provided implementation calls [`renew`](Self::renew) for one request after the other.
     ///
-    /// The frontend sends at most 500 renewals at a time, all of one [`shard`](Self::shard) and of
-    /// leases of about the same duration, and only where
-    /// [`Capabilities::batch`](crate::provider::Capabilities::batch) says that this pays; elsewhere it calls
-    /// [`renew`](Self::renew) for each lease, many at a time. A call gets as long as its shortest
-    /// lease allows and is dropped then: all its items are unknown. An answer of another length is
-    /// none at all. Where one item has to wait (for a row that somebody has locked), answer it with
-    /// an error in time rather than hold the others back: an item that got no answer is asked for
-    /// again alone.
+    /// The frontend sends at most 500 renewals at a time, all of one [`shard`](Self::shard) and of leases of about
+    /// the same duration, and only where [`Capabilities::batch`](crate::provider::Capabilities::batch) says that this
+    /// pays; elsewhere it calls [`renew`](Self::renew) for each lease, many at a time. A call gets as long as its
+    /// shortest lease allows and is then dropped: all its items are unknown. An answer of another length counts as no
+    /// answer. If one item has to wait (for a row that another session has locked), answer it with an error in time
+    /// rather than hold the others back: the frontend sends an item without an answer again, alone.
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
@@ -161,24 +157,23 @@ pub trait Provider: Send + Sync + 'static {
         answers
     }
 
-    /// Which part of the store a name lives in: renewals of different parts never travel in one
-    /// call, so that a part which is gone delays no renewal but its own. A pure function of the
-    /// name: the same answer every time, at once, without asking the store. It may be coarse (a
-    /// node, a range of slots); a part for every name would leave nothing to send together. The
-    /// provided one knows one part.
+    /// The part of the store that a name lives in: renewals of different parts never travel in one call, so that a
+    /// part that is down delays only its own renewals. A pure function of the name: the same answer every time, at
+    /// once, without calling the store. It may be coarse (a node, a range of slots); a part for every name would
+    /// leave nothing to send together. The provided implementation has a single part.
     fn shard(&self, name: &Name) -> u64 {
         let _ = name;
         0
     }
 
-    /// Opens a channel of wake-ups: hints that a name may be free, sent after releases of marked terms (N3). `None` if
-    /// the store has none. When this returns, the channel listens: what is released from then on is
-    /// hinted, or the stream ends.
+    /// Opens a channel of wake-ups: hints that a name may be free, sent after releases of marked terms (N3). `None`
+    /// if the store has none. When this returns, the channel listens: such a release from then on is hinted, or the
+    /// stream ends.
     ///
-    /// A waiter counts on a hint only while the record that refused it last shows a mark (N4), and polls again by the end
-    /// of that record's `remaining` (W2). So a provider may skip hints for names on which no acquire through it was
-    /// refused and no [`read`](Self::read) through it showed a holder since this returned, or none within the last
-    /// `remaining` and a second.
+    /// A waiter relies on a hint only while the record that refused it last shows a mark (N4), and polls again by the
+    /// end of that record's `remaining` (W2). So a provider may skip hints for a name if no acquire through it was
+    /// refused and no [`read`](Self::read) through it showed a holder of that name since this returned, or none
+    /// within the last `remaining` and a second.
     ///
     /// # Errors
     /// As for the trait.
@@ -186,26 +181,25 @@ pub trait Provider: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Where clones of this provider meet, so that one process uses one [`Client`](crate::Client)
-    /// for all of them. A provider carries a [`Sharing`] field that its clones share; a clone with
-    /// changed settings gets a fresh one, and a wrapper does not forward it. `None`: every
-    /// `.provider(clone)` makes a client of its own.
+    /// The place where clones of this provider meet, so that one process uses one [`Client`](crate::Client) for all
+    /// of them. A provider carries a [`Sharing`] field that its clones share; a clone with changed settings gets a
+    /// fresh one, and a wrapper does not forward it. With `None`, every `.provider(clone)` makes a client of its own.
     fn sharing(&self) -> Option<&Sharing> {
         None
     }
 }
 
-/// What people and tools need beyond the lock itself. Optional for a provider.
+/// Operations beyond the lock itself, for people and tools. Optional for a provider.
 #[async_trait]
 pub trait Admin: Provider {
     /// One page of records, in byte order of their names. A record that can't be read is named in
-    /// [`Page::unreadable`], and keeps nobody from the others.
+    /// [`Page::unreadable`], and does not hide the others.
     ///
     /// # Errors
     /// As for [`Provider`].
     async fn list(&self, request: &List) -> Result<Page, ProviderError>;
 
-    /// Takes a term away from its holder without giving it to anybody (B1). Held with
+    /// Takes a term away from its holder without giving it to another client (B1). Held with
     /// `version`: uuid = new, renewals = 0, all else stays, `Revoked`. Held with `uuid == new`:
     /// `Revoked`, nothing changes. Otherwise `Changed`. Safe: the holder learns R3 at its next
     /// renewal, others enter at expiry or after an observation.
@@ -220,15 +214,15 @@ pub trait Admin: Provider {
     /// As for [`Provider`].
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError>;
 
-    /// Deletes records, released or not, whose expiry is 7 days past and whose token is below the
-    /// store's time in microseconds, in one statement (T5); at most `limit`. Returns how many.
+    /// Deletes records, released or not, whose expiry is 7 days past and whose token is below the store's time in
+    /// microseconds, in one statement (T5); at most `limit`. Returns how many it deleted.
     ///
     /// # Errors
     /// As for [`Provider`].
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError>;
 
-    /// Releases a record that was read, though another holds it (B2): **free at once, while the old holder
-    /// may believe in its lease until its deadline**. Only its fencing token protects then; prefer
+    /// Releases a record that was read, though another client holds it (B2): **free at once, while the old holder may
+    /// believe in its lease until its deadline**. After that only its fencing token protects; prefer
     /// [`Admin::revoke`]. Conditional on the term that was read, and logged.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a store keeps per name, as a provider shows it.
+//! The record that a store keeps per name, as a provider shows it.
 
 use std::{
     fmt,
@@ -9,11 +9,10 @@ use uuid::Uuid;
 
 use crate::FencingToken;
 
-/// The state of a term that a contender watches: whose it is, and its newest applied renewal.
+/// The state of a term that a contender watches: its identity, and its newest applied renewal.
 ///
-/// As long as a contender sees one version unchanged, nobody has renewed, released or taken the
-/// lock in between. (The "record version number" of the `DynamoDB` lock client, split in two: the
-/// identity survives a renewal.)
+/// As long as a contender sees one version unchanged, the lock has not been renewed, released or taken in between.
+/// (The "record version number" of the `DynamoDB` lock client, split in two: the identity survives a renewal.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(
     clippy::exhaustive_structs,
@@ -43,16 +42,16 @@ pub struct Record {
     pub token: FencingToken,
     /// How long the store keeps others out after the last applied acquire or renewal.
     pub duration: Duration,
-    /// The holder gave the lock back.
+    /// The holder has released the lock.
     pub released: bool,
-    /// Somebody asked the holder to give the lock back (B3).
+    /// Another client has asked the holder to release the lock (B3).
     pub asked: bool,
-    /// The [mark](crate::provider::Acquire::marks) of a waiter that was refused in this term; 0 if there is none. No
+    /// The [mark](crate::provider::Acquire::marks) of a waiter that was refused in this term; 0 if there is none. Not
     /// part of the version. Decides nothing.
     pub wanted: u32,
-    /// What the holder stored beside the lock, at most [`Record::MAX_DATA`] bytes.
+    /// Data that the holder stored next to the lock, at most [`Record::MAX_DATA`] bytes.
     pub data: Option<Vec<u8>>,
-    /// What was left of the lease on the *store's* clock when the reply was made, rounded up to the
+    /// The remainder of the lease on the *store's* clock when the reply was made, rounded up to the
     /// millisecond and at most `duration`; zero once it has expired. `None` on stores whose clock
     /// decides nothing ([`Discipline::Observer`](crate::provider::Discipline::Observer)) and on released records.
     /// A hint for waiters and people, never a verdict.
@@ -60,7 +59,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The most a lock carries beside itself: 4 KiB.
+    /// The most data that is stored next to a lock: 4 KiB.
     pub const MAX_DATA: usize = 4096;
 
     /// The shortest lease (D), and the shortest closing.
@@ -97,11 +96,11 @@ impl Record {
         }
     }
 
-    /// Nobody holds it: its holder has ended its work and keeps everybody out until the record
-    /// expires, or until an observation of its duration is over (B4). Owner, token and `since` are
-    /// still the holder's. For people; nothing is decided by it.
+    /// Whether the name is closed: no client holds the lock, but the last holder has ended its work and keeps every
+    /// client out until the record expires, or until an observation of its duration is complete (B4). Owner, token
+    /// and `since` are still that holder's. For people; it decides nothing.
     ///
-    /// Told by the version of the uuid: that of a [`Closing`](crate::provider::Closing) is 8, that of a term 4.
+    /// Recognised by the version of the uuid: 8 for a [`Closing`](crate::provider::Closing), 4 for a term.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         !self.released && self.uuid.get_version_num() == 8
@@ -113,7 +112,7 @@ impl Record {
         !self.released && self.uuid == uuid
     }
 
-    /// What an observer compares.
+    /// The version that an observer compares.
     #[must_use]
     pub const fn version(&self) -> Version {
         Version {
@@ -123,22 +122,21 @@ impl Record {
     }
 }
 
-/// Who holds the lock: the record that refused an acquire. Nobody does if that
-/// [is closed](Record::is_closed); the owner is the one whose work that follows.
+/// The holder of the lock: the record that refused an acquire. If that record [is closed](Record::is_closed), no
+/// client holds the lock; the owner is then the one whose work the closing follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
     /// The record, as the store showed it.
     pub record: Record,
-    /// The holder is a lease of this very [`Client`](crate::Client): waiting for it from the work
-    /// it protects would wait for ever. Locks are not re-entrant.
+    /// The holder is a lease of this very [`Client`](crate::Client): if the work that it protects waits for the lock,
+    /// it waits for ever. Locks are not re-entrant.
     pub ours: bool,
     /// How long this client has seen the record unchanged (uuid and renewals) on its own clock; with
-    /// [`Client::observations`](crate::Client::observations) other processes of this host before it
-    /// too. On a store whose clock decides nothing a try takes the lock over once this has
-    /// reached the record's duration.
+    /// [`Client::observations`](crate::Client::observations), earlier processes of this host count too. On a store
+    /// whose clock decides nothing, a try takes the lock over once this has reached the record's duration.
     pub observed: Duration,
-    /// What was seen is kept for the processes of this host that come after this one.
+    /// Whether that observation is kept for later processes of this host.
     pub kept: bool,
 }
 

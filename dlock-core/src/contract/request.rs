@@ -1,4 +1,4 @@
-//! What the frontend asks of a provider. Owned values: a repeat is the same value again.
+//! The requests that the frontend sends to a provider. Owned values: a repeat is the same value again.
 
 use std::{num::NonZeroU8, time::Duration};
 
@@ -6,29 +6,29 @@ use uuid::Uuid;
 
 use crate::{FencingToken, Name, ProviderError, Record, provider::Version};
 
-/// Asks for the lock: protocol rules A1 to A7.
+/// Requests the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Acquire {
-    /// What to lock.
+    /// The name to lock.
     pub name: Name,
     /// Label of the contender, for people.
     pub owner: String,
-    /// A claim that nobody acts on this version any more (A6); `None` without such a claim.
+    /// A claim that no client acts on this version any more (A6); `None` without such a claim.
     pub prev: Option<Version>,
     /// Identity of the term to begin, fresh for every try.
     pub new: Uuid,
     /// The lease: whole milliseconds, 100 ms to 24 h.
     pub duration: Duration,
-    /// Stored beside the lock, at most [`Record::MAX_DATA`](crate::Record::MAX_DATA) bytes.
+    /// Stored next to the lock, at most [`Record::MAX_DATA`](crate::Record::MAX_DATA) bytes.
     pub data: Option<Vec<u8>>,
-    /// The new tokens must be at least this (T6); 0 asks for nothing.
+    /// The new tokens must be at least this (T6); 0 requires nothing.
     pub floor: u64,
-    /// How many tokens the grant is to bring: 1 to [`Tokens::MOST`](crate::provider::Tokens::MOST). It may bring
+    /// How many tokens the grant should bring: 1 to [`Tokens::MOST`](crate::provider::Tokens::MOST). It may bring
     /// fewer.
     pub tokens: NonZeroU8,
-    /// The mark that a refusal leaves in the record, if that has none yet (N1): the [`mark`](crate::provider::mark) of the waiter's label.
-    /// 0 leaves nothing.
+    /// The mark that a refusal leaves in the record, if the record has none yet (N1): the
+    /// [`mark`](crate::provider::mark) of the waiter's label. 0 leaves none.
     pub marks: u32,
 }
 
@@ -56,35 +56,35 @@ impl Acquire {
         self
     }
 
-    /// Claims a version to be dead.
+    /// Claims that a version is dead.
     #[must_use]
     pub const fn prev(mut self, prev: Option<Version>) -> Self {
         self.prev = prev;
         self
     }
 
-    /// Sets the data stored beside the lock.
+    /// Sets the data stored next to the lock.
     #[must_use]
     pub fn data(mut self, data: Option<Vec<u8>>) -> Self {
         self.data = data;
         self
     }
 
-    /// Sets the least token that is acceptable.
+    /// Sets the least acceptable token.
     #[must_use]
     pub const fn floor(mut self, floor: u64) -> Self {
         self.floor = floor;
         self
     }
 
-    /// Sets how many tokens the grant is to bring.
+    /// Sets how many tokens the grant should bring.
     #[must_use]
     pub const fn tokens(mut self, tokens: NonZeroU8) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// Marks the record of a holder that refuses it.
+    /// Sets the mark that is left in the record of a holder that refuses this.
     #[must_use]
     pub const fn marks(mut self, marks: u32) -> Self {
         self.marks = marks;
@@ -113,7 +113,7 @@ impl Renew {
     }
 }
 
-/// Gives a term back: rules L1 to L3. Or ends it and closes the name: rule B4.
+/// Releases a term: rules L1 to L3. Or ends it and closes the name: rule B4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Release {
@@ -121,11 +121,11 @@ pub struct Release {
     pub name: Name,
     /// The term.
     pub uuid: Uuid,
-    /// The term's token where it is known. Decides nothing; a store may need it for a clean-up
+    /// The term's token, if it is known. Decides nothing; a store may need it for a clean-up
     /// attribute.
     pub token: Option<FencingToken>,
-    /// Keeps everybody out for a time instead of letting the next one in. A provider that ignores
-    /// this runs a nightly job once on each host.
+    /// Keeps every client out for a time instead of letting the next one in. With a provider that ignores this, a
+    /// nightly job runs once on each host.
     pub closing: Option<Closing>,
 }
 
@@ -151,9 +151,9 @@ impl Release {
 
 /// How a release leaves a name closed: rule B4.
 ///
-/// What the store keeps is an ordinary held record, whose term belongs to nobody: no store needs a
-/// field for it, and a contender is refused as by a holder. Its uuid is random but for its
-/// version, 8 where a term's is 4, so that [`Record::is_closed`](crate::Record::is_closed) can tell.
+/// The store keeps an ordinary held record whose term belongs to no client: no store needs a field for it, and a
+/// contender is refused as by a holder. Its uuid is random except for its version, 8 where a term's is 4, by which
+/// [`Record::is_closed`](crate::Record::is_closed) recognises it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
     uuid: Uuid,
@@ -161,8 +161,8 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Closes for this long: rounded up to the millisecond, raised to 100 ms, at most 24 h. Draws
-    /// its uuid from the operating system's generator. The repeat of a release is the same closing.
+    /// Closes for this long: rounded up to the millisecond, raised to 100 ms, at most 24 h. Draws its uuid from the
+    /// operating system's generator. A repeated release uses the same closing.
     ///
     /// # Errors
     /// [`ErrorKind::NotApplied`](crate::ErrorKind::NotApplied) if that generator fails,
@@ -177,7 +177,7 @@ impl Closing {
     /// The closing that another process has drawn and sent here.
     ///
     /// # Errors
-    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if the uuid is not of version 8, which tells it from a term's, or
+    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if the uuid is not of version 8, which distinguishes it from a term's, or
     /// the time is not of whole milliseconds within 100 ms and 24 h.
     pub fn of(uuid: Uuid, lasts: Duration) -> Result<Self, ProviderError> {
         let closing = Self { uuid, lasts };
@@ -189,14 +189,13 @@ impl Closing {
         ))
     }
 
-    /// Of random bytes that were drawn for it.
+    /// Made of random bytes that were drawn for it.
     pub(crate) fn drawn(random: Uuid, lasts: Duration) -> Self {
         let uuid = uuid::Builder::from_custom_bytes(random.into_bytes()).into_uuid();
         Self { uuid, lasts }.lasting(lasts)
     }
 
-    /// The same closing, for so long from now on: what is left of it shrinks from one attempt to
-    /// the next.
+    /// The same closing, for this long from now on: the remainder shrinks from one attempt to the next.
     pub(crate) fn lasting(self, lasts: Duration) -> Self {
         let millis = lasts.as_nanos().div_ceil(1_000_000);
         let lasts = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
@@ -206,20 +205,20 @@ impl Closing {
         }
     }
 
-    /// What replaces the term's uuid. It belongs to nobody.
+    /// The uuid that replaces the term's. It belongs to no client.
     #[must_use]
     pub const fn uuid(&self) -> Uuid {
         self.uuid
     }
 
-    /// For how long from the write on: whole milliseconds, 100 ms to 24 h.
+    /// How long the name is closed from the write on: whole milliseconds, 100 ms to 24 h.
     #[must_use]
     pub const fn lasts(&self) -> Duration {
         self.lasts
     }
 }
 
-/// Takes a term away from its holder without giving it to anybody: rule B1.
+/// Takes a term away from its holder without giving it to another client: rule B1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Revoke {
@@ -227,7 +226,7 @@ pub struct Revoke {
     pub name: Name,
     /// The term as it was read.
     pub version: Version,
-    /// The identity that replaces it and that belongs to nobody, least of all to the revoker.
+    /// The identity that replaces it and that belongs to no client, least of all to the revoker.
     pub new: Uuid,
 }
 
@@ -245,7 +244,7 @@ impl Revoke {
     }
 }
 
-/// Asks the holder to give the lock back: rule B3.
+/// Asks the holder to release the lock: rule B3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ask {
@@ -271,7 +270,7 @@ pub struct List {
     pub prefix: String,
     /// Only names after this one: the last name of the page before.
     pub after: Option<Name>,
-    /// At most so many records; at least 1.
+    /// At most this many records; at least 1.
     pub limit: usize,
 }
 

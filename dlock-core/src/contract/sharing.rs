@@ -1,4 +1,4 @@
-//! Where the clones of one provider meet.
+//! The place where the clones of one provider meet.
 
 use std::{
     any::Any,
@@ -6,18 +6,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-/// A slot that a provider carries, so that all its clones find the same [`Client`](crate::Client)
-/// by themselves: without a global, and without keeping the client alive.
+/// A slot that a provider carries, so that all its clones find the same [`Client`](crate::Client) automatically:
+/// without a global, and without keeping the client alive.
 ///
 /// Put one into the provider, derive `Clone`, and return it from
 /// [`Provider::sharing`](crate::Provider::sharing). A clone with changed settings must carry a
-/// fresh one ([`Sharing::default`]), and a wrapper must not forward it: both would send their
-/// requests past their own settings.
+/// fresh one ([`Sharing::default`]), and a wrapper must not forward it: otherwise requests would bypass the changed
+/// settings, or the wrapper.
 #[derive(Clone, Default)]
 pub struct Sharing(Arc<Mutex<Option<Weak<dyn Any + Send + Sync>>>>);
 
 impl Sharing {
-    /// What is in the slot, or what `make` builds if there is nothing or it is not `usable`; under one
+    /// The value in the slot, or what `make` builds if the slot is empty or its value is not `usable`; under one
     /// lock, so that two callers cannot make two.
     pub(crate) fn get_or_make<T: Any + Send + Sync>(
         &self,

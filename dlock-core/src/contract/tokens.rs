@@ -1,4 +1,4 @@
-//! The fencing tokens that a grant brings: mostly one, or a block of them.
+//! The fencing tokens that a grant brings: usually one, or a block of them.
 
 use std::num::NonZeroU8;
 
@@ -6,10 +6,9 @@ use crate::{FencingToken, provider::Acquire};
 
 /// The fencing tokens of one grant: consecutive ones, of which the record shows the **last** (T1).
 ///
-/// Where the [request](Acquire::tokens) asks for one there is one. A block is for leases that
-/// follow one another on one term: each has a token of its own, from the [first](Self::first) on. The next grant's
-/// tokens lie above the record's, so above the whole block, and a store that knows nothing of blocks minds them all
-/// the same.
+/// If the [request](Acquire::tokens) asks for one token, there is one. A block is for leases that follow one another
+/// on one term: each has its own token, from the [first](Self::first) on. The next grant's tokens are above the
+/// record's, and so above the whole block; that holds even on a store that knows nothing of blocks.
 ///
 /// ```
 /// use dlock_core::{FencingToken, provider::Tokens};
@@ -30,19 +29,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The most tokens of one grant: 128. A client lets no more leases than these follow on one term, so that a
-    /// name goes back to its store, and to others, now and then; and where leases are not very short, no more than 16.
+    /// The most tokens of one grant: 128. A client lets no more leases than this follow one another on one term, so
+    /// that a name returns to its store, and to others, now and then; unless leases are very short, no more than 16.
     pub const MOST: NonZeroU8 = match NonZeroU8::new(128) {
         Some(most) => most,
         None => NonZeroU8::MIN,
     };
 
-    /// The block of so many tokens that ends here. `None` for more than [`MOST`](Self::MOST), and where there are
-    /// not so many tokens up to this one.
+    /// The block of `count` tokens that ends with `last`. `None` for more than [`MOST`](Self::MOST), and if there are
+    /// fewer than `count` tokens up to `last`.
     ///
-    /// For an answer to the request that **minted** them. What a store finds of an earlier copy of the request (A2)
-    /// is the record's token alone: [`Tokens::from`] it. The copy that was granted may have asked for fewer, or
-    /// have gone to a store that mints one; the tokens below may be those of the holder before.
+    /// For an answer to the request that **minted** them. If a store finds an earlier copy of the request (A2), it
+    /// knows only the record's token: use [`Tokens::from`] with it. The granted copy may have asked for fewer tokens,
+    /// or have gone to a store that mints one; the tokens below may be those of the holder before.
     #[must_use]
     pub const fn new(last: FencingToken, count: NonZeroU8) -> Option<Self> {
         if count.get() > Self::MOST.get() || last.get() < count.get() as u64 {
@@ -57,13 +56,13 @@ impl Tokens {
         self.last
     }
 
-    /// How many there are: 1 to [`MOST`](Self::MOST).
+    /// The number of tokens: 1 to [`MOST`](Self::MOST).
     #[must_use]
     pub const fn count(self) -> NonZeroU8 {
         self.count
     }
 
-    /// The least token, which is the last one where there is one.
+    /// The least token; if there is only one, it is also the last.
     #[must_use]
     pub const fn first(self) -> FencingToken {
         match self.nth(0) {
@@ -72,7 +71,7 @@ impl Tokens {
         }
     }
 
-    /// The token with so many of the block before it: 0 for the first. `None` behind the last.
+    /// The token that has `before` others of the block before it: 0 for the first. `None` past the last.
     #[must_use]
     pub const fn nth(self, before: u8) -> Option<FencingToken> {
         match self.count.get().checked_sub(before) {
@@ -83,7 +82,7 @@ impl Tokens {
     }
 }
 
-/// One token, and no block.
+/// A single token, not a block.
 impl From<FencingToken> for Tokens {
     fn from(token: FencingToken) -> Self {
         Self {
@@ -94,11 +93,11 @@ impl From<FencingToken> for Tokens {
 }
 
 impl Acquire {
-    /// The tokens of a grant of this request (T1): as many as it asks for, from `max(last + 1, now, floor)` on. The
-    /// new record shows the last of them.
+    /// The tokens of a grant of this request (T1): as many as it asks for, starting with `max(last + 1, now, floor)`.
+    /// The new record shows the last of them.
     ///
-    /// `last` is the token of the record that is taken, `None` if there is none; `now` the store's unix time in
-    /// microseconds, 0 where the store has no clock that this grant may count on.
+    /// `last` is the token of the record that is taken, `None` if there is none; `now` is the store's unix time in
+    /// microseconds, 0 if the store has no clock that this grant may rely on.
     ///
     /// `None` if the block would not end below 2^53 (T2): acquire answers `Fatal` then, and writes nothing.
     #[must_use]

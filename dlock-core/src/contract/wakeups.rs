@@ -17,8 +17,8 @@ pub enum Wakeup {
     Everyone,
 }
 
-/// A stream of [`Wakeup`]s from a provider. It ends when its channel to the store broke; the
-/// frontend then watches anew and wakes everyone.
+/// A stream of [`Wakeup`]s from a provider. It ends when its channel to the store breaks; the frontend then watches
+/// anew and wakes all waiters.
 #[derive(Debug)]
 pub struct Wakeups(mpsc::Receiver<Wakeup>);
 
@@ -44,26 +44,26 @@ impl Wakeups {
 }
 
 impl WakeupSender {
-    /// Sends a hint without waiting. Returns `false` when nobody listens any more *or* when the
-    /// stream is full: then drop the sender, so that the stream ends and everyone is woken.
+    /// Sends a hint without waiting. Returns `false` when the stream was dropped *or* is full: then drop the sender,
+    /// so that the stream ends and all waiters are woken.
     #[must_use]
     pub fn send(&self, wakeup: Wakeup) -> bool {
         self.0.try_send(wakeup).is_ok()
     }
 
-    /// Whether the stream was dropped: nobody listens any more.
+    /// Whether the stream was dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// Whether the next hint would find no room: nobody has read the earlier ones yet.
+    /// Whether the next hint would find no room: the earlier ones have not been read yet.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.capacity() == 0
     }
 
-    /// Resolves when the stream was dropped: nobody listens any more.
+    /// Resolves when the stream was dropped.
     pub async fn closed(&self) {
         self.0.closed().await;
     }
