@@ -1,6 +1,6 @@
-//! Emitting events to subscribers of `tracing` and to recorders. They run in our tasks, amid duties to
-//! leases that have nothing to do with the event, so their panics end here: what happens to a lock must
-//! not depend on its observers.
+//! Emitting events to subscribers of `tracing` and to recorders. Observers run in our tasks, amid duties to leases
+//! that have nothing to do with the event, so their panics end here: what happens to a lock must not depend on its
+//! observers.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -30,16 +30,15 @@ pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {
     contained(make).unwrap_or_else(Span::none)
 }
 
-/// Runs a future within a span: a panic of the future's own goes on, one of the span's subscriber does
-/// not.
+/// Runs a future within a span: a panic of the future's own propagates, one of the span's subscriber does not.
 pub(crate) const fn within<F: Future>(span: Span, work: F) -> Within<F> {
     let span = ContainedSpan(Some(span));
     Within { work, span }
 }
 
 pin_project! {
-    /// Work within a span. No `async fn`: that would have room for the work twice, as its argument and pinned, and an
-    /// acquire with its whole wait is large.
+    /// Work within a span. Not an `async fn`: that would have room for the work twice, as its argument and pinned,
+    /// and an acquire with its whole wait is large.
     pub(crate) struct Within<F> {
         // Dropped before its span ends.
         #[pin]

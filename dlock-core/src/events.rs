@@ -1,6 +1,6 @@
-//! What happens to locks. The code that decides something says it once, as an [`Event`], and two sinks take from it
-//! what they need: the recorder of tests, and metrics. Logs are written where they happen, since `tracing` decides before
-//! a value is made whether anything takes it.
+//! The events of locks. The code that decides something reports it once, as an [`Event`], and two sinks take from it
+//! what they need: the recorder of tests, and metrics. Logs are written where they happen, since `tracing` decides
+//! before a value is made whether any subscriber takes it.
 
 mod end;
 mod event;

@@ -1,5 +1,4 @@
-//! One term, from its grant to its end: what its holder believes, how it is renewed, how it is given
-//! back.
+//! One term, from its grant to its end: what its holder believes, how it is renewed, how it is released.
 
 mod failure;
 mod holding;

@@ -1,5 +1,5 @@
-//! What one client knows of each name: whose turn it is, what it has observed, which of its own
-//! identities are retired, the highest token it has seen.
+//! The knowledge of one client about each name: whose turn it is, what it has observed, which of its own identities
+//! are retired, the highest token it has seen.
 
 mod observation;
 mod queue;
@@ -22,10 +22,10 @@ pub(crate) use self::{
 };
 use crate::{Clock, FencingToken, Name, provider::Tokens, turns::Contenders};
 
-/// Unused names are dropped when there are so many names, and again at twice the number that is left.
+/// Unused names are dropped when there are this many names, and again at twice the number that remains.
 const SWEEP_AT: usize = 1024;
 
-/// The names of one client. Sorted, so that going through them is the same in every run.
+/// The names of one client. Sorted, so that every run goes through them in the same order.
 #[derive(Default)]
 pub(crate) struct Names(Mutex<Map>);
 
@@ -45,7 +45,7 @@ pub(crate) struct NameState {
 
 #[derive(Default)]
 struct Known {
-    /// A name that no other client holds has none.
+    /// `None` for a name that no other client holds.
     observation: Option<Box<Observation>>,
     retired: VecDeque<Retired>,
     live: Vec<Uuid>,
@@ -54,9 +54,9 @@ struct Known {
     highest: u64,
     /// The same, without the tokens of the newest term's own block.
     highest_elsewhere: u64,
-    /// A name that nobody waits for has none.
+    /// Empty for a name without waiters.
     lines: Vec<Line>,
-    /// How many waiters have come.
+    /// The number of waiters that have come.
     arrivals: u64,
 }
 
@@ -86,7 +86,7 @@ impl Names {
         }
     }
 
-    /// Hints may have been missed: everyone asks again (W3).
+    /// Hints may have been missed: all waiters try again (W3).
     pub(crate) fn wake_all(&self) {
         for state in self.map().names.values() {
             state.hinted();
@@ -146,24 +146,23 @@ impl NameState {
         self.known().newest
     }
 
-    /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either (H10), so
-    /// that the giver does not get ahead of the redeemer.
+    /// A lease of ours was handed over by a ticket: it is no longer ours, and this client must not claim it either
+    /// (H10), so that the giver does not get ahead of the redeemer.
     pub(crate) fn given_away(&self, uuid: Uuid) {
         self.known().live.retain(|live| *live != uuid);
     }
 
-    /// A caller of this client holds a lease of the name.
+    /// Whether a caller of this client holds a lease of the name.
     pub(crate) fn is_held(&self) -> bool {
         !self.known().live.is_empty()
     }
 
-    /// The lease is one of ours.
+    /// Whether the lease is one of ours.
     pub(crate) fn is_live(&self, uuid: Uuid) -> bool {
         self.known().live.contains(&uuid)
     }
 
-    /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was
-    /// (T6).
+    /// The least token that an acquire accepts: one above the highest seen, 0 if none was seen (T6).
     pub(crate) fn floor(&self) -> u64 {
         match self.known().highest {
             0 => 0,
@@ -171,7 +170,7 @@ impl NameState {
         }
     }
 
-    /// This client was granted this token and all up to it, and nobody gets the lease. It replaces what was
+    /// This client was granted this token and all up to it, but no caller gets the lease. The grant replaces what was
     /// observed (O2).
     pub(crate) fn granted_to_nobody(&self, token: FencingToken) {
         let mut known = self.known();
@@ -179,15 +178,15 @@ impl NameState {
         known.saw_elsewhere(token.get());
     }
 
-    /// A resource has seen this token (T6). It may be the first of its block: as many as a grant may bring besides
-    /// it count as seen, since the resource will see them too.
+    /// A resource has seen this token (T6). It may be the first of its block: as many further tokens as a grant may
+    /// bring count as seen, since the resource will see them too.
     pub(crate) fn told(&self, seen: FencingToken) {
         let block = u64::from(Tokens::MOST.get() - 1);
         self.known().saw_elsewhere(seen.get() + block);
     }
 
-    /// Nothing here would be missed but the highest token, which the store remembers too, and a retired identity
-    /// of which a driver or a network might have made a late copy.
+    /// Whether the name can be forgotten: nothing would be lost but the highest token, which the store remembers too,
+    /// and a retired identity of which a driver or a network might have made a late copy.
     fn forgettable(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.live.is_empty()
@@ -204,7 +203,7 @@ impl NameState {
 }
 
 impl Known {
-    /// This token was seen, and is none of the newest term's.
+    /// This token was seen, and is not one of the newest term's.
     fn saw_elsewhere(&mut self, token: u64) {
         self.highest = self.highest.max(token);
         self.highest_elsewhere = self.highest_elsewhere.max(token);

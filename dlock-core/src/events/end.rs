@@ -1,4 +1,4 @@
-//! How a lease ends, and how it stands until then.
+//! The end of a lease, and its state until then.
 
 use std::{error::Error as StdError, fmt};
 
@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use crate::{FencingToken, ProviderError, Record};
 
-/// A guarded lease as an operator wants to see it (V8).
+/// The state of a lease as an operator wants to see it (V8).
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
 pub enum State {
     /// Held, and the last renewal came in time.
     Valid,
-    /// Still held, but a renewal is overdue or was refused for good (missing rights, say): without
-    /// a success the lease will be lost. Early enough to finish or hand over what is in work.
+    /// Still held, but a renewal is overdue or was refused for good (missing rights, say): without a success the
+    /// lease will be lost. It is early enough to finish or hand over the work in progress.
     Unsure,
-    /// Not held any more: given back, or lost.
+    /// No longer held: released, or lost.
     Ended(End),
 }
 
@@ -26,27 +26,27 @@ pub enum State {
     reason = "the three things that can be known"
 )]
 pub enum ReleaseEnd {
-    /// The term is over in the store, and the next contender may have the lock. Or this client's own next waiter
-    /// may get the lock on the same term (S1): that is the same to the holder.
+    /// The term has ended in the store, and the next contender may get the lock. Or this client's own next waiter may
+    /// get the lock on the same term (S1): to the holder that is the same.
     ///
-    /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
+    /// Or the store has confirmed that the name is closed until its `at_least` has passed (B4).
     ///
-    /// Also if the release had to be repeated and found somebody else there, and the lease was valid
-    /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
-    /// meanwhile. The work was protected to its end.
+    /// Also if the release had to be repeated and found another holder there, and the lease was valid when it began:
+    /// either the first attempt was applied and its reply lost, or the lock was taken away meanwhile. The work was
+    /// protected to its end.
     Released,
-    /// The term was not this holder's any more: it had expired and was taken over, or was taken away. The record
-    /// that shows it, if there is one. Nothing changed in the store. Said only in answer to a first
-    /// attempt, so no request of this client can be the reason.
+    /// The term was no longer this holder's: it had expired and was taken over, or was taken away. With the record
+    /// that shows it, if it exists. Nothing changed in the store. Reported only in answer to a first attempt, so no
+    /// request of this client can be the reason.
     NotHeld(Option<Record>),
     /// The store gave no answer for as long as it could hold the lease; or the lease had ended before its release
-    /// began, and whether the release or another client ended the term in the store cannot be told. The store
-    /// has let go by now, by the release or by the expiry. Of a lock with `at_least`: whether the name
-    /// is closed is not known, or somebody has it before that time is over.
+    /// began, and it is not known whether the release or another client ended the term in the store. The store has
+    /// let go by now, by the release or by the expiry. For a lock with `at_least`: it is not known whether the name
+    /// is closed, or another client has it before that time has passed.
     Unconfirmed,
 }
 
-/// A lease has ended: its holder gave it back, or it was lost.
+/// The end of a lease: its holder released it, or it was lost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct End {
@@ -54,8 +54,8 @@ pub struct End {
     pub token: FencingToken,
     /// How it ended. Part of the message, so it is not repeated as a source; its own source is.
     pub cause: EndCause,
-    /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
-    /// by then: its effects may overlap with another holder's unless storage checks the token.
+    /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease had ended by then: its
+    /// effects may overlap with another holder's unless storage checks the token.
     pub work_finished: bool,
 }
 
@@ -92,16 +92,16 @@ impl StdError for End {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum EndCause {
-    /// Its time ran out without a successful renewal (V5). Nobody else could have it before.
+    /// Its time ran out without a successful renewal (V5). No other client could get the lock before that.
     Expired {
-        /// What the last failed renewal reported, if there was one. Part of the message, so it is not
+        /// The error of the last failed renewal, if there was one. Part of the message, so it is not
         /// repeated as a source; its own source is.
         last_error: Option<ProviderError>,
     },
-    /// The store refused a renewal (R3): the term is over there. The record that shows it, if any.
+    /// The store refused a renewal (R3): the term has ended there. With the record that shows it, if any.
     #[non_exhaustive]
     Refused {
-        /// Who holds the lock now, or what is left of our own term.
+        /// The record of the present holder, or what remains of our own term.
         record: Option<Box<Record>>,
         /// The uuid of our own term, and the last of the tokens that came with it: its record has both.
         term: (Uuid, FencingToken),

@@ -1,4 +1,4 @@
-//! What happens to a lock, said once by the code that decides it.
+//! The events of a lock, each reported once by the code that decides it.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use crate::{EndCause, ErrorKind, FencingToken, ProviderError, ReleaseEnd, provider::Version};
 
-/// What happened to a lock. A lease is named by the uuid of its term and by its token, the first two fields: one term may
-/// have several leases, one after the other, with a token each.
+/// An event of a lock. Its first two fields identify a lease: the uuid of its term, and its token. One term may have
+/// several leases, one after the other, each with its own token.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -15,9 +15,9 @@ pub enum Event {
     Built,
     /// A caller's acquire began.
     AcquireBegan {
-        /// Numbers the calls of one client.
+        /// The number of the call among those of one client.
         call: u64,
-        /// It waits; otherwise it tries once.
+        /// Whether it waits; otherwise it tries once.
         waits: bool,
         /// Its limit, a total (W4).
         limit: Option<Duration>,
@@ -26,20 +26,20 @@ pub enum Event {
     AcquireEnded {
         /// The number of the call.
         call: u64,
-        /// It waited; otherwise it tried once.
+        /// Whether it waited; otherwise it tried once.
         waited: bool,
         /// How long it took.
         took: Duration,
-        /// With what.
+        /// How it ended.
         end: AcquireEnd,
     },
     /// A try began (V1): nothing has been sent yet.
     Tried {
-        /// Its identity, that of the term it may begin.
+        /// Its identity, which is that of the term it may begin.
         uuid: Uuid,
-        /// What its deadline will count from.
+        /// The instant that its deadline will count from.
         sent: Duration,
-        /// D.
+        /// The lease's duration D.
         duration: Duration,
         /// Its claim (A6).
         prev: Option<Version>,
@@ -50,14 +50,14 @@ pub enum Event {
     TryEnded {
         /// How: `granted`, `held`, `spent`, `late`, `given_up` or `fatal`.
         outcome: &'static str,
-        /// The lock was granted after the lease of another client had run out.
+        /// Whether the lock was granted after the lease of another client had run out.
         took_over: bool,
     },
-    /// A lease is valid from here on, though no caller has it in hand before [`AcquireEnd::Granted`]. The try was granted,
-    /// in time; or the term goes on, after the release of its last lease has begun, and what is believed of it
-    /// with it.
+    /// A lease is valid from here on, though no caller has it in hand before [`AcquireEnd::Granted`]. Either the try
+    /// was granted in time, or the term continues after the release of its last lease has begun, and what is believed
+    /// of the term continues with it.
     Granted(Uuid, FencingToken, Believed),
-    /// The lease renews itself from here on.
+    /// The lease is renewed automatically from here on.
     KeptAlive(Uuid, FencingToken),
     /// A renewal succeeded in time (V4).
     Renewed {
@@ -67,9 +67,9 @@ pub enum Event {
         token: FencingToken,
         /// The number of the attempt that was answered.
         n: u64,
-        /// The part of the lease that was left when the answer came.
+        /// The remainder of the lease when the answer came, as a fraction of its duration.
         left: f64,
-        /// What follows from it.
+        /// The holder's belief after it.
         believed: Believed,
     },
     /// A renewal succeeded too late to count (V4).
@@ -78,8 +78,8 @@ pub enum Event {
     RenewalRefused(Uuid, FencingToken),
     /// A renewal got no answer.
     RenewalFailed(Uuid, FencingToken, ProviderError),
-    /// The lease has ended, as its own handle knows: the one event of that kind. A deadline that is not
-    /// watched passes without it, until the lease is asked.
+    /// The lease has ended, as far as its own handle knows; emitted once for each lease. If no task watches the
+    /// deadline, it passes without this event until the state of the lease is next queried.
     Ended {
         /// The term.
         uuid: Uuid,
@@ -92,10 +92,10 @@ pub enum Event {
     },
     /// A caller that was waiting for the end learned of it (I8).
     EndDelivered(Uuid, FencingToken),
-    /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that
-    /// no caller took, of a try that may have left one. With the token, as far as there is one.
+    /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that no caller took, or
+    /// of a try that may have left one. With the token, if it is known.
     ReleaseBegan(Uuid, Option<FencingToken>),
-    /// That release was not sent: the client's own next waiter has a lease on the term, which goes on (S1).
+    /// That release was not sent: the client's own next waiter has a lease on the term, which continues (S1).
     HandedOn(Uuid, FencingToken),
     /// That release was sent, and has ended.
     ReleaseEnded(
@@ -105,7 +105,7 @@ pub enum Event {
     ),
 }
 
-/// What a holder believes after a success.
+/// The belief of a holder after a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Believed {

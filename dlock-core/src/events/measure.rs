@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{EndCause, ErrorKind, ProviderError, ReleaseEnd, time::Plan};
 
-/// Takes from an event of a lock with this plan what there are metrics for.
+/// Records the metrics of an event of a lock with this plan.
 pub(crate) fn take(backend: &'static str, plan: &Plan, event: &Event) {
     let labels = labels(backend, plan.group.as_ref());
     match event {
@@ -65,7 +65,7 @@ pub(crate) fn take(backend: &'static str, plan: &Plan, event: &Event) {
             };
             RELEASES.count(with(labels, outcome));
         }
-        // Recorded, and not measured.
+        // Recorded, but not measured.
         Event::AcquireBegan { .. }
         | Event::Tried { .. }
         | Event::Granted(..)
@@ -87,7 +87,7 @@ pub(crate) fn called(
     let [backend, group] = labels.clone();
     let values = [backend, group, operation.word(), outcome.into()];
     STORE_CALL.record(values, took.as_secs_f64());
-    // Renewals tell that themselves, each of a batch for its own lease.
+    // Renewals report that themselves, each of a batch for its own lease.
     let renewals = matches!(operation, Operation::Renew | Operation::RenewMany);
     if error.is_some_and(|error| error.kind() == ErrorKind::Unknown) && !renewals {
         UNKNOWN_OUTCOMES.count(with(labels, operation.word()));

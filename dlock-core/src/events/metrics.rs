@@ -1,6 +1,6 @@
 //! The metrics of locks: one table of names, units and labels.
 //!
-//! `measure` makes them of events.
+//! `measure` derives them from events.
 #![doc = include_str!("../../METRICS.md")]
 
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
@@ -14,13 +14,13 @@ use crate::emit::{self, log};
 pub struct Metric {
     /// Its name, as Prometheus wants it: the unit at its end, and `_total` for a counter.
     pub name: &'static str,
-    /// What can be done with its value.
+    /// The kind of its value.
     pub kind: Kind,
-    /// What is counted or measured.
+    /// The unit of its value.
     pub unit: Unit,
     /// Its labels; every series has all of them.
     pub labels: &'static [&'static str],
-    /// What it says, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
 }
 
@@ -32,11 +32,11 @@ pub enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
-    /// How often which value was seen.
+    /// Counts how often each value was seen.
     Histogram,
 }
 
-/// How long calls for a lock took, and how they ended: calls that waited, and calls that asked once.
+/// How long calls for a lock took, and how they ended: calls that waited, and calls that tried once.
 pub const ACQUIRE: Metric = Metric::histogram(
     "dlock_acquire_seconds",
     Unit::Seconds,
@@ -44,7 +44,7 @@ pub const ACQUIRE: Metric = Metric::histogram(
     "How long calls for a lock took, queueing included, by call (wait, try) and outcome",
 );
 
-/// Tries: what was asked of the store, one by one. The refused ones are the contention.
+/// Tries: the requests for a lock that were sent to the store, one by one. The refused ones are the contention.
 pub const TRIES: Metric = Metric::counter(
     "dlock_tries_total",
     &["backend", "group", "outcome"],
@@ -66,21 +66,21 @@ pub const HOLD: Metric = Metric::histogram(
     "How long leases were held, by their end (released, handed_over, expired, refused, held_too_long)",
 );
 
-/// Leases that ended before their holders gave them back.
+/// Leases that ended before their holders released them.
 pub const LOSSES: Metric = Metric::counter(
     "dlock_losses_total",
     &["backend", "group", "cause"],
     "Leases that ended before they were given back, by cause (expired, refused, held_too_long)",
 );
 
-/// Renewals, one for each lease and attempt, also where many travel together.
+/// Renewals, one for each lease and attempt, even if many travel together.
 pub const RENEWALS: Metric = Metric::counter(
     "dlock_renewals_total",
     &["backend", "group", "outcome"],
     "Renewals of leases, by outcome (renewed, late, refused, not_applied, unknown, fatal)",
 );
 
-/// How near a lease had come to its end when its renewal was answered.
+/// How close a lease had come to its end when its renewal was answered.
 pub const RENEWAL_MARGIN: Metric = Metric::histogram(
     "dlock_renewal_margin_ratio",
     Unit::Count,
@@ -88,7 +88,7 @@ pub const RENEWAL_MARGIN: Metric = Metric::histogram(
     "What was left of a lease when its renewal was answered, as a part of its duration",
 );
 
-/// Releases, those of tries that may have left something included.
+/// Releases, including those of tries that may have left a term.
 pub const RELEASES: Metric = Metric::counter(
     "dlock_releases_total",
     &["backend", "group", "outcome"],
@@ -104,7 +104,7 @@ pub const STORE_CALL: Metric = Metric::histogram(
      and outcome (answered, not_applied, unknown, fatal)",
 );
 
-/// Requests of which nobody knows whether the store has applied them.
+/// Requests that the store may or may not have applied.
 pub const UNKNOWN_OUTCOMES: Metric = Metric::counter(
     "dlock_unknown_outcomes_total",
     &["backend", "group", "operation"],
@@ -203,7 +203,7 @@ impl Metric {
         });
     }
 
-    /// Counts one, of the series with these values of its labels.
+    /// Adds one to the series with these values of its labels.
     pub fn count<const N: usize>(&self, values: [SharedString; N]) {
         let key = self.key(values);
         contained(|recorder| recorder.register_counter(&key, &METADATA).increment(1));
@@ -245,7 +245,7 @@ fn contained(tell: impl FnOnce(&dyn Recorder)) {
 mod tests {
     use super::*;
 
-    /// The chapter above is the table, row by row.
+    /// The rows of the chapter above are the rows of the table.
     #[test]
     fn chapter_and_table_agree() {
         let chapter = include_str!("../../METRICS.md");

@@ -1,5 +1,5 @@
-//! The sink of tests: what a client and its leases believe, behind the histories of `dlock-proof`. The calls to the store
-//! are no events here: a wrapper around the provider sees them without help.
+//! The sink of tests: it records what a client and its leases believe, for the histories of `dlock-proof`. The calls
+//! to the store are not events here: a wrapper around the provider sees them without help.
 
 use std::{
     sync::{
@@ -15,12 +15,12 @@ use crate::Name;
 /// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
 ///
-/// It is called in the middle of the event, with locks of the lease and of its name held: it must not block, and it must not
-/// call anything of that client. A panic in it ends there: it concerns no lease.
+/// It is called in the middle of the event, with locks of the lease and of its name held: it must not block, and it
+/// must not call anything of that client. A panic in it ends there and affects no lease.
 pub trait Recorder: Send + Sync + 'static {
-    /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
-    /// reading of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run
-    /// at a rate of its own: to compare clients one must know their clocks.
+    /// Called when something happened to this lock. Every instant, `now` as well as those in the event, is a reading
+    /// of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run at a rate of its own: to
+    /// compare clients one must know their clocks.
     fn record(&self, name: &Name, now: Duration, event: Event);
 }
 
@@ -38,7 +38,7 @@ impl Recording {
         }
     }
 
-    /// That of the next call.
+    /// The number of the next call.
     pub(crate) fn number(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }

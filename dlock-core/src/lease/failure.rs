@@ -1,11 +1,11 @@
-//! Every error of the frontend. Contention is a value, and no error.
+//! Every error of the frontend. Contention is a value, not an error.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
 use crate::{End, ErrorKind, Holder, Name, ProviderError};
 
-/// Why a call of the frontend failed. The text says all that is known, the store's own words included;
-/// its source is what the store's driver reported.
+/// The reason why a call of the frontend failed. The text says all that is known, including the store's own words;
+/// its source is the error that the store's driver reported.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,22 +13,22 @@ pub enum Error {
     Timeout {
         /// How long this call waited, queueing and store calls included.
         waited: Duration,
-        /// Who held the lock when the store last answered; `None` if it never did.
+        /// The holder of the lock when the store last answered; `None` if it never did.
         holder: Option<Box<Holder>>,
-        /// The last error of the store, if it has never answered, or not in the last sixth of a lease
-        /// before the end. Part of the message, so it is not repeated as a source; its own source is.
+        /// The last error of the store, if it never answered, or not in the last sixth of a lease before the end.
+        /// Part of the message, so it is not repeated as a source; its own source is.
         source: Option<ProviderError>,
     },
-    /// The lease was lost. Nothing protects the work any more.
+    /// The lease was lost. The work is no longer protected.
     Lost(End),
-    /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
-    /// the store is given back in the background.
+    /// The store gave no answer. An acquire that ends this way holds nothing: what it may have left in the store is
+    /// released in the background.
     Provider(ProviderError),
-    /// The ticket is another lock's. Nothing was asked.
+    /// The ticket is for another lock. Nothing was sent.
     TicketMismatch {
-        /// What the ticket is for.
+        /// The name that the ticket is for.
         ticket: Name,
-        /// Where it was shown.
+        /// The name of the lock that it was presented to.
         lock: Name,
     },
     /// The [`Client`](crate::Client) was closed.
@@ -36,10 +36,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the store last failed with, if it did not answer at the end: of [`Error::Provider`], and of
-    /// an [`Error::Timeout`] that a silent store has caused. Of an attempt that the time limit cut short it is
-    /// what the attempt before failed with. A timeout without it means that somebody
-    /// else has the lock, which is no fault of the store.
+    /// The last error of the store, if it did not answer at the end: of [`Error::Provider`], and of an
+    /// [`Error::Timeout`] that a silent store has caused. If the time limit cut an attempt short, this is the error
+    /// of the attempt before it. A timeout without it means that another client has the lock, which is no fault of
+    /// the store.
     #[must_use]
     pub const fn store_error(&self) -> Option<&ProviderError> {
         match self {

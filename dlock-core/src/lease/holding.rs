@@ -1,4 +1,4 @@
-//! A term with the duty to give it back: the part that `Lease` and `Guard` share.
+//! A term with the duty to release it: the part that `Lease` and `Guard` share.
 
 #[cfg(test)]
 mod tests;
@@ -55,8 +55,8 @@ impl Holding {
         }
     }
 
-    /// Ends the lease without a release, and leaves it to the process that redeems the ticket (H7). A lease
-    /// that was lost is given back like any other.
+    /// Ends the lease without a release, and leaves it to the process that redeems the ticket (H7). A lease that was
+    /// lost is released like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;
         let ticket = Ticket::new(self.term().name.clone(), self.term().version())
@@ -82,9 +82,9 @@ impl Drop for Holding {
     }
 }
 
-/// Runs work of a term on its home runtime, whatever becomes of this future: there in the caller's poll at first
-/// (C1), from another runtime in a task, which is waited for at most so long: a home runtime that lives and that
-/// nobody drives runs no task. Where the other runtime has no timers there is no bound.
+/// Runs work of a term on its home runtime, whatever becomes of this future. On that runtime it runs in the caller's
+/// poll at first (C1). From another runtime it runs in a task, which is awaited for at most `bound`: a home runtime
+/// that lives but that no thread drives runs no task. If the other runtime has no timers, there is no bound.
 pub(crate) async fn at_home<T: Send + 'static>(
     term: &Term,
     bound: impl FnOnce() -> Duration,
@@ -101,7 +101,7 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
     let (mut bound, mut timers) = (pin!(store.clock.pause(bound())), true);
     let bound = poll_fn(|context| {
-        // Only a panic tells that there are none.
+        // Only a panic shows that there are none.
         let polled = timers.then(|| contained(|| bound.as_mut().poll(context)));
         let polled = polled.flatten();
         timers = polled.is_some();
@@ -114,8 +114,8 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
 }
 
-/// The release begins here: from now on the lease is invalid (V7). `None` if its term is on offer to the
-/// next waiter (S1): to the holder that is released.
+/// The release begins here: from now on the lease is invalid (V7). `None` if its term is on offer to the next waiter
+/// (S1): for the holder that counts as released.
 fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
     term.begin_release();
     let closes_until = term.closes_until();

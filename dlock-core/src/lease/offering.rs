@@ -1,6 +1,6 @@
-//! After a release the term of a lease may go on with the first waiter in line (S1): it is on offer, and its keeper gives it
-//! back in time (S4). The keeper is a task on the runtime where the release is to run: with that runtime it ends, and the
-//! term runs out.
+//! After a release the term of a lease may continue with the first waiter in line (S1): it is on offer, and its
+//! keeper releases it in time (S4). The keeper is a task on the runtime where the release is to run: with that
+//! runtime the keeper ends, and the term runs out.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::{
     testing::Event,
 };
 
-/// The lease has just been given back, and frees its name. Whether its term is on offer now.
+/// The lease has just been released, and frees its name. Returns whether its term is on offer now.
 pub(super) fn is_offered(term: &Arc<Term>) -> bool {
     let Some(until) = term.goes_on_until() else {
         return false;
@@ -39,15 +39,15 @@ pub(super) fn is_offered(term: &Arc<Term>) -> bool {
     }
 }
 
-/// The duty to give a term back whose last lease was this one. Dropping it sends the release.
+/// The duty to release a term whose last lease was this one. Dropping it sends the release.
 struct GivesBack {
     term: Option<Arc<Term>>,
-    /// Dropped when the release is under way, which then counts as running itself.
+    /// Dropped when the release is in flight, which then counts as running itself.
     _tracked: TaskToken,
 }
 
 impl GivesBack {
-    /// None if the client is closed: one that closes after this waits for it.
+    /// `None` if the client is closed. A client that closes after this waits for it.
     fn begin(term: &Arc<Term>) -> Option<Box<dyn Duty>> {
         let tracked = term.store.track(&term.plan);
         if term.store.is_closed() {
@@ -78,7 +78,7 @@ impl Drop for GivesBack {
     }
 }
 
-/// Looks after the terms of one name that are on offer. Dropping it, with its runtime, ends what is on offer there.
+/// Looks after the terms of one name that are on offer. Dropping it, with its runtime, ends the offers there.
 struct Keeper {
     store: Arc<Store>,
     state: Arc<NameState>,

@@ -1,4 +1,4 @@
-//! The release of a term: a call gives it back to the store, whatever the store answers (V7, G3, I9).
+//! The release of a term: a call that ends it in the store, whatever the store answers (V7, G3, I9).
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use crate::{
     turns::Wanted,
 };
 
-/// The release of a term, or of a try that may have left one.
+/// The release of a term, or of a try that may have left a term.
 pub(crate) struct PendingRelease {
     pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
@@ -35,25 +35,25 @@ pub(crate) struct PendingRelease {
     pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: Option<FencingToken>,
-    /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
+    /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go automatically.
     pub(crate) sent: HolderInstant,
-    /// Until when the name is closed instead of given back (B4).
+    /// Until when the name is closed instead of freed (B4).
     pub(crate) closes_until: Option<HolderInstant>,
     pub(crate) origin: Origin,
-    /// Every attempt of its try was answered.
+    /// Whether every attempt of its try was answered.
     pub(crate) answered: bool,
     /// Where the term was contended for.
     pub(crate) runtime: Id,
 }
 
-/// What is given back.
+/// The origin of the term that is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A lease. `protected`: it was valid until its release began, and so the work to its end.
+    /// A lease. `protected`: it was valid until its release began, and so the work was protected to its end.
     Lease { protected: bool },
     /// A grant that came too late.
     Grant,
-    /// A try without an answer: it may still be on its way to the store.
+    /// A try without an answer: it may still be in flight to the store.
     Try,
 }
 
@@ -88,7 +88,7 @@ impl Drop for PendingRelease {
 }
 
 impl PendingRelease {
-    /// That of a lease that was given back.
+    /// The release of a lease that its holder has ended.
     pub(crate) fn of(term: &Term, closes_until: Option<HolderInstant>) -> Self {
         Self {
             store: Arc::clone(&term.store),
@@ -154,21 +154,21 @@ impl PendingRelease {
         }))
     }
 
-    /// The longest that the release of a lease takes on a driven runtime: until the store must have let go, and one
-    /// attempt.
+    /// The longest that the release of a lease may take on a runtime that is driven: until the store must have let
+    /// go, and two attempts.
     pub(crate) fn bound(term: &Term) -> Duration {
         let Term { store, plan, .. } = term;
         let left = (term.last_sent() + plan.duration).since(store.clock.now());
         left + 2 * plan.attempt()
     }
 
-    /// Our identity is retired (G4), and the store knows it: there is nothing to release.
+    /// Retires our identity (G4). The store knows already that the term has ended: there is nothing to release.
     pub(crate) fn nothing_left(self) {
         let Self { store, state, .. } = &self;
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is retired, before the release's task runs.
+    /// G4: retires our identity before the release's task runs.
     fn retire(&self) {
         let Self { store, state, .. } = self;
         let (clock, lease) = (&store.clock, self.plan.duration);
@@ -188,8 +188,8 @@ impl PendingRelease {
         answer
     }
 
-    /// Repeats until the store has answered or must have let go by itself. At least one attempt is
-    /// made, however late it is: the answer tells a stale holder that it is stale.
+    /// Repeats until the store has answered or must have let go by expiry. At least one attempt is made, however late
+    /// it is: from the answer a stale holder learns that it is stale.
     async fn send(&self) -> Result<ReleaseEnd, ProviderError> {
         let Self { store, plan, .. } = self;
         let until = self.sent + plan.duration;
@@ -208,11 +208,11 @@ impl PendingRelease {
             turns.releases(hinted, store.clock.contender_now());
         }
         let mut alone = true;
-        // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
+        // The release of a lease is tried at once; that of a try which the store did not answer waits for its turn.
         let mut limited = self.origin == Origin::Try;
         loop {
             let left = || until.since(store.clock.now());
-            // Not admitted in time, it is sent at the end all the same.
+            // A first attempt that is not admitted in time is sent at the end nevertheless.
             if limited && store.outage.admit(plan, left()).await.is_err() && !alone {
                 return Ok(Self::unconfirmed());
             }
@@ -222,7 +222,8 @@ impl PendingRelease {
             } else {
                 left().min(plan.attempt())
             };
-            // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
+            // One uuid in all attempts, so that a repeat finds its work done; each closes for the remainder of the
+            // time.
             request.closing =
                 closing.map(|(until, closing)| closing.lasting(until.since(store.clock.now())));
             let call = store.provider.release(&request);
@@ -246,7 +247,7 @@ impl PendingRelease {
                     "no answer to a release"
                 ),
             }
-            // It may have been applied, even if the error says otherwise: more than wording depends on it.
+            // It may have been applied, even if the error says otherwise: more than wording depends on this.
             alone = false;
             let pause = store.pause_after_failure(plan);
             if left().saturating_sub(pause) < Duration::from_millis(1) {
@@ -283,8 +284,8 @@ impl PendingRelease {
         store.observe(state, name, &closed, plan.attempt()).await;
     }
 
-    /// What an answer means; `alone`: whether the first attempt got it. W7: any release of this client, an
-    /// orphan's too, wakes its head waiter.
+    /// The meaning of an answer; `alone`: whether the first attempt got it. W7: any release of this client, even an
+    /// orphan's, wakes its head waiter.
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
             ReleaseOutcome::Released { wanted } => {
@@ -296,18 +297,18 @@ impl PendingRelease {
                 self.not_held(record, alone)
             }
         };
-        // Before those who wait for that are woken.
+        // Before the waiters for it are woken.
         self.state.release_ended(self.uuid);
         self.state.wake();
         ended
     }
 
-    /// N7. Others hear of the release only now. Of a name that one contender has to itself nothing is kept.
+    /// N7. Others hear of the release only now. Nothing is kept for a name that one contender has to itself.
     fn leave_to_others(&self, is_marked: bool) {
         let Self {
             store, state, plan, ..
         } = self;
-        // Waiters on other runtimes of this process hear of it whatever the store sends.
+        // Waiters on other runtimes of this process hear of it, whatever the store sends.
         let elsewhere = state.waits_elsewhere(self.runtime);
         let listens = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
         let certain = is_marked || elsewhere;
@@ -325,9 +326,9 @@ impl PendingRelease {
         }
     }
 
-    /// L3. That another client took the lease is certain only if nothing of this client can have ended the term:
-    /// neither an earlier attempt of this release, after which another waiter may have been quick, nor a try
-    /// that claimed the term (H4), even if that try's own term has ended by now.
+    /// L3. It is certain that another client took the lease only if nothing of this client can have ended the term:
+    /// neither an earlier attempt of this release, after which another waiter may have been quick, nor a try that
+    /// claimed the term (H4), even if that try's own term has ended by now.
     fn not_held(&self, record: Option<Record>, alone: bool) -> ReleaseEnd {
         let Self { store, state, .. } = self;
         if let Some(record) = &record {
@@ -335,7 +336,7 @@ impl PendingRelease {
         }
         // A try of this client that claimed the term and came before this release.
         let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
-        // B4: had the name been closed, no other client could be there yet.
+        // B4: had the name been closed, no other client could hold it yet.
         let intruded = self
             .closes_until
             .is_some_and(|until| store.clock.now() < until);

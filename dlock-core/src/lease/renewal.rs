@@ -1,5 +1,5 @@
-//! One renewal attempt and what its answer means (V4, V5). When attempts are made is the
-//! `renewals`' business, or that of a user who renews by hand.
+//! One renewal attempt and the meaning of its answer (V4, V5). `renewals` decides when attempts are made, or a user
+//! who renews by hand.
 
 use crate::{
     ProviderError,
@@ -9,8 +9,8 @@ use crate::{
     provider::{Renew, RenewOutcome},
 };
 
-/// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer.
-/// `Ok` if the lease was extended or has ended (ask the term which).
+/// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer. `Ok` if the
+/// lease was extended or has ended (the term says which).
 pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     let Some(attempt) = term.next_attempt() else {
         return Ok(());
@@ -24,7 +24,7 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     settle(term, attempt, answer)
 }
 
-/// What is sent for this attempt.
+/// The request of this attempt.
 pub(crate) fn request(term: &Term, RenewalAttempt { n, .. }: RenewalAttempt) -> Renew {
     Renew::new(term.name.clone(), term.uuid, n)
 }

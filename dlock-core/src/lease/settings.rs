@@ -1,4 +1,4 @@
-//! What a lock was built with.
+//! The settings that a lock was built with.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whether a lease of the other lock may go on with a term of this one (S1): the record would show the same,
-    /// and the term's deadline and renewals mean the same to both.
+    /// Whether a lease of the other lock may continue a term of this one (S1): the record would show the same, and
+    /// the term's deadline and renewals mean the same to both.
     pub(crate) fn shares_terms_with(&self, other: &Self) -> bool {
         let Self {
             store: _,
@@ -31,7 +31,7 @@ impl Settings {
     }
 }
 
-/// What is stored beside a lock.
+/// Checks the data that is stored next to a lock.
 pub(crate) fn checked_data(data: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     match data.len() {
         bytes if bytes > Record::MAX_DATA => Err(BuildError::Data { bytes }),
@@ -39,7 +39,7 @@ pub(crate) fn checked_data(data: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     }
 }
 
-/// The label of a lock.
+/// Checks the label of a lock.
 pub(crate) fn checked_owner(owner: String) -> Result<String, BuildError> {
     if owner.len() > Record::MAX_OWNER {
         Err(BuildError::Owner {

@@ -37,7 +37,7 @@ use crate::{
     time::{HolderInstant, Plan},
 };
 
-/// What a lease's handle, its renewals and everybody who watches it share.
+/// The state that a lease's handle, its renewals and its watchers share.
 pub(crate) struct Term {
     pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
@@ -45,18 +45,18 @@ pub(crate) struct Term {
     /// Shared with its lock, and with all other leases of that lock's settings.
     pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
-    /// The lease's own.
+    /// The lease's own token.
     pub(crate) token: FencingToken,
-    /// What its leases share, if there may be more of them than one. Most terms have none.
+    /// Shared by the leases of the term, if there may be more than one. Most terms have none.
     block: Option<Arc<Block>>,
-    /// Every attempt of its try was answered: no late one is on its way.
+    /// Every attempt of its try was answered: no late one is in flight.
     pub(crate) answered: bool,
     /// The runtime that acquired the lease. Its renewals and its release run there: the
     /// connections of another runtime's pool live elsewhere, and a plain thread has none.
     pub(crate) home: Handle,
     /// The part of the store that the name lives in.
     pub(crate) shard: u64,
-    /// What renews it, if it is a guard's, and its key in the timer queue there.
+    /// The renewer of the lease, if it is a guard's, and its key in the timer queue there.
     renewer: OnceLock<Weak<dyn Renewer>>,
     pub(crate) queue_key: QueueKey,
     /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
@@ -115,7 +115,7 @@ impl Term {
         })
     }
 
-    /// V2: computed from the clock at every question. V4: a deadline once seen in the past is
+    /// V2: computed from the clock at every call. V4: a deadline once seen in the past is
     /// replaced by [`HolderInstant::NEVER`], so that no later answer, and no reading of the clock that was
     /// taken earlier, can bring the lease back.
     pub(crate) fn is_valid(&self) -> bool {
@@ -133,7 +133,7 @@ impl Term {
         }
     }
 
-    /// What is left of the lease: zero once it has ended.
+    /// The remainder of the lease: zero once it has ended.
     pub(crate) fn remaining(&self) -> Duration {
         if self.is_valid() {
             self.deadline().since(self.store.clock.now())
@@ -167,7 +167,7 @@ impl Term {
         self.store.record(&self.name, event);
     }
 
-    /// From now on it is renewed by this one.
+    /// This renewer renews the lease from now on.
     pub(crate) fn renewed_by(&self, renewer: Weak<dyn Renewer>) {
         self.renewer.get_or_init(|| renewer);
     }
@@ -194,12 +194,12 @@ impl Term {
         self.store.clock.now().since(self.credited())
     }
 
-    /// Somebody asked for the lock (B3).
+    /// Another client asked for the lock (B3).
     pub(crate) fn asked(&self) -> bool {
         self.belief().asked
     }
 
-    /// Resolves at any change of the lease. The caller looks again.
+    /// Resolves at any change of the lease. The caller checks again.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
     }
@@ -216,7 +216,7 @@ impl Term {
         Some(self.belief().granted + limit)
     }
 
-    /// Renewals have stopped for that reason: what is left of the lease runs out.
+    /// Renewals have stopped for that reason: the remainder of the lease runs out.
     pub(crate) fn held_too_long(&self) {
         self.belief().held_too_long = true;
     }
@@ -240,13 +240,13 @@ impl Term {
         Some(RenewalAttempt { n: belief.n, sent })
     }
 
-    /// What is left for one attempt: D/6, and never more than the lease has (V6).
+    /// The time for one attempt: D/6, and never more than the remainder of the lease (V6).
     pub(crate) fn attempt_limit(&self) -> Duration {
         self.plan.attempt().min(self.remaining())
     }
 
-    /// The store answered `Renewed` to this attempt. False if that came too
-    /// late: a success at or after the deadline is none (V4).
+    /// The store answered `Renewed` to this attempt. Returns false if that came too late: a success at or after the
+    /// deadline does not count (V4).
     pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
         let in_time = self.extend(attempt, asked);
         if asked {
@@ -304,7 +304,7 @@ impl Term {
         true
     }
 
-    /// An attempt got no answer. Not a loss, and it delays nothing (V5).
+    /// An attempt got no answer. That is no loss, and it delays nothing (V5).
     pub(crate) fn unanswered(&self, error: ProviderError) {
         self.emit(|uuid, token| Event::RenewalFailed(uuid, token, error.clone()));
         let ended = !self.is_valid();
@@ -322,7 +322,7 @@ impl Term {
         }
     }
 
-    /// The store itself has answered that the term has ended: there is nothing to give back.
+    /// The store itself has answered that the term has ended: there is nothing to release.
     pub(crate) fn was_refused(&self) -> bool {
         matches!(self.belief().ended, Some(EndCause::Refused { .. }))
     }
@@ -333,7 +333,7 @@ impl Term {
         let valid = self.is_valid();
         let belief = self.belief();
         let cause = if valid { cause } else { belief.expired() };
-        // Before the end is emitted: a task that then asks for the cause waits for the lock.
+        // Before the end is emitted: a task that then queries the cause waits for the lock.
         self.valid_until
             .store(HolderInstant::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
@@ -343,8 +343,8 @@ impl Term {
         self.changed.notify_waiters();
     }
 
-    /// The cause of the end. When it is first given the recorder gets it at once, and metrics when nothing is
-    /// locked any more.
+    /// The cause of the end. When it is first set, the recorder gets it at once, and metrics once no lock is held any
+    /// more.
     fn end_with(
         &self,
         mut belief: MutexGuard<'_, Belief>,

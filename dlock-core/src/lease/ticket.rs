@@ -1,4 +1,4 @@
-//! A lease on its way from one process to another, as one line of text (H7, H11).
+//! A lease in transit from one process to another, as one line of text (H7, H11).
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Name, Record, provider::Version};
 
-/// What the text begins with: what it is, and the version of its format.
+/// The tag that the text begins with: what the text is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
 
 /// One above the largest number of a renewal (R1).
@@ -15,14 +15,13 @@ const RENEWALS_END: u64 = 1 << 53;
 /// A lease that was handed over: the process that redeems the ticket gets the lock, with a new term and a new
 /// token.
 ///
-/// Made by [`Lease::hand_over`](crate::Lease::hand_over), carried by the user (in an argument, a
-/// message, a row of a table), used up by [`DLock::redeem`](crate::DLock::redeem) or its like in any
-/// process that shares the store. Of two that redeem one ticket, one wins; the other is answered as
-/// any contender is. Until it is redeemed the lock is held by nobody, and it is free when the lease
-/// that was handed over would have run out: as after a crash.
+/// Made by [`Lease::hand_over`](crate::Lease::hand_over), carried by the user (in an argument, a message, a row of a
+/// table), used up by [`DLock::redeem`](crate::DLock::redeem) or its equivalents in any process that shares the
+/// store. If two processes redeem one ticket, one gets the lock; the other is answered as any contender is. Until the
+/// ticket is redeemed no process holds the lock, and it is free when the lease that was handed over would have run
+/// out: as after a crash.
 ///
-/// **A ticket is a key.** A process that can read it can take the lock, once; nothing in it is secret
-/// otherwise.
+/// **A ticket is a key.** A process that can read it can take the lock, once; otherwise it contains no secrets.
 ///
 /// As text it is one line without spaces, in ASCII: `dlock-ticket-1:` (the tag, with the version of
 /// this format), the term as a hyphenated uuid in lower case, `:`, the number of its newest renewal
@@ -30,10 +29,9 @@ const RENEWALS_END: u64 = 1 << 53;
 /// byte but letters, digits, `-`, `.`, `_`, `~` and `/` is written as `%` and two capital
 /// hexadecimal digits. Each ticket has one such text, and nothing else is read as a ticket.
 ///
-/// A lease of a lock with `at_least` hands that over too: the redeemer goes on with the same work, and
-/// its release closes the name for what was left when the lease was handed over, or
-/// for the `at_least` of its own lock if that ends later. If nobody redeems the ticket nothing is
-/// closed, as after a crash.
+/// With a lock that has `at_least`, the ticket hands that over too: the redeemer continues the same work, and its
+/// release closes the name for the remainder at the time of the hand-over, or for the `at_least` of its own lock if
+/// that ends later. If the ticket is never redeemed, nothing is closed, as after a crash.
 ///
 /// ```
 /// use dlock_core::Ticket;
@@ -45,20 +43,20 @@ const RENEWALS_END: u64 = 1 << 53;
 /// # Ok::<(), dlock_core::ParseTicketError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-#[must_use = "until somebody redeems it, the lock is held by nobody"]
+#[must_use = "until it is redeemed, no process holds the lock"]
 pub struct Ticket {
     name: Name,
     version: Version,
-    /// For how long the redeemer keeps everybody else out (B4), in milliseconds; 0 without `at_least`.
+    /// How long the redeemer keeps every other client out (B4), in milliseconds; 0 without `at_least`.
     closes_for: u64,
 }
 
-/// A text that is no ticket.
+/// A text that is not a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a ticket: {reason}")]
 #[non_exhaustive]
 pub struct ParseTicketError {
-    /// What is wrong.
+    /// The problem.
     pub reason: &'static str,
 }
 
@@ -71,7 +69,7 @@ impl Ticket {
         }
     }
 
-    /// Closes the name for so long, rounded up to the millisecond.
+    /// Closes the name for this long, rounded up to the millisecond.
     pub(crate) fn closing(self, left: Duration) -> Self {
         let millis = left.as_nanos().div_ceil(1_000_000);
         Self {
@@ -80,7 +78,7 @@ impl Ticket {
         }
     }
 
-    /// For how long it closes the name, from the grant on.
+    /// How long it closes the name, from the grant on.
     pub(crate) const fn closes_for(&self) -> Duration {
         Duration::from_millis(self.closes_for)
     }
@@ -97,7 +95,7 @@ impl Ticket {
         self.version.uuid
     }
 
-    /// What an acquire claims with it: ground (c) of `prev`.
+    /// The version that an acquire claims with it: ground (c) of `prev`.
     pub(crate) const fn version(&self) -> Version {
         self.version
     }
@@ -162,7 +160,7 @@ impl FromStr for Ticket {
             version: Version { uuid, renewals },
             closes_for,
         };
-        // One text a ticket: what was cut, padded or spelled otherwise was not written here.
+        // One text per ticket: a text that was cut, padded or spelled otherwise was not written here.
         if ticket.to_string() == text {
             Ok(ticket)
         } else {
@@ -172,12 +170,12 @@ impl FromStr for Ticket {
     }
 }
 
-/// Stands for itself in a ticket.
+/// Whether the byte stands for itself in a ticket.
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/')
 }
 
-/// The name that was written so.
+/// The name that was written this way.
 fn plain(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut plain = Vec::new();
@@ -275,7 +273,7 @@ mod tests {
         for text in spelled {
             assert!(text.parse::<Ticket>().is_err(), "{text:?} is no ticket");
         }
-        // Whatever is cut off its end, it is no ticket of this lock.
+        // However much of its end is cut off, the rest is no ticket of this lock.
         for end in 0..good.len() {
             let cut = good[..end].parse::<Ticket>();
             assert!(cut.is_err() || cut.unwrap().name().as_str() != "a b");

@@ -1,4 +1,4 @@
-//! What can be seen of a lease: whether it still holds, and futures that resolve when that changes.
+//! A view of a lease: whether it is still valid, and futures that resolve when that changes.
 
 #[cfg(test)]
 mod tests;
@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::Term;
 use crate::{End, FencingToken, Name, State};
 
-/// What can be seen of a lease. A [`Lease`](crate::Lease) and a [`Guard`](crate::Guard) are views of their own lease;
-/// [`LeaseView::view`] makes one for what works under the lease.
+/// A read-only view of a lease. A [`Lease`](crate::Lease) and a [`Guard`](crate::Guard) are views of their own lease;
+/// [`LeaseView::view`] makes one for code that works under the lease.
 ///
-/// Cheap to clone. A view neither renews nor keeps anything held, and after the lease or guard itself is gone it says that
-/// the lease has ended.
+/// Cheap to clone. A view neither renews the lease nor keeps it held. Once the lease or guard itself is gone, the
+/// view reports that the lease has ended.
 #[derive(Clone)]
 pub struct LeaseView(Arc<Term>);
 
@@ -54,8 +54,8 @@ impl LeaseView {
     /// Whether the holder may still act. Computed from the clock at every call, in well under a
     /// microsecond; once false, always false (V2, V4).
     ///
-    /// True means that no other client can have the lock *at this instant*. Whether a write that starts now is still in
-    /// time when it arrives, only a resource that checks the token can tell (T4).
+    /// True means that no other client can have the lock *at this instant*. Only a resource that checks the token can
+    /// decide whether a write that starts now is still in time when it arrives (T4).
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0.is_valid()
@@ -73,24 +73,24 @@ impl LeaseView {
         self.0.state()
     }
 
-    /// Whether another client has asked the holder to give the lock back when it can (B3). Seen in the answer to
-    /// a renewal. A polite request; nothing happens if it is ignored.
+    /// Whether another client has asked the holder to release the lock when it can (B3). Seen in the answer to a
+    /// renewal. It is a polite request; nothing happens if it is ignored.
     #[must_use]
     pub fn asked(&self) -> bool {
         self.0.asked()
     }
 
-    /// How long ago the request left that the lease rests on: the acquire, or the last renewal that
-    /// succeeded in time.
+    /// The time since the request was sent that the lease rests on: the acquire, or the last renewal that succeeded
+    /// in time.
     #[must_use]
     pub fn since_success(&self) -> Duration {
         self.0.since_success()
     }
 
-    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is told within milliseconds of
-    /// the deadline on an idle runtime, also while a renewal hangs (V5, I8); a lease that was released or dropped
-    /// ends with [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing, so it can stand in a
-    /// `select!` beside `lease.renew()`.
+    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is reported within milliseconds
+    /// of the deadline on an idle runtime, even while a renewal hangs (V5, I8); a lease that was released or dropped
+    /// ends with [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing, so it can be
+    /// used in a `select!` next to `lease.renew()`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -99,8 +99,8 @@ impl LeaseView {
         async move { term.ended().await }
     }
 
-    /// Resolves when the lease is unsure or has ended (V8): time to drain the work. Ask [`LeaseView::state`] which; an
-    /// unsure lease can become valid again. Borrows nothing.
+    /// Resolves when the lease is unsure or has ended (V8): time to drain the work. Call [`LeaseView::state`] to
+    /// learn which; an unsure lease can become valid again. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -109,7 +109,7 @@ impl LeaseView {
         async move { term.unsure().await }
     }
 
-    /// Resolves when the lease is valid without doubt again, or has ended (V8). Borrows nothing.
+    /// Resolves when the lease is no longer unsure, or has ended (V8). Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -132,7 +132,7 @@ impl LeaseView {
         }
     }
 
-    /// Resolves when another client has asked for the lock (B3), which the answer to a renewal says, or the lease has
+    /// Resolves when another client has asked for the lock (B3), as the answer to a renewal reports, or the lease has
     /// ended. Borrows nothing.
     ///
     /// # Cancel safety
@@ -145,7 +145,7 @@ impl LeaseView {
     }
 }
 
-/// Looks at every change of the term, and when it ends by the clock.
+/// Checks at every change of the term, and when it ends by the clock.
 async fn watch(term: &Term, done: impl Fn() -> bool) {
     loop {
         let mut changed = std::pin::pin!(term.changed());

@@ -1,4 +1,4 @@
-//! What a client has observed of a name (O1): the version that its store last showed, and since when.
+//! The observation that a client has made of a name (O1): the version that its store last showed, and since when.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::{Clock, Record, provider::Version, time::ContenderInstant};
 pub(super) struct Observation {
     version: Version,
     duration: Duration,
-    /// What the store said was left of it at the last look.
+    /// The remainder of the lease that the store reported last.
     remaining: Option<Duration>,
     first: ContenderInstant,
     last: ContenderInstant,
-    /// It is kept for later processes of this host (O4).
+    /// Whether it is kept for later processes of this host (O4).
     kept: bool,
 }
 
@@ -26,21 +26,22 @@ impl Observation {
         })
     }
 
-    /// No reply has repeated it for ten durations (O2). The duration is another client's, and may be anything.
+    /// Whether no reply has repeated it for ten durations (O2). The duration is another client's, and may be
+    /// anything.
     pub(super) fn is_old(&self, clock: &Clock) -> bool {
         clock.elapsed(self.last) > self.duration.saturating_mul(10)
     }
 }
 
 impl NameState {
-    /// A reply or a read showed this record. Called after the reply: an observation counts from
-    /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
-    /// Returns that instant if the client sees the version for the first time.
+    /// A reply or a read showed this record. Called after the reply: an observation counts from there. A read, even a
+    /// stale one, observes as well as a refusal does, since A6 is conditional. Returns that instant if the client
+    /// sees the version for the first time.
     pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<ContenderInstant> {
         let now = clock.contender_now();
         let mut known = self.known();
         if known.newest == Some(record.uuid) {
-            // The last of the block that the term's leases have their tokens from.
+            // The last token of the block that the term's leases have their tokens from.
             known.highest = known.highest.max(record.token.get());
         } else {
             known.saw_elsewhere(record.token.get());
@@ -71,8 +72,8 @@ impl NameState {
         }
     }
 
-    /// The place for observations says that a process of this host has seen this version since `first`, or now keeps
-    /// this client's own instant. Returns whether the version may be claimed now.
+    /// The place for observations reports that a process of this host has seen this version since `first`, or it now
+    /// keeps this client's own instant. Returns whether the version may be claimed now.
     pub(crate) fn recalled(
         &self,
         clock: &Clock,
@@ -91,7 +92,7 @@ impl NameState {
         clock.elapsed(seen.first) >= seen.duration
     }
 
-    /// For how long this version has been seen unchanged, and whether that is kept for later processes.
+    /// How long this version has been seen unchanged, and whether that is kept for later processes.
     pub(crate) fn observed(&self, clock: &Clock, version: Version) -> (Duration, bool) {
         let known = self.known();
         let seen = known.observation.as_ref();
@@ -116,8 +117,8 @@ impl NameState {
         Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
     }
 
-    /// Whether another client's lease, which was last seen, has run out since, as far as this client can tell.
-    /// For metrics; nothing is decided by it.
+    /// Whether another client's lease, which was last seen, has run out since, as far as this client can tell. For
+    /// metrics; it decides nothing.
     pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.observation.as_ref().is_some_and(|seen| {
@@ -125,7 +126,7 @@ impl NameState {
         })
     }
 
-    /// Forgets an observation that nobody has repeated for ten durations (O2).
+    /// Forgets an observation that no reply has repeated for ten durations (O2).
     pub(crate) fn forget_old_observation(&self, clock: &Clock) {
         let mut known = self.known();
         if known

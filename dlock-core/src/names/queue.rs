@@ -1,5 +1,5 @@
-//! The queues of a name (W1): one for each runtime on which callers wait, since their tasks run there. The runtimes of one
-//! process compete for the name as processes do, so one that nobody drives keeps no other from it.
+//! The queues of a name (W1): one for each runtime on which callers wait, since their tasks run there. The runtimes
+//! of one process compete for the name as processes do, so a runtime that no thread drives keeps no other from it.
 
 use std::{collections::VecDeque, num::NonZeroU8, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{Clock, time::ContenderInstant, turns::Slots};
 /// The most other runtimes whose waiters go first: each of them costs a slot.
 const MOST_ELDERS: usize = 4;
 
-/// Where the callers on one runtime wait for one name.
+/// The queue of the callers that wait on one runtime for one name.
 pub(crate) struct Queue {
     pub(crate) runtime: Id,
     /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
@@ -38,20 +38,20 @@ impl Queue {
     }
 }
 
-/// A queue, its waiters, and what is on offer to them.
+/// A queue, its waiters, and the term on offer to them.
 pub(super) struct Line {
     pub(super) queue: Arc<Queue>,
-    /// Tells its contender from those of other runtimes that wait now (N1).
+    /// Distinguishes its contender from those of other runtimes that wait now (N1).
     number: u8,
-    /// The waiters in line, with the one that contends, by the order in which they came to the name.
+    /// The waiters in line, including the one that contends, in the order in which they came to the name.
     pub(super) arrivals: VecDeque<u64>,
-    /// The term whose lease has ended, until a waiter takes it or it goes back.
+    /// The term whose lease has ended, until a waiter takes it or it is released.
     pub(super) offer: Option<OfferedTerm>,
     /// When the newest term was granted, if it is this runtime's and has tokens for more leases than one.
     pub(super) block_since: Option<ContenderInstant>,
-    /// Of the next term for which a block is asked.
+    /// The size of the next block that is asked for.
     pub(super) block_size: BlockSize,
-    /// What looks after terms on offer (S4).
+    /// The keeper of terms on offer (S4).
     pub(super) keeper: Option<Keeper>,
 }
 
@@ -68,7 +68,7 @@ impl Line {
         }
     }
 
-    /// What would be forgotten with it is worth nothing.
+    /// Whether forgetting it would lose nothing.
     fn is_idle(&self) -> bool {
         let Self {
             queue: _,
@@ -83,7 +83,7 @@ impl Line {
     }
 }
 
-/// A waiter's registration; dropping the last one of a queue withdraws what is on offer there.
+/// A waiter's registration; dropping the last one of a queue withdraws the term on offer there.
 pub(crate) struct Registration {
     state: Arc<NameState>,
     queue: Arc<Queue>,
@@ -102,7 +102,7 @@ impl Known {
         lines.find(|line| line.queue.runtime == runtime)
     }
 
-    /// Most names are held for longer than they are waited for.
+    /// Most names are held for longer than they are waited for, so lines are seldom needed.
     pub(super) fn forget_idle_lines(&mut self) {
         self.lines.retain(|line| !line.is_idle());
         if self.lines.is_empty() {
@@ -156,25 +156,26 @@ impl NameState {
         }
     }
 
-    /// How many waiters stand in line on this runtime, with the one that contends.
+    /// The number of waiters in line on this runtime, including the one that contends.
     pub(crate) fn waiters(&self, runtime: Id) -> usize {
         let mut known = self.known();
         known.line(runtime).map_or(0, |line| line.arrivals.len())
     }
 
-    /// Tells the contender on this runtime from those of this client's other ones.
+    /// The number that distinguishes the contender on this runtime from this client's others.
     pub(crate) fn number(&self, runtime: Id) -> u8 {
         self.known().line(runtime).map_or(0, |line| line.number)
     }
 
-    /// Waiters of other runtimes of this process hear of a release at once.
+    /// Whether waiters of other runtimes of this process hear of a release at once.
     pub(crate) fn waits_elsewhere(&self, runtime: Id) -> bool {
         let known = self.known();
         let mut lines = known.lines.iter();
         lines.any(|line| line.queue.runtime != runtime && !line.arrivals.is_empty())
     }
 
-    /// On how many other runtimes a waiter has come before the first one in line here. A few need not be told apart.
+    /// The number of other runtimes where a waiter came before the first one in line here. It is capped: a few are
+    /// enough.
     pub(crate) fn elders(&self, runtime: Id) -> Slots {
         let mut known = self.known();
         let first = |line: &Line| line.arrivals.front().copied();
@@ -186,7 +187,7 @@ impl NameState {
         Slots::try_from(elders).unwrap_or_default()
     }
 
-    /// How many tokens to ask for where leases are to follow one another on a term.
+    /// How many tokens to ask for if leases are to follow one another on a term.
     pub(crate) fn block_size(&self, runtime: Id) -> NonZeroU8 {
         let mut known = self.known();
         let size = known.line(runtime).map(|line| line.block_size);

@@ -8,30 +8,30 @@ use uuid::Uuid;
 use super::{Known, NameState};
 use crate::{Clock, provider::Version, time::ContenderInstant};
 
-/// How many retired identities a client remembers per name (G4), beside leases whose release is under way.
+/// How many retired identities a client remembers per name (G4), in addition to leases whose release is in flight.
 const RETIRED_KEPT: usize = 8;
 
-/// The uuid of a try or a lease on which this client acts no more (G4).
+/// The uuid of a try or a lease on which this client no longer acts (G4).
 pub(super) struct Retired {
     uuid: Uuid,
     since: ContenderInstant,
-    /// For how long its release closed the name (B4): until then this client does not claim it either.
+    /// How long its release closed the name (B4): until then this client does not claim it either.
     closed: Duration,
     keep: Duration,
     /// The newest try of this client that claimed it (G4, H4), granted or not.
     successor: Option<Uuid>,
     /// How many of this client's tries that claimed it may have ended its term in the store.
     claimants: usize,
-    /// A lease whose release is under way. It is not forgotten for newer identities: what the release is answered
-    /// says nothing without the tries that claimed the term meanwhile (H4).
+    /// A lease whose release is in flight. It is not forgotten in favour of newer identities: the answer to the
+    /// release means nothing without the tries that claimed the term meanwhile (H4).
     releasing: bool,
-    /// Every request for it was answered, its release too: no copy is on its way, unless a driver or a network
-    /// has made one.
+    /// Every request for it was answered, its release too: no copy is in flight, unless a driver or a network has
+    /// made one.
     all_answered: bool,
 }
 
 impl Retired {
-    /// As far as is known, no copy of its requests can reach the store any more.
+    /// Whether no copy of its requests can reach the store any more, as far as is known.
     pub(super) fn is_forgettable(&self, clock: &Clock) -> bool {
         self.all_answered || clock.elapsed(self.since) >= self.keep
     }
@@ -60,7 +60,7 @@ impl NameState {
         self.mark_retired(&mut self.known(), clock, uuid, duration, Duration::ZERO);
     }
 
-    /// Retires a lease whose release closes the name (B4), to this client as well: it claims what is left of the
+    /// Retires a lease whose release closes the name (B4), for this client as well: it claims what remains of the
     /// term only when the name would be open again.
     pub(crate) fn closes(&self, clock: &Clock, uuid: Uuid, duration: Duration, lasts: Duration) {
         self.mark_retired(&mut self.known(), clock, uuid, duration, lasts);
@@ -98,8 +98,8 @@ impl NameState {
         });
     }
 
-    /// The release of a lease has ended, or will not be sent: its identity is remembered like any other. Whether it was
-    /// under way until now.
+    /// The release of a lease has ended, or will not be sent: its identity is remembered like any other. Returns
+    /// whether the release was in flight until now.
     pub(crate) fn release_ended(&self, uuid: Uuid) -> bool {
         let mut was_releasing = false;
         self.known().with_retired(uuid, |retired| {
@@ -108,7 +108,7 @@ impl NameState {
         was_releasing
     }
 
-    /// The release of this lease is under way.
+    /// Whether the release of this lease is in flight.
     pub(crate) fn is_releasing(&self, uuid: Uuid) -> bool {
         let known = self.known();
         let mut retired = known.retired.iter();
@@ -120,8 +120,8 @@ impl NameState {
         self.known().retired.iter().any(|retired| retired.releasing)
     }
 
-    /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered
-    /// as long as its name is, but keeps its name from being forgotten no longer.
+    /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered as
+    /// long as its name is, but no longer keeps its name from being forgotten.
     pub(crate) fn all_answered(&self, uuid: Uuid) {
         let mut known = self.known();
         if let Some(retired) = known
@@ -133,7 +133,7 @@ impl NameState {
         }
     }
 
-    /// The record that refused a try is an orphan of this client: ground (b) of `prev` (G4).
+    /// Whether the record that refused a try is an orphan of this client: ground (b) of `prev` (G4).
     pub(crate) fn is_retired(&self, clock: &Clock, uuid: Uuid) -> bool {
         let known = self.known();
         let mut retired = known.retired.iter();

@@ -1,6 +1,6 @@
-//! Handing a name to the client's own next waiter: the term that is on offer to the first waiter in line goes on with a
-//! lease of the waiter's (S1). Sends nothing. The duty to release stays with the offer and its keeper (`offering`) until the
-//! waiter has a lease, so nothing is lost with a waiter (S4).
+//! Handing a name to the client's own next waiter: the term that is on offer to the first waiter in line continues
+//! with a lease of the waiter's (S1). Sends nothing. The duty to release stays with the offer and its keeper
+//! (`offering`) until the waiter has a lease, so nothing is lost if a waiter is (S4).
 
 mod blocks;
 mod offering;
@@ -31,16 +31,16 @@ pub(crate) trait GoesOn: Any + Send + Sync {
     fn is_used_up(&self) -> bool;
 }
 
-/// What became of a term that was on offer.
+/// The outcome for a term that was on offer.
 pub(crate) enum Following<L> {
-    /// It goes on with this lease.
+    /// It continues with this lease.
     Lease(L),
-    /// It does not: its release is on its way.
+    /// It does not: its release is in flight.
     Over(Uuid),
 }
 
 impl Line {
-    /// A term with a block of tokens goes back to the store.
+    /// A term with a block of tokens goes back to the store, with its tokens used up or not.
     fn ends_block(&mut self, used_up: bool, clock: &Clock) {
         let since = self.block_since.filter(|_| used_up);
         self.block_size = since.map_or_else(BlockSize::default, |since| {
@@ -50,17 +50,17 @@ impl Line {
 }
 
 impl NameState {
-    /// A term is on offer to the first waiter in line on this runtime.
+    /// Whether a term is on offer to the first waiter in line on this runtime.
     pub(crate) fn is_offered(&self, runtime: Id) -> bool {
         let mut known = self.known();
         known.line(runtime).is_some_and(|line| line.offer.is_some())
     }
 
-    /// S1: goes on with the term on offer on this runtime, by what `begin` does with it and with the highest token that was
-    /// seen beside those of its block (T6). Only the first waiter in line does. If that cannot be, the term is over, and
-    /// its release is sent.
+    /// S1: continues the term on offer on this runtime. `begin` begins the lease, with the highest token that was
+    /// seen apart from those of its block (T6). Only the first waiter in line calls this. If the term cannot
+    /// continue, it ends, and its release is sent.
     ///
-    /// One step: its keeper finds either the offer or nothing to give back.
+    /// One step: its keeper finds either the offer or nothing to release.
     pub(crate) fn succeed<L>(
         &self,
         runtime: Id,
@@ -84,7 +84,8 @@ impl NameState {
         Some(Following::Lease(lease))
     }
 
-    /// A lease of this runtime has the name, and its term will probably go on with the first waiter in line.
+    /// Whether a lease of this runtime has the name, and its term will probably continue with the first waiter in
+    /// line.
     pub(crate) fn will_go_on(&self, runtime: Id, clock: &Clock, plan: &Plan) -> bool {
         let mut known = self.known();
         let since = known.line(runtime).and_then(|line| line.block_since);
@@ -92,7 +93,7 @@ impl NameState {
             && !known.live.is_empty()
     }
 
-    /// A term that is on offer no more, and has not gone on, is retired (G4), before its release runs.
+    /// Retires a term that is no longer on offer and has not continued (G4), before its release runs.
     pub(super) fn is_over(&self, known: &mut Known, offered: &OfferedTerm) {
         let giver = &*offered.giver;
         let (clock, uuid) = (giver.clock(), giver.uuid());

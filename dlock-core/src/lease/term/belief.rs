@@ -1,12 +1,12 @@
-//! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
-//! deadline itself is not.
+//! The knowledge about a term beyond its deadline: its renewals, and how it ended. Behind one lock; the deadline
+//! itself is not.
 
 use std::{sync::Arc, time::Duration};
 
 use super::Term;
 use crate::{EndCause, ProviderError, testing::Believed, time::HolderInstant};
 
-/// What renewals and releases reported.
+/// The reports of renewals and releases.
 pub(super) struct Belief {
     pub(super) granted: HolderInstant,
     /// Number of the newest renewal attempt.
@@ -22,16 +22,16 @@ pub(super) struct Belief {
     pub(super) asked: bool,
     /// Renewals have stopped: it was held for the longest time allowed.
     pub(super) held_too_long: bool,
-    /// A caller has it. Until then no work can have begun under it.
+    /// A caller has the lease. Until then no work can have begun under it.
     pub(super) in_hand: bool,
     /// Until when its release closes the name (B4). [`HolderInstant::NEVER`] if it frees it.
     pub(super) closes_until: HolderInstant,
     pub(super) last_error: Option<ProviderError>,
     pub(super) ended: Option<EndCause>,
-    /// The store itself has answered that the term has ended, also if the lease was over by then.
+    /// The store itself has answered that the term has ended, also if the lease had ended by then.
     pub(super) refused: bool,
-    /// The lease that has followed this one on its term (S1). Kept: it hears what this one's late answers say of the
-    /// term, and passes it on to those that have followed it.
+    /// The lease that has followed this one on its term (S1). Kept: it learns what late answers to this one say of
+    /// the term, and passes it on to the leases that have followed it.
     pub(super) successor: Option<Arc<Term>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct RenewalAttempt {
     pub(crate) sent: HolderInstant,
 }
 
-/// What a recorder's event says of a success.
+/// The report of a success to a recorder.
 pub(super) fn believed(
     sent: HolderInstant,
     valid_until: HolderInstant,
@@ -56,7 +56,7 @@ pub(super) fn believed(
 }
 
 impl Belief {
-    /// That of a term granted to a try sent then.
+    /// The belief of a term granted to a try sent then.
     pub(super) fn new(sent: HolderInstant, at_least: Option<Duration>) -> Self {
         Self {
             granted: sent,
@@ -76,8 +76,8 @@ impl Belief {
         }
     }
 
-    /// That of a lease that follows this one on its term (S2). Its renewals go on with the next number (R1), and
-    /// their answers count from their own `sent` on (V4); the longest hold and `at_least` count anew.
+    /// The belief of a lease that follows this one on its term (S2). Its renewals continue with the next number (R1),
+    /// and their answers count from their own `sent` on (V4); the longest hold and `at_least` count anew.
     pub(super) fn following(&self, now: HolderInstant, at_least: Option<Duration>) -> Self {
         Self {
             n: self.n,

@@ -24,26 +24,26 @@ impl Term {
         matches!(self.belief().ended, Some(EndCause::Released))
     }
 
-    /// A caller has got the lease.
+    /// A caller has received the lease.
     pub(crate) fn picked_up(&self) {
         self.belief().in_hand = true;
     }
 
-    /// The work was not done: the release frees the name, also before its `at_least` is over.
+    /// The work was not done: the release frees the name, even before its `at_least` has passed.
     pub(crate) fn leaves_open(&self) {
         self.belief().closes_until = HolderInstant::NEVER;
     }
 
-    /// The term goes on with the work of a lease that was handed over, which was to keep everybody else out for
-    /// so much longer (H8, B4).
+    /// The term continues the work of a lease that was handed over, which was to keep every other client out for this
+    /// much longer (H8, B4).
     pub(crate) fn closes_for(&self, left: Duration) {
         let mut belief = self.belief();
         belief.closes_until = belief.closes_until.max(belief.granted + left);
     }
 
-    /// B4: until when the release that has just begun closes the name, if that is not yet over. A lease
-    /// that was lost closes nothing, nor does a grant that nobody has picked up: the work did not end, or
-    /// has not begun, and somebody else may do it.
+    /// B4: until when the release that has just begun closes the name, if that time has not yet passed. A lease that
+    /// was lost closes nothing, nor does a grant that no caller has picked up: the work did not end, or has not
+    /// begun, and another holder may do it.
     pub(crate) fn closes_until(&self) -> Option<HolderInstant> {
         let belief = self.belief();
         let ended = matches!(belief.ended, Some(EndCause::Released));
@@ -52,7 +52,7 @@ impl Term {
         (closes && self.store.clock.now() < until).then_some(until)
     }
 
-    /// H7: how much longer the redeemer of this lease is to keep everybody else out.
+    /// H7: how much longer the redeemer of this lease is to keep every other client out.
     pub(crate) fn left_to_close(&self) -> Duration {
         self.belief().closes_until.since(self.store.clock.now())
     }
@@ -70,7 +70,7 @@ impl Term {
         Ok(())
     }
 
-    /// As far as we know, what the record shows. A renewal in flight may have raised its number.
+    /// The version that the record shows, as far as we know. A renewal in flight may have raised its number.
     pub(crate) fn version(&self) -> Version {
         Version {
             uuid: self.uuid,

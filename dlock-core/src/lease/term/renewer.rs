@@ -1,4 +1,4 @@
-//! What renews a term, as far as the term knows.
+//! The renewer of a term, as far as the term knows it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -7,7 +7,7 @@ use crate::time::HolderInstant;
 
 /// Renews terms.
 pub(crate) trait Renewer: Send + Sync {
-    /// This term has ended: it is renewed no more, and the renewer forgets it (V7, H7).
+    /// This term has ended: it is no longer renewed, and the renewer forgets it (V7, H7).
     fn remove(&self, term: &Term);
 }
 

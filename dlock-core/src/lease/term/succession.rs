@@ -1,5 +1,5 @@
-//! A term that goes on: when a lease of it has ended, the next waiter of the same client gets a lease of its own
-//! on it, with the next token of its block (S1, S2, S3). Sends nothing: to the store there is one holder.
+//! A term that continues: when a lease on it has ended, the next waiter of the same client gets its own lease on it,
+//! with the next token of its block (S1, S2, S3). Sends nothing: to the store there is one holder.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::{
     testing::Event, time::HolderInstant,
 };
 
-/// What the leases of one term share (T1).
+/// The state that the leases of one term share (T1).
 pub(super) struct Block {
     /// The lock of the first one.
     lock: Arc<Settings>,
@@ -58,12 +58,12 @@ impl Term {
         block.is_some_and(|block| lock.shares_terms_with(&block.lock))
     }
 
-    /// S1: begins the next lease on this term, in the hands of a waiter with this lock, which it is for.
-    /// `highest_elsewhere`: the highest token that the client has seen beside those of this block (T6).
+    /// S1: begins the next lease on this term, for a waiter with this lock, which shares its terms with the giver's.
+    /// `highest_elsewhere`: the highest token that the client has seen apart from those of this block (T6).
     ///
-    /// The giver's lease has ended. The term is looked at again in the same step that begins the next one: from
-    /// then on what an answer to an earlier request says of the *term* is told to the new lease ([`Term::refused`]).
-    /// An extension by such an answer is not: it counts for the request's own lease, which is over.
+    /// The giver's lease has ended. The term is checked again in the same step that begins the next lease: from then
+    /// on the new lease learns what an answer to an earlier request says of the *term* ([`Term::refused`]). It does
+    /// not learn of an extension by such an answer: that counts for the request's own lease, which has ended.
     fn succeed(&self, lock: &Arc<Settings>, highest_elsewhere: u64) -> Option<Arc<Self>> {
         if lock.store.is_closed() {
             return None;
@@ -108,7 +108,7 @@ impl Term {
         Some(successor)
     }
 
-    /// The store answered R3: the term has ended there (V5), for the lease that it has gone on with as well.
+    /// The store answered R3: the term has ended there (V5), also for the lease that continues it.
     pub(crate) fn refused(&self, record: Option<&Record>) {
         self.emit(Event::RenewalRefused);
         let mut refused = self.refuse(record);
@@ -117,7 +117,7 @@ impl Term {
         }
     }
 
-    /// Ends this lease, and says which one has followed it on its term.
+    /// Ends this lease, and returns the one that has followed it on its term.
     fn refuse(&self, record: Option<&Record>) -> Option<Arc<Self>> {
         let successor = {
             let mut belief = self.belief();
@@ -142,7 +142,7 @@ impl Term {
         }
     }
 
-    /// Until when the term may stay with its client after this lease (S3, S4). It is renewed by nobody until then: S3
+    /// Until when the term may stay with its client after this lease (S3, S4). It is not renewed until then: S3
     /// leaves it most of its validity, and an answer would come too late to matter.
     pub(crate) fn goes_on_until(&self) -> Option<HolderInstant> {
         let block = self.block.as_ref()?;
@@ -186,9 +186,9 @@ impl GoesOn for Term {
         &self.store.clock
     }
 
-    /// This one must have been given back in time, and no ticket been drawn on it; there must be a token left; nobody may
-    /// have asked for the lock; and the term is young, so that its deadline is far away, and others wait for it no longer
-    /// than they would poll.
+    /// This lease must have been released in time, and no ticket drawn on it; a token must be left; no client may
+    /// have asked for the lock; and the term must be young, so that its deadline is far away and others wait for it
+    /// no longer than they would poll.
     fn may_go_on(&self) -> bool {
         self.goes_on(&self.belief())
     }

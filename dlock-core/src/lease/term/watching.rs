@@ -1,12 +1,11 @@
-//! Waiting for what becomes of a term. Each watcher has a timer of its own: where nobody watches, there
-//! is none.
+//! Waiting for the fate of a term. Each watcher has its own timer: without watchers there is none.
 
 use super::Term;
 use crate::{End, State, testing::Event};
 
 impl Term {
-    /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for
-    /// no renewal, and it asks the clock at least every D/10 and every second (V2).
+    /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for no renewal, and
+    /// it reads the clock at least every D/10 and every second (V2).
     pub(crate) async fn ended(&self) -> End {
         let mut waited = false;
         loop {

@@ -1,5 +1,5 @@
-//! How many tokens a term is asked for where others stand in line (S1): as many as leases follow one another in an
-//! instant. A term keeps its name from the store, and from other processes, until its tokens are used up (S3).
+//! How many tokens a term is asked for when others stand in line (S1): as many as the leases that follow one another
+//! in an instant. A term keeps its name from the store, and from other processes, until its tokens are used up (S3).
 
 #[cfg(test)]
 mod tests;
@@ -8,12 +8,12 @@ use std::{num::NonZeroU8, time::Duration};
 
 use crate::provider::Tokens;
 
-/// Where nothing is known of the leases. What it saves is most of what there is to save where a lease takes longer
-/// than a call to the store.
+/// Used when nothing is known of the leases. It saves most of what can be saved where a lease takes longer than a
+/// call to the store.
 const FEWEST: NonZeroU8 = NonZeroU8::new(16).unwrap();
 
-/// A term that has used up its tokens before this could have been twice as long and others would hardly have
-/// noticed: half of the shortest pause between two polls, if nobody has set another.
+/// If a term has used up its tokens within this time, it could have been twice as long and others would hardly have
+/// noticed: half of the shortest pause between two polls, unless another was set.
 const SHORT: Duration = Duration::from_millis(50);
 
 /// The number of tokens to ask for.
@@ -31,8 +31,8 @@ impl BlockSize {
         self.0
     }
 
-    /// After a term that has used up all of its tokens in this time. One that has not, because others asked for the
-    /// name or nobody stood in line, says that few are enough, as does the default.
+    /// The size after a term that has used up all of its tokens in this time. A term that has not, because others
+    /// asked for the name or no other waiter stood in line, shows that few are enough; the default applies then.
     pub(super) fn after_used_up(self, took: Duration) -> Self {
         if took >= SHORT {
             return Self::default();

@@ -1,6 +1,6 @@
-//! A term that may go on is on offer to the first waiter in line (S1), and its release has returned. A waiter that is not
-//! fit for it ends it. A keeper, a task of a layer above, ends it in time (S4); one task for many terms, since to start
-//! one for each release would cost more than the release saves.
+//! A term that may continue is on offer to the first waiter in line (S1), and its release has returned. A waiter that
+//! is not fit for it ends it. A keeper, a task of a layer above, ends it in time (S4); one task serves many terms,
+//! since starting one for each release would cost more than the release saves.
 
 use std::sync::{Arc, MutexGuard, Weak};
 
@@ -9,9 +9,9 @@ use tokio::{runtime::Id, sync::Notify};
 use super::{GoesOn, Known, Line, NameState};
 use crate::time::HolderInstant;
 
-/// The duty to give a term back that is on offer. Dropping it sends the release, which takes the lock of the name.
+/// The duty to release a term that is on offer. Dropping it sends the release, which takes the lock of the name.
 pub(crate) trait Duty: Send {
-    /// Another lease has followed: there is nothing to give back.
+    /// Another lease has followed: there is nothing to release.
     fn was_taken(self: Box<Self>);
 }
 
@@ -22,19 +22,19 @@ pub(in crate::names) struct OfferedTerm {
     pub(super) duty: Box<dyn Duty>,
 }
 
-/// What looks after the terms of a name that are on offer on a runtime: a task there, where their releases run.
+/// The keeper of the terms of a name that are on offer on a runtime: a task there, where their releases run.
 pub(in crate::names) struct Keeper {
     identity: Weak<Notify>,
     /// Until when it sleeps.
     wakes: HolderInstant,
 }
 
-/// A keeper exists as long as its identity does, which rings when the keeper is needed sooner.
+/// A keeper exists as long as its identity does; the identity is rung when the keeper is needed sooner.
 pub(crate) type KeeperIdentity = Arc<Notify>;
 
 /// Whether a term is on offer.
 pub(crate) enum Offering {
-    /// The term does not go on.
+    /// The term does not continue.
     No,
     /// It is, and there is a keeper.
     Kept,
@@ -59,7 +59,7 @@ impl Line {
         if let Some(keeper) = &mut self.keeper
             && let Some(identity) = keeper.identity.upgrade()
         {
-            // An offer may end sooner than the one that it sleeps for: that of a shorter lease.
+            // An offer may end sooner than the one that the keeper sleeps for: that of a shorter lease.
             if until < keeper.wakes {
                 keeper.wakes = until;
                 identity.notify_one();
@@ -76,9 +76,9 @@ impl Line {
 }
 
 impl NameState {
-    /// The release of a lease begins, whose term is on offer until then if it may go on and anybody is in line on this
-    /// runtime, where its release will run. If so, the duty to give it back begins, before anybody can take the term:
-    /// `begin` is asked for it, and has none where the client is closed.
+    /// The release of a lease begins. Until it is sent, the term is on offer if it may continue and a waiter is in
+    /// line on this runtime, where its release will run. If so, the duty to release it begins before any waiter can
+    /// take the term: `begin` returns that duty, or `None` if the client is closed.
     pub(crate) fn offer_term(
         &self,
         giver: Arc<dyn GoesOn>,
@@ -107,7 +107,7 @@ impl NameState {
         offering
     }
 
-    /// What a keeper is to do: sleep until this instant and ask again, or end. `at_once`: nothing stays on offer.
+    /// The next step of a keeper: sleep until this instant and call again, or end. `at_once`: nothing stays on offer.
     pub(crate) fn keep(
         &self,
         identity: &KeeperIdentity,
@@ -131,8 +131,8 @@ impl NameState {
         None
     }
 
-    /// Ends an offer whose time is over: its keeper is late, or on a runtime that nobody drives, and would keep waiters on
-    /// other runtimes from the name for as long as the lease lasts (S4).
+    /// Ends an offer whose time has passed: its keeper is late, or on a runtime that no thread drives, and would keep
+    /// waiters on other runtimes from the name for as long as the lease lasts (S4).
     pub(crate) fn end_late_offer(&self, now: HolderInstant) {
         let mut known = self.known();
         let mut lines = known.lines.iter_mut();
@@ -140,7 +140,7 @@ impl NameState {
         self.give_back(known, over);
     }
 
-    /// Without the lock of the name the release is sent.
+    /// Drops the lock of the name before the release is sent.
     pub(in crate::names) fn give_back(
         &self,
         mut known: MutexGuard<'_, Known>,
