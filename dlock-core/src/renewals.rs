@@ -1,10 +1,9 @@
 //! The renewals of all guards of one client on one runtime (V6): when each is due, which travel
 //! together, and what becomes of those that got no answer (I17).
 //!
-//! One task for each client and runtime, for as long as there is something to renew: a task dies with
-//! the runtime that started it, and connections live there. It asks the [`schedule`] what is due,
-//! starts a [`call`] in a task of its own for each batch, and sleeps. What a term believes is the
-//! term's; what an answer means is `renewal`'s.
+//! One task for each client and runtime, for as long as there is something to renew: a task dies with the runtime
+//! that started it, and connections live there. It gets from the [`schedule`] what is due, starts a [`call`] in its
+//! own task for each batch, and sleeps. The term keeps its own belief; `renewal` interprets answers.
 
 mod call;
 mod load;
@@ -29,14 +28,13 @@ use crate::{
     time::Clock,
 };
 
-/// The schedulers of one client, by runtime. Keeps none of them alive: the terms would keep the
-/// client alive, and the client them.
+/// The schedulers of one client, by runtime. Keeps none of them alive: the terms would keep the client alive, and the
+/// client the terms.
 #[derive(Default)]
 pub(crate) struct Schedulers(Mutex<Vec<(Id, Weak<Schedule>)>>);
 
 impl Schedulers {
-    /// Renews this term from now on, on its home runtime, until it ends. If that runtime is gone, the lease runs
-    /// out.
+    /// Renews this term from now on, on its home runtime, until it ends. If that runtime is gone, the lease runs out.
     pub(crate) fn keep(term: &Arc<Term>) {
         let Some(schedulers) = term.store.renewals::<Self>() else {
             return;
@@ -54,7 +52,7 @@ impl Schedulers {
                 let runner = Runner(schedule);
                 drop(term.home.spawn(async move { runner.run().await }));
             }
-            // A schedule that has just ended takes no term any more; the next one is new.
+            // A schedule that has just ended accepts no term any more; the next one is new.
             match refused {
                 None => return,
                 Some(back) => entry = back,
@@ -62,7 +60,7 @@ impl Schedulers {
         }
     }
 
-    /// The schedule of the term's runtime, and whether it is new, so that no task runs it yet.
+    /// The schedule of the term's runtime, and whether it is new, in which case no task runs it yet.
     fn schedule(&self, term: &Term) -> (Arc<Schedule>, bool) {
         let id = term.home.id();
         let mut schedules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +71,7 @@ impl Schedulers {
         {
             return (schedule, false);
         }
-        // The number of a runtime that is gone may come again.
+        // The number of a runtime that is gone may be used again.
         schedules.retain(|(known, schedule)| *known != id && schedule.strong_count() > 0);
         let schedule = Arc::new(Schedule::new(&term.store));
         schedules.push((id, Arc::downgrade(&schedule)));
@@ -94,7 +92,7 @@ impl Renewer for Schedulers {
         if let Some(schedule) = schedule {
             // Dropped here, after all locks: it may be the last of its term.
             let removed = schedule.remove(term);
-            // An earlier lease of the term was told (S2).
+            // An earlier lease of the term was notified (S2).
             if removed.is_some() && term.over().is_some_and(|end| end.is_loss()) {
                 log_end(term, &term.store.clock);
             }
@@ -136,7 +134,7 @@ impl Drop for Runner {
     }
 }
 
-/// Logs why a term is renewed no more.
+/// Logs why a term is no longer renewed.
 fn log_end(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
     match term.over() {

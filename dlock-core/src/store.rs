@@ -1,5 +1,5 @@
-//! What all locks of one client share: the provider and everything that is known of its store, the clock,
-//! the recorder, and the tasks in the background.
+//! The state that all locks of one client share: the provider and everything that is known of its store, the clock,
+//! the recorder, and the background tasks.
 
 pub(crate) mod driven;
 pub(crate) mod listener;
@@ -33,13 +33,13 @@ use crate::{
     time::{Entropy, Plan},
 };
 
-/// What a client knows of its store, and all that its locks share.
+/// A client's knowledge of its store, and all that its locks share.
 pub(crate) struct Store {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) backend: &'static str,
-    /// Waiters look before they ask again.
+    /// Waiters read before they try again.
     pub(crate) cheap_reads: bool,
-    /// A refusal leaves a mark, and a release says whether there is one (N1, N3).
+    /// A refusal leaves a mark, and the answer to a release says whether there is one (N1, N3).
     pub(crate) marks: bool,
     /// Renewals may travel together.
     pub(crate) batches: bool,
@@ -56,24 +56,24 @@ pub(crate) struct Store {
     pub(crate) observations: OnceLock<Keeper>,
     /// The recorder of events, if there is one.
     pub(crate) recording: OnceLock<Recording>,
-    /// What renews the leases: a layer above this one.
+    /// The renewer of the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// Over the work that callers drive.
+    /// The watchdogs over the work that callers drive.
     pub(crate) watchdogs: Arc<Watchdogs>,
     closing: CancellationToken,
     tasks: Arc<Tasks>,
 }
 
-/// What runs in the background for a client.
+/// The background tasks of a client.
 #[derive(Default)]
 struct Tasks {
     running: AtomicUsize,
-    /// Rung when nothing runs for a lock any more.
+    /// Rung when no task runs for a lock any more.
     idle: Notify,
 }
 
-/// Something that runs in the background for a client (I14); [`Client::close`] waits for its end, and
-/// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
+/// A task in the background of a client (I14); [`Client::close`] waits for its end, and
+/// [`DLock::idle`](crate::DLock::idle) for the end of those of a lock.
 pub(crate) struct TaskToken {
     client: Arc<Tasks>,
     plan: Arc<Plan>,
@@ -105,19 +105,20 @@ impl Store {
         })
     }
 
-    /// What renews the leases of this client: of one type, and made when it is first used.
+    /// The renewer of the leases of this client: always of one type, and made when it is first used.
     pub(crate) fn renewals<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let renewals = self.renewals.get_or_init(|| Arc::<T>::default());
         Arc::clone(renewals).downcast().ok()
     }
 
-    /// Whether anything takes events.
+    /// Whether anything receives events.
     pub(crate) fn is_observed(&self) -> bool {
         cfg!(feature = "metrics") || self.recording.get().is_some()
     }
 
-    /// Emits an event to metrics and to the recorder. Never while a mutex of this crate is locked: in the middle of an event
-    /// it is [recorded](Self::record), and [measured](Self::measure) afterwards if there are metrics for it.
+    /// Emits an event to metrics and to the recorder. Never called while a mutex of this crate is locked: an event in
+    /// the middle of such a section is [recorded](Self::record) there, and [measured](Self::measure) afterwards if
+    /// there are metrics for it.
     pub(crate) fn emit(&self, name: &Name, plan: &Plan, event: impl FnOnce() -> Event) {
         if self.is_observed() {
             let event = event();
@@ -151,7 +152,7 @@ impl Store {
         }
     }
 
-    /// Resolves when nothing runs for any lock.
+    /// Resolves when no task runs for any lock.
     pub(crate) async fn all_idle(&self) {
         self.tasks.none_of(&self.tasks.running).await;
     }
@@ -161,7 +162,7 @@ impl Store {
         self.closing.cancel();
     }
 
-    /// Resolves when nothing runs for locks with this plan.
+    /// Resolves when no task runs for locks with this plan.
     pub(crate) async fn idle(&self, plan: &Plan) {
         self.tasks.none_of(&plan.tasks).await;
     }
@@ -175,8 +176,8 @@ impl Store {
         &self.closing
     }
 
-    /// One call to the provider, for at most `limit`: the one place that ends a call that hangs (V6, V7, W4). What
-    /// comes back after that is unknown, and the call is dropped. Operation and group are for metrics.
+    /// One call to the provider, for at most `limit`: the one place that ends a call that hangs (V6, V7, W4). After
+    /// that the outcome is unknown, and the call is dropped. Operation and group are for metrics.
     pub(crate) async fn call<T: Send>(
         &self,
         (operation, group): (Operation, Option<&Arc<str>>),
@@ -187,9 +188,9 @@ impl Store {
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            // Also when a call that is always ready has used up what the runtime gives a task for a turn.
+            // Also when a call that is always ready has used up the budget that the runtime gives a task for a turn.
             () = unconstrained(self.clock.pause(limit)) => {
-                // The provider has no word in it: it may have been logging in until now.
+                // The provider cannot say more: it may have been logging in until now.
                 Err(ProviderError::unknown(format!(
                     "no answer within {limit:?}, opening a connection included"
                 )))
@@ -204,7 +205,7 @@ impl Store {
                 answer.as_ref().err(),
             );
         }
-        // A store without a channel answers other calls all the same, and the items of a batch count one by one.
+        // A store without a channel answers other calls nevertheless, and the items of a batch count one by one.
         if !matches!(operation, Operation::Watch | Operation::RenewMany) {
             self.outage.heard(&answer);
         }
@@ -218,9 +219,9 @@ impl Store {
         pause / 2 + self.entropy.jitter(pause)
     }
 
-    /// A reply has just shown this record: observes it, and asks the place for observations, if there is one, since
-    /// when processes of this host have seen its version. Whether the version can be claimed for
-    /// that (A6).
+    /// A reply has just shown this record: observes it, and queries the place for observations, if there is one, for
+    /// when processes of this host first saw its version. Returns whether the version can be claimed for that reason
+    /// (A6).
     pub(crate) async fn observe(
         &self,
         state: &NameState,
@@ -234,7 +235,7 @@ impl Store {
             return false;
         };
         if limit.is_zero() {
-            // The time to wait for the place is up.
+            // No time is left to wait for the place.
             return false;
         }
         let version = record.version();
@@ -250,7 +251,7 @@ impl Tasks {
     async fn none_of(&self, count: &AtomicUsize) {
         loop {
             let mut idle = pin!(self.idle.notified());
-            // Armed before the question.
+            // Armed before the check.
             idle.as_mut().enable();
             if count.load(Ordering::SeqCst) == 0 {
                 return;

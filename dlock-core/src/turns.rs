@@ -1,11 +1,11 @@
 //! Turns between processes (W8, N4 to N8): when a waiter may try for a name that others want too.
 //!
 //! No process sees the queue of another. Each hears of the same releases, and a refused waiter leaves its mark in the
-//! record, so the one that releases it learns that it is wanted. From that follows an order without a list of
-//! waiters: the process that has just released a wanted name leaves it to the others, and of those the one that has
-//! waited longest asks first.
+//! record, so the process that releases the record learns that it is wanted. From that follows an order without a
+//! list of waiters: the process that has just released a wanted name leaves it to the others, and of those the one
+//! that has waited longest tries first.
 //!
-//! Nothing here bears on safety: it only ever delays a try (W2).
+//! Nothing here affects safety: it only ever delays a try (W2).
 
 mod order;
 mod tenure;
@@ -23,15 +23,15 @@ pub(crate) use self::{
 };
 use crate::{Clock, time::ContenderInstant};
 
-/// How long a process that released a wanted name leaves it to those that a hint wakes (N7): four slots, the longest
-/// that one of them is held back (N6).
+/// How long a process that released a wanted name leaves it to the waiters that a hint wakes (N7): four slots, the
+/// longest time for which one of them is held back (N6).
 pub(crate) const HAND_OFF: Duration = order::SLOT.saturating_mul(order::MOST_SLOTS);
 
 /// The runtimes of this client that have contended for a name with others. Each has its turns, as each has its queue.
 #[derive(Default)]
 pub(crate) struct Contenders(Vec<Turns>);
 
-/// More runtimes than these are not told apart: the oldest is forgotten.
+/// At most this many runtimes are distinguished: beyond that the oldest is forgotten.
 const MOST_RUNTIMES: usize = 8;
 
 /// One runtime's knowledge of the others that want a name.
@@ -42,7 +42,7 @@ pub(crate) struct Turns {
 }
 
 impl Contenders {
-    /// That of this runtime, from now on.
+    /// The turns of this runtime, from now on.
     pub(crate) fn of(&mut self, runtime: Id) -> &mut Turns {
         let known = self.0.iter().position(|turns| turns.runtime == runtime);
         let at = known.unwrap_or_else(|| {
@@ -59,7 +59,7 @@ impl Contenders {
         &mut self.0[at]
     }
 
-    /// That of this runtime, if it has contended before.
+    /// The turns of this runtime, if it has contended before.
     pub(crate) fn known(&mut self, runtime: Id) -> Option<&mut Turns> {
         self.0.iter_mut().find(|turns| turns.runtime == runtime)
     }
@@ -73,7 +73,7 @@ impl Contenders {
         }
     }
 
-    /// A term of this runtime begins: to the other ones it is another's.
+    /// A term of this runtime begins: for the other runtimes it is another's.
     pub(crate) fn granted(&mut self, runtime: Id, now: ContenderInstant) {
         for turns in &mut self.0 {
             if turns.runtime == runtime {
@@ -101,7 +101,7 @@ impl Turns {
         self.order.saw(mark);
     }
 
-    /// The release of a term is sent; if it is hinted, this contender will hear that too.
+    /// The release of a term is sent; if it is hinted, this contender will hear the hint too.
     pub(crate) fn releases(&mut self, hinted: bool, now: ContenderInstant) {
         self.order.releases(hinted);
         self.tenure.releases(now);
@@ -120,7 +120,7 @@ impl Turns {
         self.order.no_hint_comes();
     }
 
-    /// For how much longer the name is left to others (N7).
+    /// How much longer the name is left to others (N7).
     pub(crate) fn left_for(&self, clock: &Clock) -> Duration {
         self.tenure.left_for(clock)
     }

@@ -1,5 +1,5 @@
-//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A term
-//! of this client goes on with the first waiter in line (S1); that of a ticket is claimed (H8).
+//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A term of this
+//! client continues with the first waiter in line (S1); that of a ticket is claimed (H8).
 //!
 //! `Contender::contend` is the loop of a waiter that has its turn, and `rest` its sleep.
 
@@ -49,7 +49,7 @@ pub(crate) enum Wait {
     Limit(Option<Duration>),
 }
 
-/// What an acquire ends with.
+/// The result of an acquire.
 pub(crate) enum Acquired {
     Holding(Holding),
     Held(Holder),
@@ -59,26 +59,26 @@ pub(crate) enum Acquired {
 struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
-    /// What a ticket claims, as long as it may be worth something (H8).
+    /// The version that a ticket claims, as long as it may be worth something (H8).
     ticket: Option<Version>,
-    /// For how long it closes the name (B4).
+    /// How long the ticket closes the name (B4).
     closes_for: Duration,
     started: ContenderInstant,
-    /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
-    /// over and a spent try are answers too; a grant that came too late is none (W5).
+    /// When the store last answered, or we began to call it. A refusal by a try of our own that has ended and a spent
+    /// try are answers too; a grant that came too late is none (W5).
     answered: ContenderInstant,
-    /// Cancelled when nobody waits for the answer any more.
+    /// Cancelled when the caller no longer waits for the answer.
     gone: Arc<Gone>,
-    /// Where it waits. A caller that stands in no line has one to itself.
+    /// The queue in which it waits. A caller that stands in no line has a queue to itself.
     queue: Arc<Queue>,
     /// When it began to let terms of others go by (N6), and what it has seen of them since.
     arrival: Arrival,
     watched: Watched,
-    /// Who held the lock when the store last answered.
+    /// The holder of the lock when the store last answered.
     seen: Option<Holder>,
-    /// The warning that this client itself holds the lock was logged.
+    /// Whether the warning was logged that this client itself holds the lock.
     warned: bool,
-    /// The last error since then.
+    /// The last error since the store last answered.
     error: Option<ProviderError>,
 }
 
@@ -139,7 +139,7 @@ impl Contender {
 
     /// One try, past all waiters. `None` if the caller has gone away before it.
     async fn once(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
-        // What a ticket opens waits for nothing.
+        // The redeemer of a ticket waits for nothing.
         let admitted = tokio::select! {
             biased;
             admitted = self.admission(), if self.ticket.is_none() => admitted,
@@ -162,8 +162,8 @@ impl Contender {
         })
     }
 
-    /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
-    /// everybody else.
+    /// Redeems a ticket, in no queue. Once it is refused it is worthless, and its owner waits like every other
+    /// caller.
     async fn redeem(&mut self, sender: &Sender<Answer>, entry: &QueueEntry) -> Option<Answer> {
         tokio::select! {
             biased;
@@ -189,7 +189,8 @@ impl Contender {
             biased;
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            // Most callers have it at once. Who has gone has none, and a client that closes sends nothing more.
+            // Most callers have it at once. A caller that has gone has none, and a client that closes sends nothing
+            // more.
             () = entry.turn() => {}
             () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),
@@ -198,7 +199,7 @@ impl Contender {
         as_long_as_wanted(sender, &gone, pin!(self.contend(sender))).await
     }
 
-    /// Tries until the lock is ours, time is up, or nothing will help.
+    /// Tries until the lock is ours, time is up, or a retry cannot help.
     async fn contend(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let queue = Arc::clone(&self.queue);
@@ -241,7 +242,7 @@ impl Contender {
                 Some(Taken::Over(uuid)) => {
                     match self.await_release(sender, uuid).await {
                         ControlFlow::Break(end) => return end,
-                        // What woke us before has not been followed yet (W3).
+                        // The wake-up from before has not been followed yet (W3).
                         ControlFlow::Continue(rung) => woken |= rung,
                     }
                     // No call was sent meanwhile (W5).
@@ -250,7 +251,7 @@ impl Contender {
                 }
                 None => {}
             }
-            // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
+            // Without a turn nothing is sent, and the wake-up has not been followed yet (W3).
             let still_woken = woken && admitted.is_err();
             let pause = match pause_for_term {
                 Some(pause) => pause,
@@ -280,9 +281,9 @@ impl Contender {
         }
     }
 
-    /// Sleeps for this pause; returns whether a wake-up came meanwhile. It is followed after the pause, since it may be
-    /// that of what a failed try has left, time and again (W5, W7). A term of our own client takes no call, and ends
-    /// the pause (S1). Breaks if the wait is over.
+    /// Sleeps for this pause; returns whether a wake-up came meanwhile. The wake-up is followed only after the pause,
+    /// since it may come from the remains of a failed try, time and again (W5, W7). A term of our own client takes no
+    /// call, and ends the pause (S1). Breaks if the wait has ended.
     async fn rest_after_failure(
         &mut self,
         sender: &Sender<Answer>,
@@ -297,7 +298,7 @@ impl Contender {
             return ControlFlow::Continue(false);
         }
         loop {
-            // Armed before the question.
+            // Armed before the check.
             let mut freed = std::pin::pin!(queue.freed.notified());
             freed.as_mut().enable();
             let left = pause.saturating_sub(store.clock.elapsed(since));
@@ -310,10 +311,10 @@ impl Contender {
         }
     }
 
-    /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
-    /// over. How long the pause is: after a refusal `until_next_try`, after no answer
-    /// `Store::pause_after_failure`, while a term is expected to go on `pause_for_term`, and as
-    /// `await_release` says while the release of one is.
+    /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait has ended.
+    /// The length of the pause: after a refusal `until_next_try`, after no answer `Store::pause_after_failure`, while
+    /// a term is expected to continue `pause_for_term`, and while the release of a term is expected, as
+    /// `await_release` says.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,
@@ -334,8 +335,8 @@ impl Contender {
     }
 }
 
-/// Tells those who try when their caller goes away: a try that is under way runs to its answer (G1), and is not
-/// repeated. A turn goes with the caller, and what is offered meanwhile is offered to others (S4).
+/// Notifies the tries when their caller goes away: a try in flight runs to its answer (G1), and is not repeated. A
+/// turn goes with the caller, and anything offered meanwhile is offered to others (S4).
 async fn as_long_as_wanted<T>(
     sender: &Sender<Answer>,
     gone: &Gone,

@@ -130,7 +130,7 @@ impl fmt::Display for EndCause {
                 record: Some(now),
                 term: (uuid, token),
             } => match &now.owner {
-                // R3 of a term that is still there: its time had passed by the store's clock.
+                // R3 for a term whose record is still there: its time had passed by the store's clock.
                 _ if now.held_by(*uuid) => {
                     f.write_str("ran out in the store before its renewal arrived")
                 }

@@ -102,7 +102,7 @@ impl Known {
         lines.find(|line| line.queue.runtime == runtime)
     }
 
-    /// Most names are held for longer than they are waited for, so lines are seldom needed.
+    /// Forgets the lines without use: most names are held for longer than they are waited for.
     pub(super) fn forget_idle_lines(&mut self) {
         self.lines.retain(|line| !line.is_idle());
         if self.lines.is_empty() {

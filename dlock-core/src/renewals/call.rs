@@ -1,5 +1,5 @@
-//! One call to the provider: some renewals that travel together, or one alone. One that hangs makes room for
-//! others after D/30, gets no answer after D/6, and its items are tried again alone (V6).
+//! One call to the provider: some renewals that travel together, or one alone. A call that hangs makes room for
+//! others after D/30, has no answer after D/6, and its items are then tried again alone (V6).
 
 #[cfg(test)]
 mod tests;
@@ -22,15 +22,15 @@ use crate::{
 
 type Answer = Result<RenewOutcome, ProviderError>;
 
-/// A call and the terms it is for. Dropping it settles it, as one without an answer: a provider that
-/// panics and a runtime that ends take that path.
+/// A call and the terms it is for. Dropping it settles it as a call without an answer: so it is if a provider panics,
+/// or a runtime ends.
 pub(super) struct Call {
     schedule: Arc<Schedule>,
     route: Route,
     kind: Kind,
     /// The terms whose attempt has not been settled.
     items: Vec<Entry>,
-    /// It is counted among the calls that others wait for.
+    /// Whether it is counted among the calls that others wait for.
     in_the_way: bool,
     ended: bool,
 }
@@ -58,7 +58,7 @@ impl Call {
         self.admission(store).await;
         let (attempts, requests, gone) = self.begin_attempts();
         let limits = self.items.iter().map(|entry| entry.term.attempt_limit());
-        // Never longer than the shortest lease on board allows (V6).
+        // Never longer than the shortest lease of the call allows (V6).
         let Some(limit) = limits.min() else {
             self.settle(None, gone);
             return;
@@ -95,8 +95,8 @@ impl Call {
         }
     }
 
-    /// While the store answers no call, a failed renewal is repeated only in its turn; but not so late that the
-    /// lease would miss its last full attempt, nor, after that, half of what is left.
+    /// While the store answers no call, a failed renewal is repeated only in its turn; but not so late that the lease
+    /// would miss its last full attempt, or, after that, half of its remainder.
     async fn admission(&self, store: &Store) {
         let retried = self
             .items
@@ -122,7 +122,7 @@ impl Call {
             tokio::select! {
                 biased;
                 () = lease_ended => {}
-                // Not admitted in time, it is sent all the same.
+                // If it is not admitted in time, it is sent nevertheless.
                 _admitted = store.outage.admit(&term.plan, patience) => {}
             }
         }
@@ -136,7 +136,7 @@ impl Call {
         let mut gone = Vec::new();
         for entry in mem::replace(&mut self.items, Vec::with_capacity(count)) {
             let term = &entry.term;
-            // It may have waited long for its turn.
+            // It may have waited a long time for its turn.
             let stops = term.renewals_end();
             let stopped = stops.is_some_and(|end| end <= term.store.clock.now());
             let attempt = term.next_attempt().filter(|_| !stopped);
@@ -166,7 +166,7 @@ impl Call {
         }
     }
 
-    /// True if the store answers nothing at present.
+    /// Returns whether the store answers nothing at present.
     fn settle(&mut self, heard: Option<bool>, outcomes: Vec<Outcome>) -> bool {
         self.ended = true;
         let (silent, done) = self.schedule.settle(self.route, heard, outcomes);
@@ -193,8 +193,7 @@ impl Drop for Call {
     }
 }
 
-/// As many answers as requests, in their order, within the limit. A call of one is a renewal like
-/// any other.
+/// As many answers as requests, in their order, within the limit. A call of one request is a plain renewal.
 async fn send(
     store: &Store,
     group: Option<&Arc<str>>,
@@ -226,7 +225,7 @@ async fn send(
         store.outage.heard(answer);
     }
     if answers.len() != requests.len() {
-        // Which answer is for which request is not known.
+        // It is not known which answer is for which request.
         return none(ProviderError::unknown(format!(
             "the provider gave {} answers to {} renewals",
             answers.len(),
@@ -236,8 +235,8 @@ async fn send(
     answers
 }
 
-/// The next attempt comes after a short jittered pause (V6). A term that failed together with others may have
-/// failed because of one of them, and is retried with few others at most.
+/// The next attempt comes after a short jittered pause (V6). A term that failed together with others may have failed
+/// because of one of them, and is retried with few others at most.
 fn retry(entry: Entry, in_company: bool) -> Outcome {
     let term = &entry.term;
     let store = &term.store;

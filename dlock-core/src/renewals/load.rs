@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::time::{Plan, step_of};
 
-/// Terms are looked at together when they are due within so long, and within D/60 of the shortest.
+/// Terms are collected together when they are due within this time, and within D/60 of the shortest.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// Renewals are counted per so many nanoseconds (two hours), so that the rate of the longest leases
-/// is no fraction.
+/// Renewals are counted per this many nanoseconds (two hours), so that the rate of the longest leases is not a
+/// fraction.
 const SPAN: u64 = 7_200_000_000_000;
 
 /// The terms of a schedule, counted.
@@ -39,13 +39,13 @@ impl Load {
         self.durations.is_empty()
     }
 
-    /// The time between two steps that collect due terms: terms that fall due in between travel together. D/60 of the
-    /// shortest lease at most: a small part of what a renewal may be late.
+    /// The time between two steps that collect due terms: terms that fall due in between travel together. At most
+    /// D/60 of the shortest lease: a small part of the delay that a renewal may have.
     pub(super) fn gather(&self) -> Duration {
         (self.shortest() / 60).min(GATHER)
     }
 
-    /// The longest sleep before the clock is asked again: that of the shortest lease (V2).
+    /// The longest sleep before the clock is read again: that of the shortest lease (V2).
     pub(super) fn longest_sleep(&self) -> Duration {
         step_of(self.shortest())
     }
@@ -61,7 +61,7 @@ impl Load {
     }
 }
 
-/// How often a term is renewed in [`SPAN`]; the longest intervals count as that.
+/// How often a term is renewed in [`SPAN`]; intervals longer than that count as once.
 fn rate(plan: &Plan) -> u64 {
     let every = u64::try_from(plan.renew_every.as_nanos()).unwrap_or(u64::MAX);
     (SPAN / every.max(1)).max(1)

@@ -18,7 +18,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// From when on more may be sent, if not at once. `each` is the time that the rate gives to one
+    /// The instant from which more may be sent, if not at once. `each` is the time that the rate gives to one
     /// renewal.
     pub(super) fn holds_until(&self, now: HolderInstant, each: Duration) -> Option<HolderInstant> {
         let most = (BATCH as u64) * ONE;
@@ -26,7 +26,7 @@ impl RateLimit {
         (excess > 0).then(|| now + Duration::from_nanos(nanos(each).saturating_mul(excess) / ONE))
     }
 
-    /// So many were sent.
+    /// This many were sent.
     pub(super) fn sent(&mut self, now: HolderInstant, count: usize, each: Duration) {
         self.level = self.level_at(now, each) + (count as u64) * ONE;
         self.since = Some(now);

@@ -42,21 +42,21 @@ struct Contents {
     load: Load,
     /// By the instant at which each is due.
     waiting: TimerQueue,
-    /// What is due, until it is sent.
+    /// Renewals that are due, until they are sent.
     queues: BTreeMap<Route, SendQueue>,
     rate_limit: RateLimit,
     /// When due terms were last collected.
     looked: Option<HolderInstant>,
-    /// When the scheduler wakes up by itself, and the longest sleep before it asks the clock again.
+    /// When the scheduler wakes up without a ring, and the longest sleep before it reads the clock again.
     sleeps: Option<(HolderInstant, Duration)>,
-    /// No task runs it any more.
+    /// Whether it has ended: no task runs it any more.
     ended: bool,
 }
 
-/// What the scheduler has to do in one step.
+/// The work of the scheduler in one step.
 pub(super) struct Step {
     pub(super) calls: Vec<PlannedCall>,
-    /// Terms that are renewed no more.
+    /// Terms that are no longer renewed.
     pub(super) done: Vec<Entry>,
     pub(super) next: Next,
 }
@@ -68,7 +68,7 @@ pub(super) struct PlannedCall {
     pub(super) items: Vec<Entry>,
 }
 
-/// What the scheduler does next.
+/// The next action of the scheduler.
 pub(super) enum Next {
     /// Run another step: there is more to do.
     Again,
@@ -76,11 +76,11 @@ pub(super) enum Next {
     Sleep(HolderInstant, Duration),
     /// Sleep until the ring.
     Ring,
-    /// End: there is nothing to renew any more.
+    /// End: nothing is left to renew.
     End,
 }
 
-/// What becomes of a term whose attempt has ended.
+/// The outcome for a term whose attempt has ended.
 pub(super) enum Outcome {
     /// It is renewed again, from this instant on.
     Again(HolderInstant, Entry),
@@ -105,7 +105,7 @@ impl Schedule {
         self.contents().ended
     }
 
-    /// Takes a term on; gives it back if the schedule has ended.
+    /// Takes a term on; returns it if the schedule has ended.
     pub(super) fn join(&self, entry: Entry) -> Option<Entry> {
         let (at, step) = (next_check(&entry.term), entry.term.plan.step());
         let mut contents = self.contents();
@@ -130,7 +130,7 @@ impl Schedule {
         Some(found)
     }
 
-    /// What is due now, and what to do after that.
+    /// The work that is due now, and what to do after that.
     pub(super) fn step(&self) -> Step {
         let now = self.clock.now();
         let mut done = Vec::new();
@@ -156,7 +156,7 @@ impl Schedule {
         Step { calls, done, next }
     }
 
-    /// A call has ended, or has waited for its answer for so long that others need not wait for it.
+    /// A call has ended, or has waited so long for its answer that others need not wait for it.
     pub(super) fn make_room(&self, route: Route, kind: Kind) {
         let mut contents = self.contents();
         if let Some(queue) = contents.queues.get_mut(&route) {
@@ -168,7 +168,7 @@ impl Schedule {
     }
 
     /// A call has ended; `heard`: whether the store answered anything, if a request was sent. Returns whether the
-    /// store answers nothing at present, and the terms that are renewed no more, to be dropped without a lock.
+    /// store answers nothing at present, and the terms that are no longer renewed, to be dropped without a lock.
     pub(super) fn settle(
         &self,
         route: Route,
@@ -180,7 +180,7 @@ impl Schedule {
         let now = self.clock.now();
         for outcome in terms {
             match outcome {
-                // The term may have ended while the answer was on its way.
+                // The term may have ended while the answer was in flight.
                 Outcome::Again(at, entry) if !contents.ended && entry.term.deadline() > now => {
                     let step = entry.term.plan.step();
                     contents.waiting.insert(at, entry);
@@ -200,7 +200,7 @@ impl Schedule {
         (silent, done)
     }
 
-    /// Ends the schedule. Returns what it still had, to be dropped without a lock.
+    /// Ends the schedule. Returns what it still held, to be dropped without a lock.
     pub(super) fn end(&self) -> (TimerQueue, BTreeMap<Route, SendQueue>) {
         let mut contents = self.contents();
         contents.ended = true;
@@ -210,8 +210,9 @@ impl Schedule {
         )
     }
 
-    /// Wakes the scheduler if it would sleep past this instant, at which a term is due: until a later one, in longer
-    /// steps than that term allows, or on after a suspend, which its timer has not counted.
+    /// Wakes the scheduler if it would sleep past this instant, at which a term is due: because it sleeps until a
+    /// later instant, or in longer steps than that term allows, or sleeps on after a suspend, which its timer has not
+    /// counted.
     fn ring_for(&self, contents: &Contents, at: HolderInstant, term_step: Duration) {
         let overslept = |wakes| wakes <= self.clock.now();
         if contents
@@ -228,8 +229,8 @@ impl Schedule {
 }
 
 impl Contents {
-    /// Moves due terms into their send queues, at most once in [`Load::gather`]: terms that come due meanwhile
-    /// travel with them. True if there are more than one step takes.
+    /// Moves due terms into their send queues, at most once in [`Load::gather`]: terms that fall due meanwhile travel
+    /// with them. Returns whether more are due than one step takes.
     fn gather(&mut self, now: HolderInstant, batches: bool, done: &mut Vec<Entry>) -> bool {
         if self
             .looked
@@ -263,13 +264,13 @@ impl Contents {
         }
         let more = self.waiting.first_at().is_some_and(|at| at <= now);
         if more {
-            // The next step goes on at once.
+            // The next step continues at once.
             self.looked = None;
         }
         more
     }
 
-    /// What may be sent now. Retries first: their leases end sooner.
+    /// The calls that may be sent now. Retries first: their leases end sooner.
     fn send(&mut self, now: HolderInstant, done: &mut Vec<Entry>) -> Vec<PlannedCall> {
         let mut calls = Vec::new();
         let each = self.load.each();
@@ -324,7 +325,7 @@ impl Contents {
     }
 }
 
-/// When a term has to be checked next: when it is due, or was held for the longest time allowed.
+/// When a term has to be checked next: when it is due, or when it has been held for the longest time allowed.
 pub(super) fn next_check(term: &Term) -> HolderInstant {
     let due = term.renewal_due();
     term.renewals_end().map_or(due, |end| end.min(due))

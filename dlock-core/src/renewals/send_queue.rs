@@ -1,6 +1,6 @@
-//! Renewals that are due and wait to be sent: those of one shard and of leases of about one duration.
-//! Send queues share nothing, so that a shard which does not answer delays its own renewals only, and a
-//! short lease cuts no long one's attempt.
+//! Renewals that are due and wait to be sent: those of one shard and of leases of about one duration. Send queues
+//! share nothing, so that a shard which does not answer delays only its own renewals, and a short lease does not cut
+//! the attempt of a long one.
 
 #[cfg(test)]
 mod tests;
@@ -13,19 +13,19 @@ use crate::{
     time::{HolderInstant, Plan},
 };
 
-/// The most renewals in one call. What a call costs beside its renewals is a small part by then;
-/// with the longest names it carries half a megabyte.
+/// The most renewals in one call. At that size the cost of the call itself is a small part; with the longest names it
+/// carries half a megabyte.
 pub(super) const BATCH: usize = 500;
 
-/// Batches of one send queue that are under way at a time. One that has had no answer for a while is not
-/// counted (see [`call`](super::call)).
+/// Batches of one send queue that are in flight at a time. A batch that has had no answer for a while is not counted
+/// (see [`call`](super::call)).
 const BATCHES: usize = 8;
 
-/// Single renewals of one send queue that are under way at a time, counted likewise: retries, and all
-/// renewals where the store takes no batches.
+/// Single renewals of one send queue that are in flight at a time, counted likewise: retries, and all renewals if the
+/// store takes no batches.
 const SINGLES: usize = 64;
 
-/// The same while the store answers nothing at all: enough to notice when it is back, and no storm.
+/// The same while the store answers nothing at all: enough to notice when it is back, without a storm.
 const PROBES: usize = 16;
 
 /// Retries are sent one by one as long as there are no more than this; more retries travel in as many
@@ -39,7 +39,7 @@ const COMPANY: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Route {
     shard: u64,
-    /// Durations of one class differ by less than a quarter, so an attempt is cut by less than that.
+    /// Durations of one class differ by less than a quarter, so an attempt is cut by less than a quarter.
     class: u32,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct SendQueue {
     /// By the end of the lease: the term with the least time left goes first.
     due: TimerQueue,
     retries: TimerQueue,
-    /// Calls under way that others wait for, of each kind, and all calls under way.
+    /// Calls in flight that others wait for, of each kind, and all calls in flight.
     due_calls: usize,
     retry_calls: usize,
     calls: usize,
-    /// The last call to end had no answer to anything.
+    /// Whether the last call to end had no answer to anything.
     silent: bool,
 }
 
@@ -96,8 +96,8 @@ impl SendQueue {
         }
     }
 
-    /// A renewal is due. A lease that has little time left does not wait for a batch, and does not cut one short:
-    /// it goes with the retries.
+    /// A renewal is due. A lease with little time left does not wait for a batch, and does not cut one short: it goes
+    /// with the retries.
     pub(super) fn push(&mut self, ends: HolderInstant, entry: Entry, now: HolderInstant) {
         let hurried = ends.since(now) < hurry(&entry.term.plan);
         match entry.health {
@@ -117,8 +117,7 @@ impl SendQueue {
             .or_else(|| self.retries.pop_until(now))
     }
 
-    /// The next call of due renewals, if one may go. `None` if nothing waits, or too many are under
-    /// way.
+    /// The next call of due renewals, if one may be sent. `None` if none waits, or too many are in flight.
     pub(super) fn next_due(&mut self) -> Option<Vec<Entry>> {
         let (calls, size) = match self.batches {
             true => (BATCHES, BATCH),
@@ -133,9 +132,8 @@ impl SendQueue {
         Some((0..size).map_while(|_| self.due.pop()).collect())
     }
 
-    /// The next call of retries, likewise: alone, or in small company where there are so many that
-    /// one by one would take longer than their leases last. A lease whose own attempt failed goes
-    /// alone in any case.
+    /// The next call of retries, likewise: alone, or with few others if there are so many that sending them one by
+    /// one would take longer than their leases last. A lease whose own attempt failed goes alone in any case.
     pub(super) fn next_retry(&mut self) -> Option<Vec<Entry>> {
         let calls = if self.silent { PROBES } else { SINGLES };
         if self.retry_calls >= calls {
@@ -158,7 +156,7 @@ impl SendQueue {
         Some(items)
     }
 
-    /// Renewals are due, and a call of them may go.
+    /// The first due renewal that waits here.
     pub(super) fn first_due(&self) -> Option<&Entry> {
         self.due.first()
     }
@@ -169,7 +167,7 @@ impl SendQueue {
         ends.into_iter().flatten().min()
     }
 
-    /// A call has ended; whether the store answered anything, if it was asked. True if the store is
+    /// A call has ended. `heard`: whether the store answered anything, if it was called. Returns whether the store is
     /// silent.
     pub(super) fn settled(&mut self, heard: Option<bool>) -> bool {
         self.calls = self.calls.saturating_sub(1);
@@ -177,7 +175,7 @@ impl SendQueue {
         self.silent
     }
 
-    /// A call is waited for no more.
+    /// A call no longer keeps others waiting.
     pub(super) fn make_room(&mut self, kind: Kind) {
         let calls = match kind {
             Kind::Due => &mut self.due_calls,
@@ -190,13 +188,13 @@ impl SendQueue {
         !self.due.is_empty() || !self.retries.is_empty()
     }
 
-    /// Nothing waits here, and nothing is under way.
+    /// Whether nothing waits here and nothing is in flight.
     pub(super) fn is_idle(&self) -> bool {
         !self.waits() && self.due_calls + self.retry_calls + self.calls == 0
     }
 }
 
-/// With less than this left, a lease is in a hurry: three quarters of what an attempt gets.
+/// A lease with less than this left is in a hurry: three quarters of the time of an attempt.
 fn hurry(plan: &Plan) -> Duration {
     plan.attempt() * 3 / 4
 }

@@ -12,12 +12,12 @@ pub(super) struct Entry {
     pub(super) health: Health,
 }
 
-/// How the last attempt went.
+/// The result of the last attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     /// It succeeded, or there was none yet.
     Healthy,
-    /// It got no answer, as its whole call: another term of the call may be the cause.
+    /// It got no answer, like its whole call: another term of the call may be the cause.
     Suspect,
     /// It failed alone. The term travels alone until a renewal succeeds.
     Isolated,
@@ -28,9 +28,9 @@ pub(super) enum Health {
 #[derive(Default)]
 pub(super) struct TimerQueue(BTreeMap<Key, Entry>);
 
-/// The instant, and which term: one request can be granted many names (a claim of tasks is), whose terms
-/// have one identity and are due together. Leases of one term have all in common; but the earlier one has left its
-/// queue, with the end that comes before the next one's beginning (S1).
+/// The instant, and which term. One request can be granted many names (a claim of tasks, for example), whose terms
+/// have one identity and are due together. Leases of one term have the same key; but the earlier one has left its
+/// queue, since its end comes before the beginning of the next (S1).
 type Key = (HolderInstant, Uuid, Name);
 
 impl Entry {
@@ -49,7 +49,7 @@ impl TimerQueue {
     /// Takes a term out, if it is in this queue.
     pub(super) fn remove(&mut self, term: &Term) -> Option<Entry> {
         let key = (term.queue_key.get(), term.uuid, term.name.clone());
-        // The key may be that of the lease which has followed this one on its term.
+        // The key may be that of the lease that has followed this one on its term.
         let found = self.0.get(&key)?;
         if !std::ptr::eq(&raw const *found.term, term) {
             return None;

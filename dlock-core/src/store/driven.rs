@@ -1,6 +1,7 @@
-//! Work that its caller drives as long as that is quick (C1), and that goes on in a task of ours otherwise. An
-//! acquire or release of a few milliseconds so costs no change of task. And yet what was sent runs to its answer
-//! when the caller goes away (C2, G1), and depends on the caller's polls for no longer than that (C3, W6).
+//! Work that its caller drives as long as that is quick (C1), and that continues in a task of ours otherwise. So an
+//! acquire or release of a few milliseconds costs no change of task. Nevertheless a request that was sent runs to its
+//! answer when the caller goes away (C2, G1), and does not depend on the caller's polls for longer than that (C3,
+//! W6).
 
 mod own_wakes;
 #[cfg(test)]
@@ -43,7 +44,7 @@ pub(crate) struct Driven<T: Send + 'static> {
 #[error("{0}")]
 pub(crate) struct Unfinished(String);
 
-/// The one place where the work is, for its caller and the watchdog.
+/// The slot that holds the work, for its caller and the watchdog.
 struct Slot<T> {
     phase: Mutex<Phase<T>>,
     /// Where the work runs: the connections that it opens live there.
@@ -58,7 +59,7 @@ enum Phase<T> {
     Over,
 }
 
-/// In a box from its beginning: it is large, and moves from hand to hand.
+/// Boxed from the beginning: it is large, and moves from one owner to the next.
 pub(crate) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> Driven<T> {
@@ -78,8 +79,8 @@ impl<T: Send + 'static> Driven<T> {
         }
     }
 
-    /// Drives the work until this future resolves, which is what the work brings about. What is left of the work
-    /// then goes on in a task; usually nothing is.
+    /// Drives the work until this future resolves, which the work causes. The remainder of the work then continues in
+    /// a task; usually there is none.
     pub(crate) async fn until<O>(mut self, answer: impl Future<Output = O>) -> O {
         let mut answer = pin!(answer);
         let wakes = Arc::new(OwnWakes::default());
@@ -90,7 +91,7 @@ impl<T: Send + 'static> Driven<T> {
                 wakes.begin();
                 let _result = self.drive(&mut own);
                 if let Poll::Ready(answer) = answer.as_mut().poll(&mut own) {
-                    // It may have waited for no more than this.
+                    // It may have waited only for this.
                     let _result = self.drive(&mut own);
                     return Poll::Ready(answer);
                 }
@@ -112,7 +113,7 @@ impl<T: Send + 'static> Driven<T> {
         if let Phase::Here(work, caller) = &mut *phase
             && slot.is_home()
         {
-            // As a task would, it keeps a panic of the provider from what its caller does besides.
+            // As a task would, it keeps a panic of the provider from the other work of its caller.
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
                 Ok(Poll::Pending) if !self.watchdogs.are_closing() => {
                     match caller {
@@ -156,7 +157,7 @@ impl<T: Send + 'static> Driven<T> {
             let work = Arc::downgrade(&slot);
             self.watching = Some(self.watchdogs.watch(&self.slot.home, work));
         }
-        // While the work was being driven, the watchdog of a client that closes passed it by.
+        // While the work was being driven, the watchdog of a closing client skipped it.
         if self.watchdogs.are_closing() {
             return self.drive(context);
         }
@@ -170,7 +171,7 @@ impl<T: Send + 'static> Driven<T> {
     ) -> Poll<Result<T, Unfinished>> {
         let work = mem::replace(&mut *phase, Phase::Over);
         drop(phase);
-        // Without the lock: it may hold anything.
+        // Without the lock: the work may hold anything.
         contained(|| drop(work));
         self.watching = None;
         Poll::Ready(result)
@@ -210,8 +211,8 @@ impl Unfinished {
 }
 
 impl<T: Send + 'static> Slot<T> {
-    /// Leaves the work, as it is, to a task; on a runtime that has ended it is dropped. Returns the caller's waker:
-    /// what wakes the work will wake the task from now on.
+    /// Leaves the work, as it is, to a task; if the runtime has ended, the work is dropped. Returns the caller's
+    /// waker: from now on the wakes of the work go to the task.
     fn leave(&self, phase: &mut Phase<T>) -> Option<Waker> {
         match mem::replace(phase, Phase::Over) {
             Phase::Here(work, caller) => {
@@ -236,7 +237,7 @@ impl<T: Send + 'static> Slot<T> {
 
 impl<T: Send + 'static> Watched for Slot<T> {
     fn take_over(&self) -> bool {
-        // Locked, its caller polls it at this moment.
+        // If it is locked, its caller polls it at this moment.
         let Ok(mut phase) = self.phase.try_lock() else {
             return false;
         };

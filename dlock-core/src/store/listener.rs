@@ -1,4 +1,4 @@
-//! Listening to a provider's wake-ups, one task a client (W3).
+//! Listening to a provider's wake-ups, one task per client (W3).
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub(crate) fn ensure(store: &Arc<Store>, plan: &Plan) {
     });
 }
 
-/// Opens the channel again and again, and passes its hints on.
+/// Opens the channel again and again, and passes on its hints.
 async fn listen(client: &Weak<Store>) {
     let mut pause = FIRST_PAUSE;
     while let Some(store) = client.upgrade() {
@@ -95,8 +95,8 @@ impl Drop for Running {
     }
 }
 
-/// The channel is open. Hints may have been missed before it was, and will be once it is not: both
-/// times everyone asks again.
+/// The channel is open. Hints may have been missed before it was open, and will be missed once it is closed: both
+/// times all waiters try again.
 struct Connected(Weak<Store>);
 
 impl Connected {

@@ -1,15 +1,13 @@
-//! Observations that outlive the process that made them, for programs that ask once and end
-//! (O4). This file decides when the place for them is asked, for how long, and what counts; where the texts lie is left
-//! to the place.
+//! Observations that outlive the process that made them, for programs that try once and exit (O4). This file decides
+//! when the place for them is queried, for how long, and what counts; the place decides where the texts are kept.
 //!
-//! # Why an instant of another process is a ground for a claim
-//! A holder believes in version (uuid, n) until `sent` + D x (1 - margin) of renewal n, and `sent`
-//! is before the version's first sight. So once D has passed since *anybody* saw it, nobody acts on
-//! it any more, whatever happened in between; and A6 takes the record only if it still is that
-//! version. What has to be right is therefore the instant: taken after the reply that showed the
-//! version (it is the client's own observation that is kept), and on a clock whose readings mean the
-//! same to the later process (`Clock::origin`). A wrong, old or missing text costs time; one that
-//! shows another version, another origin or an instant in the future counts for nothing.
+//! # Why an instant of another process justifies a claim
+//! A holder believes in version (uuid, n) until `sent` + D x (1 - margin) of renewal n, and `sent` is before the
+//! version's first sight. So once D has passed since *any* client saw it, no holder acts on it any more, whatever
+//! happened in between; and A6 takes the record only if it is still that version. Therefore the instant has to be
+//! right: taken after the reply that showed the version (it is the client's own observation that is kept), and on a
+//! clock whose readings mean the same to the later process (`Clock::origin`). A wrong, old or missing text costs
+//! time; one that shows another version, another origin or an instant in the future counts for nothing.
 
 mod sight;
 #[cfg(test)]
@@ -33,20 +31,20 @@ use crate::{Clock, Name, provider::Version, time::ContenderInstant};
 /// [`Client::observations`](crate::Client::observations). Both functions may block: they run on Tokio's threads for
 /// blocking work, one call at a time.
 ///
-/// The place decides nothing. A text that is lost, old or damaged in any byte costs time, and so does one that another
-/// process replaced in between. But keep it from people who may not take the locks, and from other machines, the clones
-/// of a virtual machine included: a forged instant can have a live lock taken.
+/// The place decides nothing. A text that is lost, old or damaged in any byte costs time, and so does one that
+/// another process replaced in between. But keep the place from people who may not take the locks, and from other
+/// machines, including clones of a virtual machine: with a forged instant a live lock can be taken.
 pub trait Observations: fmt::Debug + Send + Sync + 'static {
-    /// The text that was stored last for this lock, if it is still there; a damaged one as it is.
+    /// The text that was stored last for this lock, if it is still there; a damaged text is returned as it is.
     ///
     /// # Errors
-    /// The place does not let itself be read. Nothing is stored then.
+    /// The place could not be read. Nothing is stored then.
     fn load(&self, lock: &Name) -> io::Result<Option<String>>;
 
-    /// Keeps the text for this lock in the place of any other.
+    /// Keeps the text for this lock and replaces any earlier one.
     ///
     /// # Errors
-    /// It may not have been kept.
+    /// The text may not have been kept.
     fn store(&self, lock: &Name, text: &str) -> io::Result<()>;
 }
 
@@ -59,7 +57,7 @@ pub(crate) struct Keeper {
     place: Arc<dyn Observations>,
     /// One thread at a time: a disk that hangs takes one thread and no more.
     turn: Arc<Semaphore>,
-    /// A caller waited in vain. No other waits until the turn is free again.
+    /// A caller waited without success. No other caller waits until the turn is free again.
     hangs: AtomicBool,
 }
 

@@ -20,26 +20,26 @@ use crate::{
     time::{Entropy, HolderInstant, Plan},
 };
 
-/// Up to this many calls in a row without an answer are no outage yet: a call that fails by itself is repeated
-/// as soon as its own pause is over.
+/// Up to this many calls in a row without an answer are not yet an outage: a call that fails alone is repeated as
+/// soon as its own pause has passed.
 const HICCUPS: u32 = 3;
 
-/// Between two calls during an outage, on average: ten connections a second, and no more than the least
-/// poll interval until somebody notices that the store is back.
+/// The average time between two calls during an outage: ten connections a second, and no more than the least poll
+/// interval until a caller notices that the store is back.
 const GAP: Duration = Duration::from_millis(100);
 
-/// If no caller has gone for so long, the others in line wait for the first of them no more: it is on a
-/// runtime that nobody drives.
+/// If no caller has been admitted for this long, the others in line no longer wait for the first of them: it is on a
+/// runtime that no thread drives.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// What a client knows of an outage of its store.
+/// A client's knowledge of an outage of its store.
 pub(crate) struct Outage {
     clock: Clock,
     entropy: Arc<Entropy>,
     /// Calls since the last answer, whatever that was.
     unanswered: AtomicU32,
     last: Mutex<Last>,
-    /// The first caller sleeps until its turn, the others stand behind it.
+    /// The first caller sleeps until its turn; the others stand behind it.
     queue: tokio::sync::Mutex<()>,
     ended: Notify,
 }
@@ -47,11 +47,11 @@ pub(crate) struct Outage {
 #[derive(Default)]
 struct Last {
     error: Option<ProviderError>,
-    /// When a call last went in its turn, and how long the next one waits after that.
+    /// When a call was last admitted in its turn, and how long the next one waits after that.
     admitted: Option<(HolderInstant, Duration)>,
 }
 
-/// The error for callers that had no turn. An error that is fatal to one call says nothing of the others'.
+/// The error for callers that had no turn. An error that is fatal to one call says nothing about the calls of others.
 fn for_others(error: &ProviderError) -> ProviderError {
     if error.kind() == ErrorKind::Fatal {
         ProviderError::unknown("no call was answered; the last one failed for good")
@@ -85,7 +85,7 @@ impl Outage {
         }
     }
 
-    /// Any answer ends the outage, and all callers go on.
+    /// Any answer ends the outage, and all callers continue.
     pub(crate) fn answered(&self) {
         if self.unanswered.load(Ordering::SeqCst) == 0 {
             return;
@@ -115,7 +115,7 @@ impl Outage {
     }
 
     async fn admit_in_turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
-        // Armed before the question.
+        // Armed before the check.
         let mut ended = pin!(self.ended.notified());
         ended.as_mut().enable();
         if !self.is_on() {
@@ -125,7 +125,7 @@ impl Outage {
             tokio::select! {
                 biased;
                 () = ended => {
-                    // Not all in one instant: as much apart as pauses are.
+                    // Not all in one instant: as far apart as pauses are.
                     let apart = self.entropy.jitter(plan.pause());
                     self.clock.pause(apart).await;
                 }
@@ -145,7 +145,7 @@ impl Outage {
         self.last().error.clone().unwrap_or_else(none)
     }
 
-    /// Our turn: a gap after the one before. A short lease has no time for gaps beyond its attempts.
+    /// Waits for our turn: a gap after the one before. A short lease has no time for gaps longer than its attempts.
     async fn next(&self, plan: &Plan) {
         let _first = tokio::select! {
             biased;
@@ -159,14 +159,14 @@ impl Outage {
         if let Some(due) = due {
             self.clock.pause(due.since(self.clock.now())).await;
         }
-        // Processes that saw the outage begin in one instant do not stay together.
+        // Processes that saw the outage begin in one instant do not stay in step.
         let gap = GAP * 4 / 5 + self.entropy.jitter(GAP * 2 / 5);
         self.last().admitted = Some((self.clock.now(), gap));
     }
 
-    /// Resolves for one of the callers in line if the first of them does not run. Counts from the last admitted
-    /// call and not from this caller's arrival, since callers may have less patience than that; but gives the
-    /// first the time of a call, since the last one may be of an earlier outage, or the machine may have slept.
+    /// Resolves for one of the callers in line if the first of them does not run. Counts from the last admitted call
+    /// and not from this caller's arrival, since callers may have less patience than that; but gives the first the
+    /// time of a call, since the last one may belong to an earlier outage, or the machine may have slept.
     async fn first_is_away(&self, plan: &Plan) {
         let least = GAP.min(plan.attempt()) * 3 / 2;
         loop {

@@ -1,4 +1,4 @@
-//! Elapsed time for holders and contenders (V3). Wall time is nobody's business here.
+//! Elapsed time for holders and contenders (V3). Wall time plays no part here.
 //!
 //! A holder must never think that less time has passed than has; a contender never that more has.
 //! So they read different clocks, and each reading is taken in the order that errs on its safe
@@ -67,7 +67,7 @@ pub trait SimulatedTime: fmt::Debug + Send + Sync + 'static {
 pub struct ManualClock(Arc<Manual>);
 
 impl Clock {
-    /// The operating system's clocks: what every program wants.
+    /// The operating system's clocks, for every program outside of tests.
     #[must_use]
     pub const fn system() -> Self {
         Self(Source::System)
@@ -111,8 +111,7 @@ impl Clock {
         Self(Source::Simulated(Arc::new(machine)))
     }
 
-    /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
-    /// returns.
+    /// Now, for a holder: never behind true time when it is called, never ahead of it when the call returns.
     pub(crate) fn now(&self) -> HolderInstant {
         match &self.0 {
             Source::System => system::holder(),
@@ -122,10 +121,9 @@ impl Clock {
         }
     }
 
-    /// Now, as a holder counts it: what has passed since an arbitrary origin. For tests that compare
-    /// what a [`Recorder`](crate::testing::Recorder) was told with events of their own. The origin of
-    /// [`Clock::system`] on Linux is the start of the machine, one for all its processes; that of the
-    /// others is their making.
+    /// Now, as a holder counts it: the time since an arbitrary origin. For tests that compare what a
+    /// [`Recorder`](crate::testing::Recorder) received with events of their own. The origin of [`Clock::system`] on
+    /// Linux is the start of the machine, the same for all its processes; that of the others is their creation.
     #[must_use]
     pub fn reading(&self) -> Duration {
         self.now().reading()
@@ -152,20 +150,20 @@ impl Clock {
         }
     }
 
-    /// What has certainly passed since an earlier instant.
+    /// The time that has certainly passed since an earlier instant.
     pub(crate) fn elapsed(&self, since: ContenderInstant) -> Duration {
         self.contender_now().since(since)
     }
 
-    /// Whether a contender's clock has reached this instant. One that is still ahead was not taken on this
+    /// Whether a contender's clock has reached this instant. An instant that is still ahead was not taken on this
     /// clock.
     pub(crate) fn has_reached(&self, instant: ContenderInstant) -> bool {
         let ContenderInstant { boot, raw } = self.contender_now();
         boot >= instant.boot && raw >= instant.raw
     }
 
-    /// What the readings of a [`ContenderInstant`] are counted from. Instants of two processes can be compared
-    /// if it is the same, and only then.
+    /// The origin from which the readings of a [`ContenderInstant`] are counted. Instants of two processes can be
+    /// compared if it is the same, and only then.
     pub(crate) fn origin(&self) -> io::Result<String> {
         match &self.0 {
             Source::System => origin::of_the_system(),
@@ -179,13 +177,13 @@ impl Clock {
         }
     }
 
-    /// Sleeps until the holder's clock has reached `deadline`, looking again at least every `step`:
+    /// Sleeps until the holder's clock has reached `deadline`, checking again at least every `step`:
     /// timers stop while a machine sleeps, and they follow another clock (V2).
     pub(crate) async fn sleep_until(&self, deadline: HolderInstant, step: Duration) {
         loop {
             match &self.0 {
                 Source::Manual(manual) => {
-                    // Armed before the question, so that no movement is missed.
+                    // Armed before the check, so that no movement is missed.
                     let mut moved = std::pin::pin!(manual.moved.notified());
                     moved.as_mut().enable();
                     if self.now() >= deadline {
@@ -212,7 +210,8 @@ impl Clock {
         }
     }
 
-    /// Sleeps for a span of this clock, in one timer. What only tests use is boxed, so that no call is larger for it.
+    /// Sleeps for a span of this clock, in one timer. The parts that only tests use are boxed, so that no call is
+    /// larger for them.
     pub(crate) async fn pause(&self, span: Duration) {
         match &self.0 {
             Source::System => tokio::time::sleep(span).await,
@@ -241,7 +240,7 @@ impl fmt::Debug for Clock {
 }
 
 impl ManualClock {
-    /// Moves the clock forward and wakes those who sleep on it.
+    /// Moves the clock forward and wakes all tasks that sleep on it.
     pub fn advance(&self, by: Duration) {
         self.0.nanos.fetch_add(nanos(by), Ordering::SeqCst);
         self.0.moved.notify_waiters();

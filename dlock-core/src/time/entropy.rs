@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{ProviderError, contract::system_uuid};
 
-/// Where uuids and jitter come from.
+/// The source of uuids and jitter.
 pub(crate) enum Entropy {
     /// Uuids from the operating system at each draw: after a fork, or in the clone of a virtual
     /// machine, a seeded generator would repeat itself and both would be granted.
@@ -40,12 +40,12 @@ impl Entropy {
         Duration::from_nanos(self.draw(|rng| rng.u64(..=most)))
     }
 
-    /// Whether a throw of so many falls on one side.
+    /// Returns true once in this many calls, on average.
     pub(crate) fn one_in(&self, throws: u64) -> bool {
         self.draw(|rng| rng.u64(..throws)) == 0
     }
 
-    /// For what need not be secret.
+    /// Draws something that need not be secret.
     fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
         match self {
             Self::System => draw(&mut fastrand::Rng::new()),

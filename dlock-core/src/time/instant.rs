@@ -37,7 +37,7 @@ impl HolderInstant {
 }
 
 impl ContenderInstant {
-    /// What has certainly passed from an earlier instant to this one: the lesser of the two clocks.
+    /// The time that has certainly passed from an earlier instant to this one: the lesser of the two clocks.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         let boot = self.boot.saturating_sub(earlier.boot);
         let raw = self.raw.saturating_sub(earlier.raw);

@@ -5,11 +5,11 @@ use std::{
     time::Duration,
 };
 
-/// The longest sleep of a timer that ends a lease or renews it, however long the lease: a suspend, which timers do not count,
-/// makes it that late (V2).
+/// The longest sleep of a timer that ends a lease or renews it, however long the lease: a suspend, which timers do
+/// not count, delays it by that much (V2).
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 
-/// The closest two tries of one waiter come (W2).
+/// The shortest time between two tries of one waiter (W2).
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The times of a lock's terms, checked when the lock was built.
@@ -21,20 +21,20 @@ pub(crate) struct Plan {
     pub(crate) margin: Duration,
     /// From the `sent` of the last success to the next renewal (V6).
     pub(crate) renew_every: Duration,
-    /// The longest a waiter sleeps between two tries, without and with wake-ups (W2).
+    /// The longest that a waiter sleeps between two tries, without and with wake-ups (W2).
     pub(crate) poll_every: Duration,
     pub(crate) poll_watched: Duration,
     /// Waiters listen for wake-ups, where the store has them.
     pub(crate) wakeups: bool,
-    /// How long an acquire asks a store that does not answer (W5).
+    /// How long an acquire keeps calling a store that does not answer (W5).
     pub(crate) give_up_after: Duration,
-    /// How long a lease is renewed at most.
+    /// The longest time for which a lease is renewed.
     pub(crate) max_hold: Option<Duration>,
-    /// How long after the `sent` of a grant everybody else is kept out at least (B4).
+    /// The least time after the `sent` of a grant for which every other client is kept out (B4).
     pub(crate) at_least: Option<Duration>,
     /// The label `group` of its metrics.
     pub(crate) group: Option<Arc<str>>,
-    /// How much runs in the background for the locks that share this plan.
+    /// The number of background tasks for the locks that share this plan.
     pub(crate) tasks: Arc<AtomicUsize>,
 }
 
@@ -44,7 +44,7 @@ impl Plan {
         self.duration - self.margin
     }
 
-    /// The most one attempt gets: D/6 (V6, W4).
+    /// The most time for one attempt: D/6 (V6, W4).
     pub(crate) fn attempt(&self) -> Duration {
         self.duration / 6
     }
@@ -59,12 +59,12 @@ impl Plan {
         self.duration / 3
     }
 
-    /// The longest sleep before the clock is asked again (V2).
+    /// The longest sleep before the clock is read again (V2).
     pub(crate) fn step(&self) -> Duration {
         step_of(self.duration)
     }
 
-    /// Without a success for so long after its `sent`, a lease is unsure (V8).
+    /// Without a success for this long after its `sent`, a lease is unsure (V8).
     pub(crate) fn unsure_after(&self) -> Duration {
         self.renew_every + self.attempt()
     }
@@ -81,13 +81,13 @@ impl Plan {
         times(self) == times(other)
     }
 
-    /// How long after the `sent` of its grant a term may go on with another lease of its client (S3): D/10, at
+    /// How long after the `sent` of its grant a term may continue with another lease of its client (S3): D/10, at
     /// most 1 s. A margin is at most half of the lease, so the next lease finds most of its validity left.
     pub(crate) fn succession_time(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }
 
-    /// A grant is given back if nobody has picked it up for so long: D/6 (W6).
+    /// A grant is released if its caller has not picked it up for this long: D/6 (W6).
     pub(crate) fn pickup(&self) -> Duration {
         self.duration / 6
     }
@@ -98,7 +98,7 @@ impl Plan {
     }
 }
 
-/// The longest sleep before the clock is asked again, for a lease of this duration: D/10 within a second (V2).
+/// The longest sleep before the clock is read again, for a lease of this duration: D/10 within a second (V2).
 pub(crate) fn step_of(duration: Duration) -> Duration {
     (duration / 10).min(LONGEST_STEP)
 }
@@ -114,7 +114,7 @@ pub(super) mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// That of a lock with this duration, and with usual settings.
+    /// The plan of a lock with this duration, and with usual settings.
     pub(crate) fn plan_of(duration: Duration) -> Plan {
         Plan {
             duration,
@@ -131,7 +131,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The timers of V2 are of no consequence where time is virtual, so no case sees their length.
+    /// The timers of V2 have no effect where time is virtual, so no case sees their length.
     #[test]
     fn spans_are_the_protocols() {
         let plan = plan_of(60 * SECOND);

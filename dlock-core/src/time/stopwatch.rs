@@ -1,10 +1,10 @@
-//! Time that has certainly passed, for those who contend on behalf of others.
+//! Time that has certainly passed, for layers that contend on behalf of others.
 
 use std::{fmt, time::Duration};
 
 use super::{Clock, instant::ContenderInstant};
 
-/// Counts from its making on, as a contender counts (V3): never more than has passed.
+/// Counts from its creation, as a contender counts (V3): never more than has passed.
 #[derive(Clone)]
 pub struct Stopwatch {
     clock: Clock,
@@ -23,7 +23,7 @@ impl Clock {
 }
 
 impl Stopwatch {
-    /// What has certainly passed since the start.
+    /// The time that has certainly passed since the start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.clock.elapsed(self.start)

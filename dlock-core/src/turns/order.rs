@@ -1,20 +1,20 @@
-//! Which of the woken waiters asks first (N6): the one that has waited longest.
+//! The order in which woken waiters try (N6): the one that has waited longest tries first.
 //!
 //! Each contender counts the releases that it hears of, and remembers which others it has lately seen holding or
 //! waiting. It leaves the freed lock for one slot to each of those that may have waited longer. In a steady round of
-//! `n` the first in line has let `n - 1` terms go by and asks at once, the next asks a slot later, as a backup.
+//! `n` the first in line has let `n - 1` terms go by and tries at once; the next tries a slot later, as a backup.
 
 use std::time::Duration;
 
 /// The delay for each contender that may have waited longer: the grain of Tokio's timers.
 pub(super) const SLOT: Duration = Duration::from_millis(1);
 
-/// The most that a try is held back for others. Contenders further back than that need not be told apart: others ask
-/// before them.
+/// The most that a try is held back for others. Contenders further back than that need not be distinguished: others
+/// try before them.
 pub(super) const MOST_SLOTS: u32 = 4;
 
-/// Hints reach all contenders in about the same order, so without chance one of few may lose every race. Among many a
-/// slot more costs more order than it brings.
+/// Hints reach all contenders in about the same order, so without chance one of few may lose every race. Among many,
+/// one more slot costs more order than it brings.
 const FEW: usize = 8;
 
 /// The most other contenders that one remembers.
@@ -23,8 +23,8 @@ const OTHERS_KEPT: usize = 64;
 /// The most hints that are expected for this contender's own releases: the rest have been lost.
 const MOST_OWN_HINTS: u64 = 2;
 
-/// How long to sleep for so many slots. A timer fires at the next whole millisecond of its wheel, and the
-/// thread is woken up to one later: a sleep of one slot takes two and more, a sleep of a tenth takes one.
+/// How long to sleep for this many slots. A timer fires at the next whole millisecond of its wheel, and the thread is
+/// woken up to one later: a sleep of one slot takes two or more, a sleep of a tenth takes one.
 pub(crate) fn span(slots: Slots) -> Duration {
     (SLOT * slots).saturating_sub(SLOT * 9 / 10)
 }
@@ -45,7 +45,7 @@ pub(super) struct Order {
     others: Vec<Other>,
 }
 
-/// Another contender, told by its mark: a hint is enough here.
+/// Another contender, known by its mark: a hint is enough here.
 struct Other {
     mark: u32,
     /// `heard` when it was last seen.

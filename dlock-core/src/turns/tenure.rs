@@ -1,7 +1,7 @@
-//! For how long a contender leaves a name that it has released, and that others want (N7, W8).
+//! How long a contender leaves a name that it has released and that others want (N7, W8).
 //!
-//! Waiters that a hint wakes need some milliseconds. Those that poll cannot come so soon: a contender that had the name
-//! to itself for a while leaves it to them until they must have asked. `dlock-model` has the bound that follows.
+//! Waiters that a hint wakes need some milliseconds. Those that poll cannot come so soon: a contender that had the
+//! name to itself for a while leaves it to them until they must have tried. `dlock-model` has the bound that follows.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     time::{ContenderInstant, Plan},
 };
 
-/// Without marks, how often the time doubles for which a contender has a name to itself: to 32 times D/10.
+/// Without marks, how many times the period doubles for which a contender has a name to itself: to 32 times D/10.
 const MOST_DOUBLED: u32 = 5;
 
 #[derive(Default)]
@@ -22,11 +22,11 @@ pub(super) struct Tenure {
     granted: Option<ContenderInstant>,
     /// It has seen another's term since its last one ended.
     another: bool,
-    /// When the last wanted release began, and how many in a row were, each soon after the one before, while no
-    /// other contender came: hints do not reach the one that waits.
+    /// When the last wanted release began, and the number of such releases in a row, each soon after the one before,
+    /// while no other contender came: hints do not reach the one that waits.
     wanted_at: Option<ContenderInstant>,
     unheard: u32,
-    /// When its release began that is under way, or was the last.
+    /// When its latest release began, which may still be in flight.
     released_at: Option<ContenderInstant>,
     left: Option<(ContenderInstant, Duration)>,
     /// How often in a row it left the name and no other contender came.
@@ -37,11 +37,11 @@ pub(super) struct Tenure {
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) is_wanted: bool,
-    /// The store has no marks, so that is a guess.
+    /// Whether that is a guess, since the store has no marks.
     pub(crate) guessed: bool,
-    /// Hints of it reach those who wait.
+    /// Whether hints of it reach the waiters.
     pub(crate) hinted: bool,
-    /// For how long a contender may have a name to itself: D/10, within 50 ms and 1 s.
+    /// How long a contender may have a name to itself: D/10, within 50 ms and 1 s.
     pub(crate) longest: Duration,
     /// P, at most D.
     pub(crate) poll: Duration,
@@ -54,7 +54,7 @@ impl Wanted {
             guessed: false,
             hinted,
             longest: plan.longest_tenure(),
-            // A mark may be that of a waiter that gave up: it costs about as long as a dead holder would at most.
+            // A mark may be that of a waiter that gave up: it costs at most about as long as a dead holder would.
             poll: plan.poll_every.min(plan.duration),
         }
     }
@@ -116,7 +116,7 @@ impl Tenure {
         let since = *self.since.get_or_insert(began);
         let overheard = guessed || !hinted || self.unheard >= 2;
         if is_wanted && overheard && began.since(since) >= longest {
-            // N8: beside a long term a waiter asks once in a poll and its jitter, else four times.
+            // N8: during a long term a waiter tries once per poll and its jitter, otherwise four times.
             let lasts = if began.since(granted) > 2 * poll {
                 poll * 5 / 4
             } else {

@@ -18,7 +18,7 @@ use crate::{
     time::ContenderInstant,
 };
 
-/// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
+/// Acquires, with a ticket or without, and notifies observers. A ticket of another lock is refused (H11).
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -38,8 +38,8 @@ pub(crate) async fn acquire(
     answer
 }
 
-/// Contends in the caller's poll at first, and in a task of ours if it takes longer (C1, C3): what was sent runs to
-/// its answer when the caller goes away (G1), and waiting does not depend on the caller's polls (W6).
+/// Contends in the caller's poll at first, and in a task of ours if it takes longer (C1, C3): a request that was sent
+/// runs to its answer when the caller goes away (G1), and waiting does not depend on the caller's polls (W6).
 async fn contend_for(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -72,7 +72,7 @@ async fn contend_for(
         } else {
             Queue::new(Handle::current().id())
         };
-        // Once: if its grant comes to nothing, it is used up.
+        // Taken once: if its grant comes to nothing, the ticket is used up.
         let ticket = ticket.take();
         let mut contender = Contender::new(lock, wait, ticket, started, entry.gone(), queue);
         let tracked = lock.store.track(&lock.plan);
@@ -82,8 +82,8 @@ async fn contend_for(
         }));
         let driven = Driven::new(&lock.store.watchdogs, work);
         match driven.until(receiver.recv()).await {
-            // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
-            // is released.
+            // It was valid when it was granted, but has waited too long for the caller since (V9). Dropping it
+            // releases it.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
                 log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
             }
@@ -93,7 +93,7 @@ async fn contend_for(
                 }
                 return answer;
             }
-            // We were away for too long; now that we are back, we queue again (W6).
+            // The caller was away for too long; now that it is back, it queues again (W6).
             Received::TakenBack => {}
             Received::Gone => {
                 return Err(ProviderError::unknown("the acquire was cut off").into());

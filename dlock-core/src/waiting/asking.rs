@@ -1,5 +1,5 @@
-//! What a waiter asks its store: tries (W5), and reads where they cost less (O3). What was answered decides how
-//! long it pauses before it asks again (W2).
+//! The calls of a waiter to its store: tries (W5), and reads where they cost less (O3). The answer decides how long
+//! the waiter pauses before the next call (W2).
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,13 @@ use crate::{
     Error, ErrorKind, Holder, ProviderError, Record, emit::log, events::Operation, testing::Event,
 };
 
-/// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
-/// for the same reason from a store that keeps the rules, unless it is slower than the lease.
+/// The most tries in a row for `Spent`, G4 and V9. None of them can come twice in a row for the same reason from a
+/// store that keeps the rules, unless it is slower than the lease.
 const AT_ONCE: usize = 6;
 
 impl Contender {
-    /// Waits to be admitted to call a store that answers nothing. `Err`: not in the time of a try, or there is
-    /// no use in a call any more. A redeemer waits behind nobody (H9).
+    /// Waits to be admitted to call a store that answers nothing. `Err`: not admitted within the time of a try, or a
+    /// call has no use any more. A redeemer waits behind no other caller (H9).
     pub(super) async fn admission(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
@@ -82,8 +82,8 @@ impl Contender {
         }
     }
 
-    /// Waiters of one client take turns. But work that holds the lock and waits for it waits for ever; only the
-    /// time tells it from a waiter whose turn will come.
+    /// Waiters of one client take turns. But work that holds the lock and waits for it waits for ever; only the time
+    /// distinguishes it from a waiter whose turn will come.
     fn warn_of_ourselves(&mut self, holder: &Holder) {
         let Settings { store, plan, .. } = &*self.lock;
         let waited = store.clock.elapsed(self.started);
@@ -95,15 +95,14 @@ impl Contender {
         log!(warn, name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant");
     }
 
-    /// Whether to read before the next try: a read must cost less, a holder must have been seen, and as far as is
-    /// known it must still be there.
+    /// Whether to read before the next try: a read must cost less, and a holder must have been seen who, as far as is
+    /// known, must still be there.
     pub(super) fn may_read_first(&self) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
     }
 
-    /// Reads the record, which observes as well as a refusal does (O3), and asks only if
-    /// there is something to get.
+    /// Reads the record, which observes as well as a refusal does (O3), and tries only if the lock may be free.
     pub(super) async fn read_first(&mut self) -> Result<Option<Acquired>, Error> {
         let newest = self.lock.state.newest();
         match held(&self.lock, || self.call_limit()).await {
@@ -111,7 +110,7 @@ impl Contender {
                 self.answered = self.lock.store.clock.contender_now();
                 if let Some(record) = held {
                     let holder = self.holder(record);
-                    // N1: a look leaves no mark.
+                    // N1: a read leaves no mark.
                     let marks = self.lock.store.marks && self.may_mark(holder.ours);
                     if holder.record.wanted != 0 || !marks {
                         return Ok(Some(Acquired::Held(holder)));
@@ -128,7 +127,8 @@ impl Contender {
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        // If the record is free, a term that was ours when the read was sent has ended, also if it is on offer by now.
+        // If the record is free, a term that was ours when the read was sent has ended, even if it is on offer by
+        // now.
         if self.lock.state.newest() != newest
             && let Some(Taken::Lease(holding)) = self.take_term()
         {
@@ -137,8 +137,8 @@ impl Contender {
         self.try_now().await
     }
 
-    /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
-    /// error says why.
+    /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last error
+    /// says why.
     pub(super) async fn try_now(&mut self) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -212,8 +212,8 @@ impl Contender {
         Ok(None)
     }
 
-    /// A reply has just shown this record. Whether it can be claimed since processes before this one
-    /// have seen it too.
+    /// A reply has just shown this record. Returns whether it can be claimed because processes before this one have
+    /// seen it too.
     pub(super) async fn observe(&self, record: &Record) -> bool {
         let Settings {
             store, state, name, ..
@@ -245,8 +245,8 @@ impl Contender {
     }
 }
 
-/// Reads the record, which observes as well as a refusal does (O3): the record if a try would be
-/// refused, as far as a look shows. The limit is for each of two calls.
+/// Reads the record, which observes as well as a refusal does (O3): the record if a try would be refused, as far as a
+/// read shows. The limit is for each of two calls.
 pub(super) async fn held(
     lock: &Settings,
     limit: impl Fn() -> Duration,

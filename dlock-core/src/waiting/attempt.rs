@@ -17,16 +17,16 @@ use crate::{
     time::HolderInstant,
 };
 
-/// What is drawn anew for each try (W5).
+/// The parts that are drawn anew for each try (W5).
 pub(crate) struct Draw {
     pub(crate) uuid: Uuid,
-    /// What it claims.
+    /// The version that it claims.
     pub(crate) prev: Option<Version>,
     /// How many leases may follow one another on its term.
     pub(crate) tokens: NonZeroU8,
     /// The mark that it leaves in the record if it is refused (N1).
     pub(crate) marks: u32,
-    /// For how long it is repeated: D/3, less what an outage's turn has taken of a call that asks once.
+    /// How long it is repeated: D/3; for a call that tries once, less the time that its turn in an outage has taken.
     pub(crate) within: Duration,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Draw {
 pub(crate) enum TryEnd {
     /// The lock is ours, and valid.
     Granted(Holding),
-    /// Another holds it.
+    /// Another holder has it.
     Held(Record),
-    /// A3: a fresh uuid may ask at once.
+    /// A3: a try with a fresh uuid may follow at once.
     Spent,
     /// V9: the grant was known only after its deadline. It is being released.
     Late,
@@ -61,8 +61,8 @@ impl TryEnd {
     }
 }
 
-/// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
-/// `None` for no limit. Once `gone` is cancelled nothing is repeated.
+/// Runs one try. `time_left` is called before every attempt: it returns the remainder of the caller's limit, `None`
+/// for no limit. Once `gone` is cancelled nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
     Draw {
@@ -113,7 +113,7 @@ pub(crate) async fn run(
     }
     let mut alone = true;
     let mut asked = sent;
-    // What the attempt before failed with.
+    // The error of the attempt before.
     let mut told: Option<ProviderError> = None;
 
     loop {
@@ -203,7 +203,7 @@ struct OpenTry {
     token: Option<FencingToken>,
     may_exist: bool,
     granted: bool,
-    /// Where its calls run, and its release.
+    /// The runtime of its calls, and of its release.
     home: Handle,
 }
 
@@ -214,7 +214,7 @@ impl OpenTry {
         self.may_exist = false;
     }
 
-    /// Granted: the lease answers for it from here on.
+    /// Granted: from here on the lease is responsible for it.
     fn disarm(&mut self) {
         self.granted = true;
         self.may_exist = false;

@@ -46,7 +46,7 @@ impl<'a> AcquireCall<'a> {
             Err(Error::Timeout { .. }) => AcquireEnd::TimedOut,
             Err(Error::Closed) => AcquireEnd::Closed,
             Err(Error::Provider(error)) => AcquireEnd::Failed(error.kind()),
-            // No acquire ends so.
+            // No acquire ends this way.
             Err(Error::Lost(_) | Error::TicketMismatch { .. }) => {
                 AcquireEnd::Failed(ErrorKind::Unknown)
             }

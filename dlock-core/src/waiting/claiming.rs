@@ -1,5 +1,5 @@
-//! What a contender may have without an observation: a term of its own client, to go on with (S1), or a ticket's, to
-//! claim (H8).
+//! The terms that a contender may have without an observation: a term of its own client, to continue (S1), or that of
+//! a ticket, to claim (H8).
 
 #[cfg(test)]
 mod tests;
@@ -16,11 +16,11 @@ use crate::{
     turns::HAND_OFF,
 };
 
-/// What became of a term that was on offer to the waiter.
+/// The outcome for a term that was on offer to the waiter.
 pub(super) enum Taken {
     /// The waiter has a lease on it.
     Lease(Holding),
-    /// It does not go on: its release is on its way.
+    /// The term does not continue: its release is in flight.
     Over(Uuid),
 }
 
@@ -34,7 +34,7 @@ impl From<Following<Arc<Term>>> for Taken {
 }
 
 impl Contender {
-    /// S1: the lease that goes on with the term which a holder of this client offers to the first waiter in line, if
+    /// S1: the lease that continues the term which a holder of this client offers to the first waiter in line, if
     /// there is time left for it.
     pub(super) fn take_term(&self) -> Option<Taken> {
         if !self.takes_terms() {
@@ -49,10 +49,10 @@ impl Contender {
         following.map(Taken::from)
     }
 
-    /// Leaves a term that did not go on to its release, whose answer rings: others go first then, as after every
-    /// release (N7). No answer costs an attempt, or a poll, or half of the time that is left. Any other ring
-    /// ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns whether it
-    /// was rung; breaks if the wait is over.
+    /// Waits for the release of a term that did not continue. Its answer rings; others then go first, as after every
+    /// release (N7). A release without an answer costs an attempt, or a poll, or half of the time that is left. Any
+    /// other ring ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns
+    /// whether it was rung; breaks if the wait has ended.
     pub(super) async fn await_release(
         &mut self,
         sender: &Sender<Answer>,
@@ -72,7 +72,7 @@ impl Contender {
         self.rest(sender, freed, pause).await
     }
 
-    /// How many tokens a try asks for: a block where others of this client wait behind it, for leases that follow one
+    /// How many tokens a try asks for: a block if others of this client wait behind it, for leases that follow one
     /// another on its term. A ticket is for one lease (S3).
     pub(super) fn tokens(&self) -> NonZeroU8 {
         let (state, runtime) = (&self.lock.state, self.queue.runtime);
@@ -84,9 +84,9 @@ impl Contender {
         }
     }
 
-    /// How long to sleep before the first try, if a lease of this client has the lock whose term will probably go on with
-    /// this waiter: a try meanwhile would be refused for certain. As long as terms go on, and no longer than a poll, which
-    /// is what a wrong guess costs.
+    /// How long to sleep before the first try, if a lease of this client has the lock and its term will probably
+    /// continue with this waiter: a try meanwhile would certainly be refused. As long as terms continue, and no
+    /// longer than a poll, which is the cost of a wrong guess.
     pub(super) fn pause_for_term(&self) -> Option<Duration> {
         let Settings {
             store, state, plan, ..
@@ -95,7 +95,7 @@ impl Contender {
             return None;
         }
         let pause = plan.succession_time().min(plan.poll_every);
-        // A limit that passes says who held the lock: there must be time left to learn it.
+        // A limit that passes reports the holder of the lock: there must be time left to learn it.
         self.time_left()
             .is_none_or(|left| left >= 2 * pause)
             .then_some(pause)
@@ -112,8 +112,8 @@ impl Contender {
         (retired && !self.leaves(record)) || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
-    /// N7: other clients want this retired term. A claim would overtake its release, whose answer rings, and after
-    /// which they go first.
+    /// N7: whether other clients want this retired term. A claim would overtake its release, whose answer rings, and
+    /// after which they go first.
     fn leaves(&self, record: &Record) -> bool {
         let is_wanted = self.stands_in_line() && record.wanted != 0;
         is_wanted && (self.lock.state.is_releasing(record.uuid) || self.is_left())
@@ -135,8 +135,8 @@ impl Contender {
         }
     }
 
-    /// Whether it may mark a term, `ours`: of its own client, whose release wakes it (W7). Only waiters in line do, with
-    /// time left for the try that follows.
+    /// Whether it may mark a term. `ours`: the term is its own client's, whose release wakes it (W7). Only waiters in
+    /// line leave marks, and only with time left for the try that follows.
     pub(super) fn may_mark(&self, ours: bool) -> bool {
         let soon = if self.listens() {
             HAND_OFF

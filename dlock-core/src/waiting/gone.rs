@@ -1,5 +1,5 @@
-//! Whether nobody waits for an answer any more. A `CancellationToken` says the same; but it takes a lock for each
-//! question and each handle, and an acquire asks a dozen times.
+//! Whether the caller no longer waits for an answer. A `CancellationToken` says the same; but it takes a lock for
+//! each check and each handle, and an acquire checks a dozen times.
 
 use std::{
     pin::pin,
@@ -15,7 +15,7 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// Nobody waits any more.
+    /// The caller no longer waits.
     pub(super) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
         self.rung.notify_waiters();
@@ -25,10 +25,10 @@ impl Gone {
         self.is_cancelled.load(Ordering::SeqCst)
     }
 
-    /// Resolves when nobody waits any more.
+    /// Resolves when the caller no longer waits.
     pub(super) async fn cancelled(&self) {
         let mut rung = pin!(self.rung.notified());
-        // Armed before the question.
+        // Armed before the check.
         rung.as_mut().enable();
         if !self.is_cancelled() {
             rung.await;

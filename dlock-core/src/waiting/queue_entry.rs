@@ -1,7 +1,7 @@
-//! A waiter's entry in the queue of its runtime, and the turn that comes of it (W1, I18). It has two ends, one for the
-//! caller and one for the task that asks in its name, and the first end to be dropped gives up the entry: the
-//! task runs on its caller's runtime, and where nobody drives that runtime any more, only the thread that
-//! drops the caller's future can give the entry up.
+//! A waiter's entry in the queue of its runtime, and the turn that comes of it (W1, I18). It has two ends, one for
+//! the caller and one for the task that tries in its name, and the first end to be dropped gives up the entry: the
+//! task runs on its caller's runtime, and if no thread drives that runtime any more, only the thread that drops the
+//! caller's future can give the entry up.
 
 #[cfg(test)]
 mod tests;
@@ -59,7 +59,7 @@ impl QueueEntry {
         CallerEnd(Self(Arc::clone(&self.0)))
     }
 
-    /// Cancelled when nobody waits by this entry any more.
+    /// Cancelled when the caller no longer waits by this entry.
     pub(super) fn gone(&self) -> Arc<Gone> {
         Arc::clone(&self.0.gone)
     }
@@ -69,13 +69,13 @@ impl QueueEntry {
     pub(super) async fn enqueue(&self, lock: &Settings) -> Arc<Queue> {
         let place = lock.state.register();
         let queue = Arc::clone(place.queue());
-        // The only permit is never free while others stand in line.
+        // The only permit is never free while other callers stand in line.
         if let Ok(permit) = Arc::clone(&queue.turn).try_acquire_owned() {
             self.enter(Position::Turn((Ok(permit), place)));
             return queue;
         }
         let mut turn: PendingTurn = Box::pin(Arc::clone(&queue.turn).acquire_owned());
-        // Without a budget: a poll that is put off takes no place.
+        // Without a budget: a poll that is put off would take no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
         let position = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
             Poll::Ready(permit) => Position::Turn((permit, place)),
@@ -146,7 +146,7 @@ impl Drop for CallerEnd {
             *self.0.position(),
             Position::Queued(..) | Position::Turn(..)
         );
-        // A try that is under way runs to its answer (G1), and is not repeated.
+        // A try in flight runs to its answer (G1), and is not repeated.
         if waits {
             self.0.0.gone.cancel();
         }

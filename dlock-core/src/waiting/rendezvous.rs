@@ -22,7 +22,7 @@ pub(crate) struct Sender<T>(Arc<Slot<T>>);
 /// The caller's end. Dropping it drops a value that was offered.
 pub(crate) struct Receiver<T>(Arc<Slot<T>>);
 
-/// What the caller finds.
+/// The result for the caller.
 pub(crate) enum Received<T> {
     /// The value.
     Value(T),
@@ -117,7 +117,7 @@ impl<T> Receiver<T> {
 }
 
 impl<T> Slot<T> {
-    /// More than one may wait here at a time.
+    /// More than one task may wait here at a time.
     async fn sender_waits(&self, done: impl Fn(&Phase<T>) -> bool) {
         loop {
             let mut rung = std::pin::pin!(self.to_sender.notified());

@@ -1,12 +1,12 @@
-//! The times of a wait: how long a waiter sleeps between two questions (W2), and when the wait ends without
-//! the lock: at its limit, which is a total (W4), and with its place in line.
+//! The times of a wait: how long a waiter sleeps between two calls (W2), and when the wait ends without the lock: at
+//! its limit, which is a total (W4), and with its place in line.
 
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use super::{Contender, Settings, Wait, turns::part_of};
 use crate::{Error, Holder, time::LEAST_PAUSE};
 
-/// How often a waiter asks in a poll interval after its mark was left out (N4).
+/// How often a waiter calls in a poll interval after its mark was left out (N4).
 const MARK_LEFT_OUT: u32 = 4;
 
 impl Contender {
@@ -37,7 +37,7 @@ impl Contender {
         // Saturating: a record that another program wrote may name any duration.
         let jitter = || store.entropy.jitter(plan.expiry_jitter());
         let after = |left: Duration| left.saturating_add(jitter());
-        // What the store says is left, and at most the record's own duration.
+        // The remainder that the store reports, and at most the record's own duration.
         let expiry_in = record
             .remaining
             .map(|left| after(left.min(record.duration)));
@@ -49,13 +49,13 @@ impl Contender {
         next.max(LEAST_PAUSE.min(poll))
     }
 
-    /// Hints of releases reach this waiter.
+    /// Whether hints of releases reach this waiter.
     pub(super) fn listens(&self) -> bool {
         let Settings { store, plan, .. } = &*self.lock;
         plan.wakeups && store.channel_open.load(Ordering::SeqCst)
     }
 
-    /// What is left of the caller's limit; nothing once the caller has gone away.
+    /// The remainder of the caller's limit; zero once the caller has gone away.
     pub(super) fn time_left(&self) -> Option<Duration> {
         if self.gone.is_cancelled() {
             return Some(Duration::ZERO);

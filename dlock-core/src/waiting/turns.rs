@@ -1,4 +1,5 @@
-//! Leaving the lock to others before a try (N6, N7), and how often a waiter asks meanwhile (N8). Only ever delays a try.
+//! Leaving the lock to others before a try (N6, N7), and how often a waiter calls meanwhile (N8). Only ever delays a
+//! try.
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,11 @@ use crate::{
     turns::{Slots, span},
 };
 
-/// A waiter leaves a slot more once in so many times, if few others contend (N6).
+/// One time in this many, a waiter leaves one slot more, if few others contend (N6).
 const LUCK: u64 = 16;
 
-/// N8: the most often that a waiter asks in a poll interval, and how often one does whose mark the record has shown.
+/// N8: the most often that a waiter calls in a poll interval, and how often a waiter does whose mark the record has
+/// shown.
 const MOST_ASKED: u32 = 8;
 const ASKED_BY_MARKER: u32 = 4;
 
@@ -42,8 +44,8 @@ impl Watched {
         }
     }
 
-    /// N8: how often to ask in a poll interval: more often while the lock goes from hand to hand, for those who poll,
-    /// and for the one that the others make way for.
+    /// N8: how often to call in a poll interval: more often while the lock passes from holder to holder, for waiters
+    /// that poll, and for the one that the others make way for.
     pub(super) fn asks(&self, plan: &Plan, listens: bool, clock: &Clock) -> u32 {
         let two_polls = 2 * plan.poll_every;
         let brisk = |(_, at)| clock.elapsed(at) <= two_polls;
@@ -116,9 +118,9 @@ impl Contender {
         }
     }
 
-    /// Before a try: leaves the lock to others after a release of its own (N7), and to those who have waited longer if
-    /// it was woken (N6). A ticket, and a term that is on offer, wait for nothing. Half of what is left of a limit is kept
-    /// for the try.
+    /// Before a try: leaves the lock to others after a release of its own (N7), and to those who have waited longer
+    /// if it was woken (N6). A ticket, and a term that is on offer, wait for nothing. Half of the remainder of a
+    /// limit is kept for the try.
     pub(super) async fn await_turn(
         &mut self,
         sender: &Sender<Answer>,
@@ -169,7 +171,8 @@ impl Contender {
         ControlFlow::Continue(())
     }
 
-    /// Sleeps as long as there is time left, which is asked anew at each hint. An offer of its own client ends it (S1).
+    /// Sleeps as long as `left` returns time, which is called anew at each hint. An offer of its own client ends it
+    /// (S1).
     async fn sleep_while(
         &mut self,
         sender: &Sender<Answer>,
@@ -177,7 +180,7 @@ impl Contender {
     ) -> ControlFlow<Option<Answer>> {
         let (state, queue) = (Arc::clone(&self.lock.state), Arc::clone(&self.queue));
         loop {
-            // Armed before the questions.
+            // Armed before the checks.
             let mut freed = pin!(queue.freed.notified());
             freed.as_mut().enable();
             let left = left(self);
@@ -218,7 +221,8 @@ impl Contender {
             .unwrap_or_default()
     }
 
-    /// The runtimes of one process compete as processes do, and here it is known which of them has waited longer (W1).
+    /// The runtimes of one process compete as processes do, but here it is known which of them has waited longer
+    /// (W1).
     fn elders(&self) -> Slots {
         self.lock.state.elders(self.queue.runtime)
     }
@@ -235,7 +239,7 @@ pub(crate) fn is_others_turn(lock: &Settings, runtime: Id) -> bool {
     state.waiters(runtime) > 0 || state.is_being_released() || is_left().unwrap_or_default()
 }
 
-/// The pause of a waiter that asks so often in a poll interval (W2).
+/// The pause of a waiter that calls this often in a poll interval (W2).
 pub(super) fn part_of(poll: Duration, asks: u32) -> Duration {
     (poll / asks).max(LEAST_PAUSE.min(poll))
 }

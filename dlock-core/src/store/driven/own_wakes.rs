@@ -1,6 +1,7 @@
-//! A caller that drives work and waits for what that brings about wakes itself: the work wakes the answer, and taking
-//! the answer wakes the work, all in one poll of one task. Told of that, the runtime would poll the task once more, and
-//! on several threads wake another worker for it, which takes the task's connections along. So wakes that come while the caller polls only make it look again.
+//! A caller that drives work and waits for its result wakes itself: the work wakes the answer, and taking the answer
+//! wakes the work, all in one poll of one task. If the runtime learned of that, it would poll the task once more, and
+//! with several threads wake another worker for it, which takes the task's connections along. So wakes that come
+//! while the caller polls only make it check again.
 
 use std::{
     mem,
@@ -8,7 +9,8 @@ use std::{
     task::{Wake, Waker},
 };
 
-/// How often the caller looks again in one poll. Whatever is ready more often gets its next turn from the runtime.
+/// How often the caller checks again in one poll. Anything that is ready more often gets its next turn from the
+/// runtime.
 pub(super) const ROUNDS: usize = 4;
 
 /// The waker for everything that a caller polls.
@@ -20,9 +22,9 @@ enum State {
     /// The caller is polling.
     #[default]
     Polling,
-    /// It is, and was woken meanwhile.
+    /// The caller is polling, and was woken meanwhile.
     Woken,
-    /// It is not, and is woken by this; nobody, if it has been.
+    /// The caller is not polling, and this waker wakes it; `None` if it has been woken.
     Resting(Option<Waker>),
 }
 
@@ -30,11 +32,11 @@ impl OwnWakes {
     /// A round begins.
     pub(super) fn begin(&self) {
         let before = mem::replace(&mut *self.state(), State::Polling);
-        // Without the lock: a waker is anybody's code.
+        // Without the lock: a waker may run any code.
         drop(before);
     }
 
-    /// A round has ended, and the caller would rest. False if it was woken meanwhile.
+    /// A round has ended, and the caller is about to rest. Returns false if it was woken meanwhile.
     pub(super) fn rest(&self, caller: &Waker) -> bool {
         let caller = caller.clone();
         let mut state = self.state();

@@ -1,5 +1,5 @@
-//! The watchdogs over work that callers drive (C3): what takes long, or is not polled, goes on in a task. One
-//! watchdog for each runtime, for as long as there is work: what is taken over can only run where it began.
+//! The watchdogs over work that callers drive (C3): work that takes long, or is not polled, continues in a task. One
+//! watchdog for each runtime, for as long as there is work: work that is taken over can run only where it began.
 
 #[cfg(test)]
 mod tests;
@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Clock;
 
-/// How often the watchdog looks. What it finds twice it takes over. A caller that goes away without dropping its
-/// future is so missed for twice as long at most, and work that takes longer gains nothing by staying: the change
-/// to a task costs it less than a thousandth.
+/// How often the watchdog checks. It takes over any work that it finds twice. So a caller that goes away without
+/// dropping its future is noticed after twice this time at most, and work that takes longer gains nothing by staying:
+/// the change to a task costs it less than a thousandth.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
-/// After so many looks at nothing new the watchdog ends: a second. To begin one for each of a few calls a second
-/// would cost them the start of a task each.
+/// After this many checks without anything new the watchdog ends: a second. Starting one for each of a few calls a
+/// second would cost each of them the start of a task.
 pub(super) const IDLE_LOOKS: u32 = 50;
 
-/// What a watchdog can take from its caller.
+/// Work that a watchdog can take from its caller.
 pub(super) trait Watched: Send + Sync {
     /// Leaves it to a task. False if its caller drives it at this moment.
     fn take_over(&self) -> bool;
@@ -44,10 +44,10 @@ struct Watchdog {
     runtime: Id,
     /// By their numbers, in the order in which they came.
     works: BTreeMap<u64, Weak<dyn Watched>>,
-    /// How many there have been, now and at the last look.
+    /// How many works there have been, now and at the last check.
     count: u64,
     seen: u64,
-    /// Exists as long as it does.
+    /// Exists as long as the watchdog does.
     identity: Arc<()>,
 }
 
@@ -67,7 +67,7 @@ impl Watchdogs {
         })
     }
 
-    /// Nothing stays with its caller any more.
+    /// Whether the client is closing: no work stays with its caller any more.
     pub(super) fn are_closing(&self) -> bool {
         self.closing.is_cancelled()
     }
@@ -122,7 +122,7 @@ impl Watchdog {
         self.count
     }
 
-    /// Takes out what was there at the last look, and `None` if nothing has come since.
+    /// Takes out the works that were there at the last check; `None` if there are none and none has come since.
     fn look(&mut self) -> Option<Vec<Weak<dyn Watched>>> {
         let news = self.works.split_off(&(self.seen + 1));
         let found = mem::replace(&mut self.works, news);
@@ -133,7 +133,7 @@ impl Watchdog {
 }
 
 impl Watching {
-    /// The watchdog has ended, perhaps with its runtime.
+    /// Whether the watchdog has ended, perhaps with its runtime.
     pub(super) fn is_over(&self) -> bool {
         self.watchdog.strong_count() == 0
     }
@@ -149,7 +149,7 @@ impl Drop for Watching {
     }
 }
 
-/// A watchdog's task. Dropping it, with its runtime, ends the watchdog, and whatever work is left there.
+/// A watchdog's task. Dropping it, with its runtime, ends the watchdog, and any work left there.
 struct Task {
     watchdogs: Arc<Watchdogs>,
     identity: Arc<()>,
@@ -162,7 +162,7 @@ impl Task {
         while idle < IDLE_LOOKS || !self.ends() {
             tokio::select! {
                 biased;
-                // Then it looks again at once, until there is nothing left.
+                // Then it checks again at once, until nothing is left.
                 () = closing.cancelled() => {}
                 () = clock.nap(PATIENCE) => {}
             }
@@ -179,7 +179,8 @@ impl Task {
         }
     }
 
-    /// What has stayed with its callers since the look before. `None` if there is nothing, and nothing has come either.
+    /// The works that have stayed with their callers since the check before. `None` if there are none, and none has
+    /// come either.
     fn look(&self) -> Option<Vec<Weak<dyn Watched>>> {
         let mut runtimes = self.watchdogs.runtimes();
         let at = self.place(&runtimes)?;
@@ -190,7 +191,7 @@ impl Task {
         let Some(watched) = work.upgrade() else {
             return;
         };
-        // A caller that drives it at this moment sees by itself that the client is closing.
+        // A caller that drives it at this moment notices without help that the client is closing.
         if watched.take_over() || self.watchdogs.are_closing() {
             return;
         }
@@ -227,7 +228,7 @@ impl Drop for Task {
         };
         let left = runtimes.swap_remove(at).works;
         drop(runtimes);
-        // A runtime that has ended drops what is given to it, and its callers are told.
+        // A runtime that has ended drops any task that it is given, and the callers are notified.
         for work in left.into_values().filter_map(|work| work.upgrade()) {
             work.take_over();
         }

@@ -1,5 +1,5 @@
-//! What one text says: a version, and when it was first seen. Plain text, one spelling, and a sum at
-//! its end: an instant that lost a digit must not pass for an earlier one.
+//! The content of one text: a version, and when it was first seen. Plain text, with a single spelling, and a checksum
+//! at its end: an instant that lost a digit must not pass for an earlier one.
 
 use std::str::FromStr;
 
@@ -13,12 +13,12 @@ pub(super) struct Sight {
     pub(super) first: ContenderInstant,
 }
 
-/// It is no text of ours, or not as it was written.
+/// The text is not ours, or is not as it was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
 impl Sight {
-    /// The text, of a clock of this origin.
+    /// The text for a clock of this origin.
     pub(super) fn render(&self, origin: &str) -> String {
         let Self {
             version: Version { uuid, renewals },
@@ -33,7 +33,7 @@ impl Sight {
         text
     }
 
-    /// What a text says, if it is of this origin.
+    /// The content of a text, if it is of this origin.
     pub(super) fn parse(text: &str, origin: &str) -> Result<Option<Self>, Damaged> {
         let (body, _) = text.rsplit_once("sum ").ok_or(Damaged)?;
         if text != format!("{body}sum {:016x}\n", fnv(body.as_bytes())) {

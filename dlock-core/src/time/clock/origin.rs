@@ -1,9 +1,9 @@
-//! What a clock counts from: readings of two processes can be compared only if that is the same.
+//! The origin of a clock: readings of two processes can be compared only if it is the same.
 
 use std::io;
 
-/// The origin of the system's clocks: which boot, and by how much this process's time namespace
-/// shifts them. Asked anew each time, since a process may be moved with its memory.
+/// The origin of the system's clocks: which boot, and by how much this process's time namespace shifts them. Read
+/// anew each time, since a process may be moved with its memory.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn of_the_system() -> io::Result<String> {
     use std::fs::{read_link, read_to_string};
@@ -29,7 +29,7 @@ pub(super) fn of_the_system() -> io::Result<String> {
     Ok(format!("{boot} {}", offsets.join(" ")))
 }
 
-/// There is no telling one boot from another.
+/// One boot cannot be distinguished from another.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn of_the_system() -> io::Result<String> {
     Err(io::Error::new(

@@ -11,10 +11,9 @@ mod linux {
 
     use crate::time::instant::{ContenderInstant, HolderInstant};
 
-    /// The order matters. The three readings happen at t0 <= t1 <= t2, so the result lies between
-    /// the true time at t0 and at t2: a check is never told less than the time when it began, and a
-    /// `sent` is never later than the moment the call returns. (Reading BOOTTIME before MONOTONIC
-    /// could hide a suspend.)
+    /// The order matters. The three readings happen at t0 <= t1 <= t2, so the result lies between the true time at t0
+    /// and at t2: a check never gets less than the time when it began, and a `sent` is never later than the moment
+    /// the call returns. (Reading BOOTTIME before MONOTONIC could hide a suspend.)
     pub(in crate::time) fn holder() -> HolderInstant {
         let raw = read(ClockId::MonotonicRaw);
         let monotonic = read(ClockId::Monotonic);
