@@ -17,7 +17,7 @@ pub(crate) fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
-/// Writes an event of `tracing`, [`contained`]: `log!(debug, name: "spent", "spent; asking anew")`.
+/// Writes an event of `tracing`, [`contained`]: `log!(debug, name: "spent", "spent; trying again")`.
 macro_rules! log {
     ($level:ident, $($event:tt)+) => {{
         $crate::emit::contained(|| ::tracing::$level!($($event)+));

@@ -1,4 +1,4 @@
-//! What unit tests of several modules share.
+//! Helpers for the unit tests of several modules.
 
 pub(crate) mod scripted;
 pub(crate) mod traced;

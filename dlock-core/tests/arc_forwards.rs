@@ -19,7 +19,7 @@ use dlock_core::{
 };
 use uuid::Uuid;
 
-/// Notes which of its methods was called.
+/// Records which of its methods was called.
 #[derive(Default)]
 struct Counting {
     called: Mutex<Vec<&'static str>>,
@@ -129,7 +129,7 @@ async fn call_everything(admin: &impl Admin) {
         .await
         .unwrap();
     admin.read(&name).await.unwrap();
-    // The provided one would ask `renew` for each.
+    // The provided one would call `renew` for each.
     assert!(
         admin
             .renew_many(&[Renew::new(name.clone(), uuid, 1)])
@@ -146,7 +146,7 @@ async fn call_everything(admin: &impl Admin) {
         .unwrap();
     admin.ask(&Ask::new(name.clone(), uuid)).await.unwrap();
     admin.purge(1).await.unwrap();
-    // The provided one would ask `release`.
+    // The provided one would call `release`.
     admin.force_release(&name, &record).await.unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! What a lease in a guard's hands and a waiter in line cost in memory, and that what is given back leaves nothing.
-//! One test in a process of its own: every allocation counts.
+//! The memory that a lease in a guard's hands and a waiter in line cost; and that nothing remains of locks that were
+//! released. One test in a process of its own: every allocation counts.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,16 +27,16 @@ use uuid::Uuid;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What an allocator keeps for itself with each piece of memory, at most.
+/// The most that an allocator keeps for itself with each piece of memory.
 const OVERHEAD: usize = 16;
 
-/// How many renewals there were.
+/// The number of renewals.
 static RENEWED: AtomicUsize = AtomicUsize::new(0);
 
-/// A name that somebody else has.
+/// A name that another client holds.
 const TAKEN: &str = "taken";
 
-/// Says yes, but for that name, and remembers nothing.
+/// Grants everything except for that name, and remembers nothing.
 struct Generous;
 
 #[async_trait]
@@ -158,7 +158,7 @@ async fn leases_take_little_memory_and_leave_none() {
     let grown = in_use().saturating_sub(before);
     assert!(grown < CYCLES, "{grown} bytes more after {CYCLES} cycles");
 
-    // Waiters of one name, each in a task of its program's.
+    // Waiters of one name, each in its own task of the program.
     const WAITERS: usize = 2_000;
     let lock = lock.named(TAKEN).unwrap();
     let before = in_use();

@@ -1,5 +1,5 @@
-//! A built lock has no invalid setting: every limit of the builder, on both of its sides, and what
-//! the refusal says.
+//! A built lock has no invalid setting: every limit of the builder, on both of its sides, and the text of the
+//! refusal.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use dlock_core::{
     },
 };
 
-/// Building talks to no store.
+/// Building does not call the store.
 struct Unasked;
 
 #[async_trait]
@@ -71,7 +71,7 @@ macro_rules! built {
     };
 }
 
-/// Builds a lock that cannot be; what it says must name the limit.
+/// Builds a lock that is not possible; the error must name the limit.
 macro_rules! refused {
     ($error:pat, $says:literal, $($setting:ident = $value:expr),*) => {
         let refused = built!($($setting = $value),*).unwrap_err();

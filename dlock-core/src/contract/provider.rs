@@ -26,7 +26,7 @@ use crate::{
 /// ([`Discipline::StoreClock`](crate::provider::Discipline::StoreClock)). An
 /// [`Observer`](crate::provider::Discipline::Observer) provider never calls a record expired.
 ///
-/// # What a caller may do
+/// # Requests that arrive twice, late or not at all
 /// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs;
 /// A2, A3, R2 and L2 make that harmless, which is why they are not optional. Dropping a call's future must not leave
 /// a connection that would deliver its late answer to the next call: a connection that serves one request at a time

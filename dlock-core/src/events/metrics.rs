@@ -70,7 +70,7 @@ pub const HOLD: Metric = Metric::histogram(
 pub const LOSSES: Metric = Metric::counter(
     "dlock_losses_total",
     &["backend", "group", "cause"],
-    "Leases that ended before they were given back, by cause (expired, refused, held_too_long)",
+    "Leases that ended before they were released, by cause (expired, refused, held_too_long)",
 );
 
 /// Renewals, one for each lease and attempt, even if many travel together.
@@ -85,7 +85,7 @@ pub const RENEWAL_MARGIN: Metric = Metric::histogram(
     "dlock_renewal_margin_ratio",
     Unit::Count,
     &["backend", "group"],
-    "What was left of a lease when its renewal was answered, as a part of its duration",
+    "Remainder of a lease when its renewal was answered, as a fraction of its duration",
 );
 
 /// Releases, including those of tries that may have left a term.
@@ -237,7 +237,7 @@ static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("d
 /// Calls the recorder. Its panic ends here: what happens to a lock must not depend on its observers.
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
     if emit::contained(|| with_recorder(tell)).is_none() {
-        log!(error, name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost");
+        log!(error, name: "recorder_panicked", "the metrics recorder panicked; this report is lost");
     }
 }
 

@@ -122,7 +122,7 @@ impl PendingRelease {
         self.go_on()
     }
 
-    /// A release that has begun, and whose term has not gone on (S4), ends in a task of ours.
+    /// A release that has begun, and whose term has not continued (S4), ends in a task of ours.
     pub(crate) fn spawn_begun(self, home: &Handle) {
         drop(home.spawn(self.go_on()));
     }
@@ -147,7 +147,7 @@ impl PendingRelease {
                     error = error as &dyn std::error::Error,
                     "the release failed; others wait for the expiry"
                 ),
-                Ok(ended) => log!(debug, name: "released", ?ended, "gave a term back"),
+                Ok(ended) => log!(debug, name: "released", ?ended, "released a term"),
             }
             drop(tracked);
             answer

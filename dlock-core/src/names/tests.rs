@@ -1,4 +1,4 @@
-//! What is remembered for how long, to the nanosecond, and which names are forgotten.
+//! How long things are remembered, to the nanosecond, and which names are forgotten.
 
 use std::time::{Duration, SystemTime};
 
@@ -36,7 +36,7 @@ fn one() -> (Clock, ManualClock, Arc<NameState>) {
     (clock, hand, state)
 }
 
-/// How many names there are.
+/// The number of names.
 fn count(names: &Names) -> usize {
     names.map().names.len()
 }
@@ -67,7 +67,7 @@ fn names_in_use_are_kept_and_make_the_next_sweep_later() {
         let found = names.get(&name(number), &clock);
         assert!(Arc::ptr_eq(state, &found), "the queue of a name was split");
     }
-    // Again when there are twice as many as were left.
+    // Again at twice the number that remained.
     for number in SWEEP_AT + 1.. {
         names.get(&name(number), &clock);
         if count(&names) == used + 1 {
@@ -98,14 +98,14 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     assert_eq!(all(), [true, false, true, false]);
     hand.advance(INSTANT);
     assert_eq!(all(), [true, false, false, false], "O2: 10 D");
-    // A lease is live until it is over.
+    // A lease is live until it has ended.
     live.retire(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE);
     assert_eq!(all(), [false; 4]);
     // A retired identity says nothing about a live lease.
     live.granted(uuid(4), token(8));
     assert!(kept(&live));
-    // One that is remembered still is enough.
+    // One identity that is still remembered is enough.
     retired.retire(&clock, uuid(5), LEASE);
     assert!(kept(&retired));
 }
@@ -151,7 +151,7 @@ fn version_is_claimed_when_it_was_seen_for_its_whole_lease() {
     assert_eq!(state.claim(&clock), None);
 }
 
-/// O2: the grant has replaced the version in the store, also if the client has no use for its lease.
+/// O2: the grant has replaced the version in the store, even if the client has no use for its lease.
 #[test]
 fn grant_that_came_too_late_replaces_what_was_observed() {
     let (clock, hand, state) = one();
@@ -207,7 +207,7 @@ fn settled_identity_is_known_and_keeps_no_name() {
     assert!(names.get(&name(1), &clock).is_retired(&clock, uuid(1)));
 }
 
-/// What stands in a record is a stranger's, and may be damaged.
+/// The content of a record comes from another client, and may be damaged.
 #[test]
 fn absurd_duration_of_a_stranger_is_just_long() {
     let (clock, hand, state) = one();
@@ -252,7 +252,7 @@ fn terms_of_ours_are_those_that_live_the_newest_and_the_retired() {
     state.granted(uuid(1), token(8));
     state.granted(uuid(2), token(9));
     state.retire(&clock, uuid(3), LEASE);
-    // H10: it is in nobody's hands, and the newest.
+    // H10: no caller holds it, and it is the newest.
     state.given_away(uuid(2));
     let ours = [1, 2, 3, 4].map(|number| state.known().is_ours(uuid(number)));
     assert_eq!(ours, [true, true, true, false]);

@@ -1,5 +1,5 @@
-//! What the schedulers of several runtimes share, and what is said of a lease that is renewed no more. And, for
-//! the tests of the other files: a store that answers at once, and terms to renew in it.
+//! The state that the schedulers of several runtimes share, and the log of a lease that is no longer renewed. Also,
+//! for the tests of the other files: a store that answers at once, and terms to renew in it.
 
 use std::{
     future::pending,
@@ -33,7 +33,7 @@ pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const INSTANT: Duration = Duration::from_nanos(1);
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
-/// Renews every lease, but those whose names begin with `fails` or `hangs`.
+/// Renews every lease, except those whose names begin with `fails` or `hangs`.
 struct Obedient {
     batches: bool,
     renewals: Arc<AtomicUsize>,
@@ -94,7 +94,7 @@ impl Scene {
         }
     }
 
-    /// A lease of a minute, granted now. Of two that end together the first one is renewed first.
+    /// A lease of a minute, granted now. If two end together, the first one is renewed first.
     pub(super) fn term(&self, name: &str) -> Arc<Term> {
         self.term_with(name, plan_of(LEASE))
     }
@@ -121,7 +121,7 @@ impl Scene {
         Term::new(&lock, uuid, FencingToken::MAX.into(), self.now(), true)
     }
 
-    /// So many leases, granted now.
+    /// This many leases, granted now.
     pub(super) fn terms(&self, count: usize) -> Vec<Arc<Term>> {
         let names = (0..count).map(|number| format!("lease {number}"));
         names.map(|name| self.term(&name)).collect()
@@ -131,7 +131,7 @@ impl Scene {
         self.store.clock.now()
     }
 
-    /// How many renewals the store was asked for.
+    /// The number of renewals that the store was called for.
     pub(super) fn renewals(&self) -> usize {
         self.renewals.load(Ordering::SeqCst)
     }
@@ -186,7 +186,7 @@ async fn schedule_whose_task_was_dropped_keeps_nothing_and_takes_nothing() {
     let schedule = Arc::new(Schedule::new(&scene.store));
     let term = scene.term("door");
     assert!(schedule.join(entry(&term)).is_none());
-    // A call under way has it, too.
+    // A call in flight holds it, too.
     drop(Runner(Arc::clone(&schedule)));
     assert!(is_let_go(&term));
     assert!(schedule.has_ended());
@@ -198,7 +198,7 @@ async fn terms_that_come_after_the_end_of_a_schedule_share_the_next_one() {
     let scene = Scene::new(true);
     let schedulers = Schedulers::default();
     let term = scene.term("door");
-    // A call under way keeps it alive.
+    // A call in flight keeps it alive.
     let (ended, _) = schedulers.schedule(&term);
     drop(Runner(Arc::clone(&ended)));
     let (next, new) = schedulers.schedule(&term);
@@ -255,7 +255,7 @@ async fn only_a_lease_that_was_lost_or_held_for_too_long_is_warned_of() {
     };
     let (long, short) = (scene.term("long"), scene.term_with("short", limited));
     scene.hand.advance(LEASE / 2);
-    // This one only loses its runtime.
+    // This one loses only its runtime.
     assert!(warnings(&long).is_empty());
     assert_eq!(warnings(&short), ["held_too_long"]);
     scene.hand.advance(LEASE / 2);
@@ -264,7 +264,7 @@ async fn only_a_lease_that_was_lost_or_held_for_too_long_is_warned_of() {
     assert!(matches!(cause(&short), Some(EndCause::HeldTooLong)));
 }
 
-/// The end of its renewals tells the loss. Giving it back afterwards tells nothing new.
+/// The end of its renewals reports the loss. Releasing it afterwards reports nothing new.
 #[tokio::test]
 async fn loss_is_warned_of_once() {
     let scene = Scene::new(true);

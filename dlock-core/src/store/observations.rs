@@ -112,7 +112,7 @@ impl Keeper {
             lock = %name,
             place = ?self.place,
             problem,
-            "what was seen of a lock is not kept for processes to come"
+            "an observation of a lock could not be kept for later processes"
         );
         None
     }
@@ -129,7 +129,7 @@ fn exchange(
     let kept = place.load(name)?.and_then(|text| {
         let kept = Sight::parse(&text, &origin);
         if kept.is_err() {
-            tracing::warn!(name: "observation_damaged", lock = %name, ?place, "what was kept of a lock is damaged or another program's; it counts for nothing");
+            tracing::warn!(name: "observation_damaged", lock = %name, ?place, "the observation kept for a lock is damaged or another program's; it counts for nothing");
         }
         kept.ok().flatten()
     });

@@ -1,4 +1,4 @@
-//! What counts as running, without anything that runs.
+//! Tokens that count as running, without anything that runs.
 
 use super::*;
 use crate::{

@@ -1,5 +1,5 @@
-//! A provider for unit tests: it answers what it is told to, grants and releases everything otherwise, and keeps
-//! what it was asked.
+//! A provider for unit tests: it gives the answers that it was set up with, otherwise grants and releases everything,
+//! and keeps the requests that it got.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +23,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
 pub(crate) const INSTANT: Duration = Duration::from_nanos(1);
 
-/// Clones share what they answer.
+/// Clones share their answers.
 #[derive(Clone)]
 pub(crate) struct Scripted {
     capabilities: Capabilities,
@@ -61,7 +61,7 @@ impl Scripted {
         Self::with(Capabilities::new("scripted", Discipline::Observer))
     }
 
-    /// One whose refusals leave marks.
+    /// A provider whose refusals leave marks.
     pub(crate) fn with_marks() -> Self {
         Self::with(Capabilities::new("scripted", Discipline::Observer).marks(true))
     }
@@ -73,7 +73,7 @@ impl Scripted {
         }
     }
 
-    /// A lock of a client of its own.
+    /// A lock of its own client.
     pub(crate) fn lock(&self, clock: Clock) -> DLock {
         DLock::builder()
             .name("door")
@@ -84,12 +84,12 @@ impl Scripted {
             .unwrap()
     }
 
-    /// Answers an acquire so, after those that were given before.
+    /// Answers an acquire with this, after the answers that were given before.
     pub(crate) fn acquire(&self, answer: Result<AcquireOutcome, ProviderError>) {
         self.script().acquires.push_back(answer);
     }
 
-    /// Answers a release so, after those that were given before.
+    /// Answers a release with this, after the answers that were given before.
     pub(crate) fn release(&self, answer: Result<ReleaseOutcome, ProviderError>) {
         self.script().releases.push_back(answer);
     }

@@ -1,4 +1,4 @@
-//! What a unit test traces.
+//! The traces of a unit test.
 
 use std::{cell::RefCell, sync::OnceLock};
 
@@ -22,8 +22,8 @@ pub(crate) fn events(during: impl FnOnce()) -> Vec<&'static str> {
     EVENTS.take()
 }
 
-/// For all threads, and with a second subscriber: while there is only one, an event that a thread meets for the
-/// first time before the subscriber is set stays switched off.
+/// For all threads, and with a second subscriber: while there is only one, an event that a thread meets for the first
+/// time before the subscriber is set stays switched off.
 fn listen() {
     static SECOND: OnceLock<Dispatch> = OnceLock::new();
     SECOND.get_or_init(|| {

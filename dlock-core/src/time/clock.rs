@@ -52,10 +52,10 @@ struct Manual {
 
 /// The clocks of a machine that a simulation keeps (V3): `dlock_testkit::machine` has one.
 pub trait SimulatedTime: fmt::Debug + Send + Sync + 'static {
-    /// What the holder's clock has counted since the machine was made.
+    /// The time that the holder's clock has counted since the machine was made.
     fn holder(&self) -> Duration;
 
-    /// What a contender's clock has counted since then.
+    /// The time that a contender's clock has counted since then.
     fn contender(&self) -> Duration;
 
     /// Sleeps for a span of the machine's time.

@@ -1,4 +1,4 @@
-//! The order of the woken, and for how long a name is left to others.
+//! The order of woken waiters, and how long a name is left to others.
 
 use super::*;
 use crate::{Clock, testing::ManualClock};
@@ -33,7 +33,7 @@ impl Contender {
         self.contenders.of(here())
     }
 
-    /// A term of this length, and for how long the name is left after its release.
+    /// A term of this length, and how long the name is left after its release.
     fn term(&mut self, length: Duration, is_wanted: bool, hinted: bool) -> Duration {
         let now = self.clock.contender_now();
         self.turns();
@@ -54,7 +54,7 @@ impl Contender {
     }
 }
 
-/// N6: a slot to each other that may have waited longer, four at most; by chance one more, among few.
+/// N6: one slot for each other contender that may have waited longer, four at most; by chance one more, among few.
 #[tokio::test]
 async fn slots_are_left_to_those_that_have_not_gone_by() {
     let mut contender = contender();
@@ -84,7 +84,7 @@ async fn contender_that_was_not_seen_for_two_rounds_is_forgotten() {
     assert_eq!(turns.slots(turns.arrive(), false), 1);
 }
 
-/// N3: hints of its own releases tell of no other, and those that never came are not waited for.
+/// N3: hints of its own releases do not count as another's, and it does not wait for hints that never came.
 #[tokio::test]
 async fn own_hints_are_told_from_those_of_others() {
     let mut contender = contender();
@@ -99,7 +99,7 @@ async fn own_hints_are_told_from_those_of_others() {
     assert!(turns.order.hinted());
 }
 
-/// N7 (a): with hints four slots, until another's release is heard; nothing where none waits.
+/// N7 (a): with hints four slots, until another's release is heard; nothing if no other contender waits.
 #[tokio::test]
 async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
     let mut contender = contender();
@@ -130,7 +130,7 @@ async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
     assert_eq!(contender.term(LONGEST / 2, true, false), POLL / 2);
 }
 
-/// N7 (b): a mark that is set again soon, while hints bring no other, is that of one that does not hear them.
+/// N7 (b): a mark that is set again soon, while hints bring no other, belongs to a contender that does not hear them.
 #[tokio::test]
 async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     let mut contender = contender();
@@ -149,7 +149,7 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     assert_eq!(contender.term(long, true, true), POLL * 5 / 4);
 }
 
-/// N5: without marks, less and less often where no other comes.
+/// N5: without marks, less and less often if no other comes.
 #[tokio::test]
 async fn without_marks_a_name_that_no_other_takes_is_left_more_and_more_rarely() {
     let mut contender = contender();

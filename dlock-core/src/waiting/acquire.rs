@@ -85,7 +85,7 @@ async fn contend_for(
             // It was valid when it was granted, but has waited too long for the caller since (V9). Dropping it
             // releases it.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
-                log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
+                log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; trying again");
             }
             Received::Value(answer) => {
                 if let Ok(Acquired::Holding(holding)) = &answer {

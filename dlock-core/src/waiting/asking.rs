@@ -190,10 +190,10 @@ impl Contender {
                 }
                 TryEnd::Spent => {
                     self.answered = store.clock.contender_now();
-                    log!(debug, name: "spent", "spent; asking anew");
+                    log!(debug, name: "spent", "spent; trying again");
                 }
                 TryEnd::Late => {
-                    log!(debug, name: "grant_late", "granted too late; asking anew");
+                    log!(debug, name: "grant_late", "granted too late; trying again");
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));

@@ -40,8 +40,8 @@ pub(crate) enum TryEnd {
     Spent,
     /// V9: the grant was known only after its deadline. It is being released.
     Late,
-    /// No answer until `sent` + D/3, or until the caller's time was up. What it may have left in
-    /// the store is being released.
+    /// No answer until `sent` + D/3, or until the caller's time was up. Anything that it may have left in the store
+    /// is being released.
     GivenUp(ProviderError),
     /// A retry cannot help.
     Fatal(ProviderError),

@@ -1,4 +1,4 @@
-//! The loop of a waiter and its sleep; and what the tests of the parts share: contenders, and leases on offer to them.
+//! The loop of a waiter and its sleep; also, for the tests of the parts: contenders, and leases on offer to them.
 
 use std::num::NonZeroU8;
 
@@ -23,7 +23,7 @@ pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     Contender::new(&lock.0, wait, None, started, Arc::default(), queue)
 }
 
-/// One that comes with a ticket.
+/// A contender that comes with a ticket.
 pub(super) fn redeemer(lock: &DLock, wait: Wait) -> Contender {
     let version = Version {
         uuid: uuid(100),
@@ -42,7 +42,7 @@ pub(super) async fn in_line(lock: &DLock) -> QueueEntry {
     entry
 }
 
-/// A lease of this lock has ended, whose term may go on: it is on offer to the first waiter in line.
+/// A lease of this lock has ended, whose term may continue: it is on offer to the first waiter in line.
 pub(super) fn offers(lock: &DLock, number: u128) {
     let tokens = Tokens::new(token(16), NonZeroU8::new(16).unwrap()).unwrap();
     let sent = lock.0.store.clock.now();
@@ -60,8 +60,8 @@ pub(super) fn holder(number: u64, owner: &str) -> Holder {
     }
 }
 
-/// W3, N6: what is rung for a waiter before its turn, and by the release of a term that did not go on, is followed, and
-/// others that have waited longer go first.
+/// W3, N6: a waiter follows the rings that came before its turn, and the ring of the release of a term that did not
+/// continue, and others that have waited longer go first.
 #[tokio::test]
 async fn waiter_that_was_woken_before_or_by_a_release_lets_others_first() {
     for (woken, answered) in [(false, false), (false, true), (true, false), (true, true)] {

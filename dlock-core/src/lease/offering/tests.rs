@@ -1,4 +1,4 @@
-//! Terms on offer to those in line, and their keepers, over a scripted store.
+//! Terms on offer to waiters in line, and their keepers, over a scripted store.
 
 use std::{
     num::NonZeroU8,
@@ -22,12 +22,12 @@ use crate::{
     tests::scripted::{LEASE, Scripted, record, token},
 };
 
-/// For how long the terms of these locks go on.
+/// How long the terms of these locks continue.
 const YOUNG: Duration = Duration::from_secs(1);
 
 const INSTANT: Duration = Duration::from_millis(1);
 
-/// A store whose grants bring sixteen tokens, the next time that so many are asked for.
+/// A store whose grants bring sixteen tokens, the next time that this many are asked for.
 fn store(grants: u64) -> Scripted {
     let provider = Scripted::new();
     for grant in 1..=grants {
@@ -61,7 +61,7 @@ fn waiter_in_line(lock: &DLock) -> Registration {
     lock.0.state.register()
 }
 
-/// How many tasks of this lock run.
+/// The number of running tasks of this lock.
 fn tasks(lock: &DLock) -> usize {
     lock.0.plan.tasks.load(Ordering::SeqCst)
 }
@@ -73,7 +73,7 @@ async fn one_keeper_looks_after_term_after_term_and_ends() {
     let _in_line = waiter_in_line(&lock);
     for round in 1..=40 {
         lease(&lock).await.release().await.unwrap();
-        // The last of sixteen gives the term back.
+        // The last of sixteen releases the term.
         let goes_on = round % 16 != 0;
         assert_eq!(tasks(&lock), usize::from(goes_on), "round {round}");
     }
@@ -87,7 +87,7 @@ async fn one_keeper_looks_after_term_after_term_and_ends() {
     assert_eq!((provider.released().len(), tasks(&lock)), (3, 0));
 }
 
-/// `idle` speaks of the locks with one plan.
+/// `idle` concerns the locks with one plan.
 #[tokio::test(start_paused = true)]
 async fn keeper_counts_for_the_lock_whose_term_is_on_offer() {
     let provider = store(1);
@@ -154,7 +154,7 @@ async fn client_that_closes_while_a_term_is_offered_waits_for_it() {
     assert_eq!(provider.released().len(), 1);
 }
 
-/// With its runtime goes the keeper; the term runs out, and its own client need not wait for that (G4).
+/// The keeper ends with its runtime; the term runs out, and its own client need not wait for that (G4).
 #[test]
 fn term_whose_runtime_has_ended_is_retired() {
     let provider = store(1);
@@ -175,7 +175,7 @@ fn term_whose_runtime_has_ended_is_retired() {
     second.block_on(async { drop(lease(&lock).await) });
 }
 
-/// S4: the keeper runs where the lease was acquired, and nobody drives that runtime.
+/// S4: the keeper runs where the lease was acquired, and no thread drives that runtime.
 #[test]
 fn waiter_elsewhere_ends_what_has_been_on_offer_for_its_time() {
     let provider = store(1);
@@ -207,7 +207,7 @@ fn waiter_elsewhere_ends_what_has_been_on_offer_for_its_time() {
     assert_eq!((claims.len(), claimed), (4, Some(term)), "{claims:?}");
 }
 
-/// W1: a term goes on where it was acquired.
+/// W1: a term continues where it was acquired.
 #[test]
 fn term_is_on_offer_to_no_waiter_on_another_runtime() {
     let provider = store(2);
@@ -223,7 +223,7 @@ fn term_is_on_offer_to_no_waiter_on_another_runtime() {
     assert_eq!(provider.acquired().len(), 2, "it asks");
 }
 
-/// W1: a caller outside of the line asks the store.
+/// W1: a caller outside of the line calls the store.
 #[tokio::test(start_paused = true)]
 async fn term_on_offer_is_the_first_waiters() {
     let provider = store(2);

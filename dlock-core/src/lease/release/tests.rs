@@ -1,4 +1,4 @@
-//! Releases of a scripted store: what is sent, what an answer means, what is said aloud.
+//! Releases of a scripted store: the requests that are sent, the meaning of an answer, and the log.
 
 use tokio::{
     runtime::Builder,
@@ -63,7 +63,7 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
     assert!(bound < 2 * LEASE, "{bound:?}");
 }
 
-/// Also if the lease has run out meanwhile.
+/// Even if the lease has run out meanwhile.
 #[tokio::test]
 async fn bound_of_a_release_counts_an_attempt() {
     let (clock, hand) = Clock::manual();
@@ -92,8 +92,8 @@ async fn release_of_a_try_is_sent_once_however_long_the_outage() {
     assert_eq!(provider.released().len(), 1);
 }
 
-/// Whether a name is forgotten among many after a release that was answered so. `answered`: whether every
-/// attempt of the try was.
+/// Whether a name is forgotten among many after a release with these answers. `answered`: whether every attempt of
+/// the try was answered.
 async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
     let provider = Scripted::new();
     for answer in answers {
@@ -114,7 +114,7 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
     state.strong_count() == 0
 }
 
-/// G4: as long as a copy of a request may be on its way.
+/// G4: as long as a copy of a request may be in flight.
 #[tokio::test(start_paused = true)]
 async fn name_is_remembered_unless_everything_was_answered() {
     assert!(is_forgotten(true, vec![RELEASED]).await);
@@ -124,7 +124,7 @@ async fn name_is_remembered_unless_everything_was_answered() {
     assert!(!is_forgotten(true, vec![NOT_HELD]).await, "another's");
 }
 
-/// How many releases of others a hint after this release tells of, and for how long the name is left to them.
+/// How many releases of others a hint after this release counts as, and how long the name is left to them.
 async fn after_a_release(hears: bool, closes: bool, answer: Answer) -> (u64, Duration) {
     let provider = Scripted::with_marks();
     provider.release(answer);
@@ -155,7 +155,7 @@ async fn release_leaves_a_wanted_name_to_others_and_expects_its_own_hint() {
     assert_eq!(unheard, (1, none), "it had the name for no time");
 }
 
-/// The end of a release that was refused by the term of a try of this client which had claimed its own.
+/// The end of a release that found, instead of its own term, that of a try of this client which had claimed it.
 async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
     let provider = Scripted::new();
     let ours = record(2, "we");
@@ -192,7 +192,7 @@ async fn term_that_went_to_our_own_try_was_given_back() {
     }
 }
 
-/// B4: until the instant at which the name would have been open nobody should have been there.
+/// B4: until the instant at which the name would have been open, no other holder should have been there.
 #[tokio::test]
 async fn name_that_was_not_closed_in_time_was_not_given_back() {
     let origin = Origin::Lease { protected: true };
@@ -202,7 +202,7 @@ async fn name_that_was_not_closed_in_time_was_not_given_back() {
     assert!(matches!(ended, ReleaseEnd::Released), "{ended:?}");
 }
 
-/// The log of a release that is answered so.
+/// The log of a release with this answer.
 fn said(answer: Answer) -> Vec<&'static str> {
     let runtime = Builder::new_current_thread().build().unwrap();
     traced::events(|| {
@@ -229,15 +229,15 @@ fn release_that_goes_down_with_its_runtime_is_told() {
     let said = traced::events(|| {
         let _entered = runtime.enter();
         let lock = Scripted::new().lock(Clock::manual().0);
-        // Nobody drives it.
+        // No thread drives it.
         drop(release(&lock).spawn(runtime.handle()));
         drop(runtime);
     });
     assert_eq!(said, ["release_cut_off"]);
 }
 
-/// H4: a runtime that has shut down drops it. Its lease is forgotten for newer ones then, like any other, and a waiter
-/// need not wait for the answer (W7).
+/// H4: a runtime that has shut down drops it. Its lease is then forgotten in favour of newer ones, like any other,
+/// and a waiter need not wait for the answer (W7).
 #[tokio::test]
 async fn release_that_is_dropped_has_ended() {
     let provider = Scripted::new();

@@ -1,4 +1,4 @@
-//! What no provider and no clock of the conformance suite can bring about.
+//! Cases that no provider and no clock of the conformance suite can bring about.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Nobody asks it here.
+/// Not called here.
 struct Silent;
 
 #[async_trait]
@@ -83,8 +83,8 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
     )
 }
 
-/// V4: a renewal that read the clock before the deadline, and comes to set the new one after
-/// somebody else was told "no more valid", finds that there is nothing to extend.
+/// V4: if a renewal read the clock before the deadline, and sets the new deadline only after another caller got the
+/// answer "no longer valid", it finds that there is nothing to extend.
 #[tokio::test]
 async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     let (clock, hand) = Clock::manual();
@@ -126,7 +126,7 @@ async fn lease_whose_only_renewal_was_cut_short_names_its_error() {
     assert_eq!(last_error(&term), "cut short by the end");
 }
 
-/// S2: what is known of the term is known to the lease that follows, and its hold begins anew.
+/// S2: the lease that follows knows what is known of the term, and its hold begins anew.
 #[test]
 fn belief_of_a_lease_that_follows_is_that_of_the_term() {
     let (clock, hand) = Clock::manual();

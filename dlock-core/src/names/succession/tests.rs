@@ -17,7 +17,7 @@ use crate::{
     tests::scripted::{Scripted, record, token, uuid},
 };
 
-/// A lock of this client, for which somebody waits.
+/// A lock of this client, with a waiter.
 struct Scene {
     lock: DLock,
     registration: Option<Registration>,
@@ -32,7 +32,7 @@ impl Scene {
         }
     }
 
-    /// One more waits.
+    /// Another waiter.
     fn another(&self) -> Registration {
         self.state().register()
     }
@@ -41,7 +41,7 @@ impl Scene {
         Handle::current().id()
     }
 
-    /// Nobody waits any more.
+    /// The waiter leaves.
     fn leave(&mut self) {
         self.registration = None;
     }
@@ -75,7 +75,7 @@ fn block(scene: &Scene, number: u128) -> Arc<Term> {
     Term::new(&scene.lock.0, uuid(number), tokens, sent, true)
 }
 
-/// The duty to give a term back, and what became of it.
+/// The duty to release a term, and its fate.
 struct Gives(Arc<Mutex<Option<&'static str>>>);
 
 impl Duty for Gives {
@@ -121,7 +121,7 @@ impl Scene {
         Some(OnOffer { keeper, became })
     }
 
-    /// What the first waiter in line has, with this lock.
+    /// The lease that the first waiter in line gets, with this lock.
     fn follows(&self, lock: &Arc<Settings>) -> Option<Arc<Term>> {
         let follow = |giver: &dyn GoesOn, highest| Term::follow(giver, lock, highest);
         match self.state().succeed(self.here(), self.clock(), follow)? {
@@ -201,7 +201,7 @@ async fn keeper_wakes_for_an_offer_that_ends_sooner() {
     assert_eq!(scene.state().keep(&keeper, now, false), Some(sooner));
 }
 
-/// S4: a waiter that comes for it after that gets none, however late the keeper is.
+/// S4: a waiter that comes for the term after that gets none, however late the keeper is.
 #[tokio::test(start_paused = true)]
 async fn term_is_over_before_a_late_keeper_comes() {
     let scene = Scene::new();
@@ -242,7 +242,7 @@ async fn token_that_was_seen_elsewhere_ends_the_term() {
     }
 }
 
-/// A waiter that comes meanwhile need not ask.
+/// A waiter that comes meanwhile need not call the store.
 #[tokio::test(start_paused = true)]
 async fn term_with_a_block_is_expected_to_go_on_while_it_is_young() {
     let scene = Scene::new();

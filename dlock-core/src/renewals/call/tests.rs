@@ -31,7 +31,7 @@ fn due(scene: &Scene, names: &[&str]) -> (Arc<Schedule>, PlannedCall) {
     (schedule, calls.remove(0))
 }
 
-/// How the terms are that are sent again.
+/// The health of the terms that are sent again.
 fn again(scene: &Scene, schedule: &Schedule) -> Vec<Health> {
     scene.hand.advance(SECOND);
     let calls = schedule.step().calls.into_iter();
@@ -113,7 +113,7 @@ async fn terms_of_a_call_that_was_cut_off_are_renewed_alone() {
     assert_eq!(again(&scene, &schedule), [Health::Isolated; 2]);
 }
 
-/// The store answers nobody, and others stand in line for a call.
+/// The store answers no call, and others stand in line for one.
 async fn outage(scene: &Scene) {
     while !scene.store.outage.is_on() {
         let failed = Err::<(), _>(ProviderError::unknown("on purpose"));
@@ -126,7 +126,7 @@ async fn outage(scene: &Scene) {
     settle().await;
 }
 
-/// A call for a term whose renewals fail, of which so much is left.
+/// A call for a term whose renewals fail, and of which this much is left.
 fn last(scene: &Scene, left: Duration) -> (Arc<Term>, Call) {
     let (schedule, PlannedCall { route, items, .. }) = due(scene, &["door"]);
     let term = Arc::clone(&items[0].term);

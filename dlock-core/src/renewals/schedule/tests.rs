@@ -1,4 +1,4 @@
-//! What is due when, on a clock that moves by hand. Nobody runs the schedule but the test.
+//! The renewals that are due at each instant, on a clock that moves by hand. Only the test runs the schedule.
 
 use std::{
     pin::pin,
@@ -92,7 +92,8 @@ async fn scheduler_is_woken_for_a_lease_that_needs_shorter_steps() {
     assert!(!joins("another"));
 }
 
-/// One request may be granted several names, as a claim of tasks is: they have its identity, and are due together.
+/// One request may be granted several names, as a claim of tasks is: their terms have its identity, and are due
+/// together.
 #[tokio::test]
 async fn leases_of_one_request_are_all_renewed_and_leave_one_by_one() {
     let scene = Scene::new(true);
@@ -141,7 +142,7 @@ async fn lease_held_for_the_longest_time_allowed_leaves_the_schedule_then() {
 #[tokio::test]
 async fn renewal_that_waits_for_its_turn_goes_on_or_ends_with_its_lease() {
     let scene = Scene::new(false);
-    // More than the calls that may be under way.
+    // More than the calls that may be in flight.
     let terms = scene.terms(100);
     let (schedule, start) = (schedule(&scene, &terms), scene.now());
     scene.hand.advance(DUE / 2);
@@ -154,7 +155,7 @@ async fn renewal_that_waits_for_its_turn_goes_on_or_ends_with_its_lease() {
     assert!(step.done.is_empty());
     let route = calls[0].route;
 
-    // The answer to what was sent before it was due comes only now.
+    // The answer to a request that was sent before the renewal was due comes only now.
     assert!(renewed.renewed(attempt, false));
     let step = schedule.step();
     assert_eq!(step.sleeps_until(), Some(start + VALID));
@@ -196,7 +197,7 @@ async fn crowd_is_collected_at_once_a_few_thousand_in_a_step() {
     let sleeps_until = schedule.step().sleeps_until();
     assert!(schedule.contents().waiting.is_empty());
     assert!(sleeps_until.is_some_and(|until| until > start + DUE + SECOND));
-    // Those that had to go by now are as many as may be under way: only an end of a call makes room.
+    // As many as may be in flight had to be sent by now: only the end of a call makes room.
     scene.hand.advance(2 * SECOND);
     let step = schedule.step();
     assert!(!step.calls.is_empty());

@@ -1,4 +1,4 @@
-//! Which renewals travel together, how many calls are under way, and when a queue is done.
+//! Which renewals travel together, how many calls are in flight, and when a queue is done.
 
 use std::{iter, sync::Arc};
 
@@ -19,7 +19,7 @@ impl Sender {
         }
     }
 
-    /// A renewal is due, of a lease that has so much left.
+    /// A renewal is due, of a lease with this much left.
     fn push(&mut self, left: Duration, health: Health) -> Arc<Term> {
         let (term, now) = (self.scene.term("door"), self.scene.now());
         let entry = Entry {
@@ -38,7 +38,7 @@ impl Sender {
         self.queue.next_retry().map(|items| items.len())
     }
 
-    /// Of how many renewals each call of retries is that may go now.
+    /// The number of renewals in each call of retries that may be sent now.
     fn retries(&mut self) -> Vec<usize> {
         iter::from_fn(|| self.retry()).collect()
     }
@@ -163,7 +163,7 @@ async fn queue_is_idle_when_nothing_waits_and_no_call_is_under_way() {
             };
             assert_eq!(sent, Some(1));
             assert!(!sender.queue.waits() && !sender.queue.is_idle());
-            // One that hangs makes room first, and one that has failed rests before it does.
+            // A call that hangs makes room first, and a call that has failed rests before it does.
             if hangs {
                 sender.queue.make_room(kind);
                 assert!(!sender.queue.is_idle(), "a call hangs");

@@ -93,7 +93,7 @@ impl Bench {
         self.runtime.metrics().num_alive_tasks()
     }
 
-    /// Ends the runtime; there is another one from then on.
+    /// Ends the runtime; a new one replaces it.
     pub(super) fn restart(&mut self) {
         self.runtime = runtime();
     }
@@ -152,7 +152,7 @@ fn work_whose_caller_goes_away_runs_to_its_end() {
     }
 }
 
-/// C3. What wakes the work wakes the task from then on, so the caller is woken to wait for the task.
+/// C3. From then on the task gets the wakes of the work, so the caller is woken to wait for the task.
 #[test]
 fn work_that_takes_long_goes_on_in_a_task() {
     let bench = Bench::new();
@@ -217,7 +217,7 @@ fn work_polled_elsewhere_goes_on_where_it_began() {
     assert!(matches!(poll(&mut driven), Poll::Ready(Ok(7))));
 }
 
-/// Also if its caller keeps the future and polls it no more: somebody may wait behind it.
+/// Even if its caller keeps the future and no longer polls it: another caller may wait behind it.
 #[test]
 fn work_whose_runtime_has_ended_is_dropped() {
     let mut bench = Bench::new();
@@ -289,7 +289,7 @@ fn what_is_left_when_the_answer_is_there_goes_on() {
     assert_eq!(bench.tasks(), 1, "what is left, and nobody waited");
 }
 
-/// Else the runtime polls it once more, and wakes another of its threads for that.
+/// Otherwise the runtime polls it once more, and wakes another of its threads for that.
 #[test]
 fn caller_is_not_woken_for_what_it_does_itself() {
     let bench = Bench::new();
@@ -317,7 +317,7 @@ fn caller_is_not_woken_for_what_it_does_itself() {
     assert_eq!(woken.0.load(Ordering::SeqCst), 1, "by itself");
 }
 
-/// What is ready time and again leaves the runtime to others.
+/// Work that is ready time and again leaves the runtime to others.
 #[test]
 fn caller_that_wakes_itself_time_and_again_gets_its_next_turn_from_the_runtime() {
     let bench = Bench::new();
@@ -375,7 +375,7 @@ fn work_that_is_over_ends_no_watch_over_another() {
     assert!(!is_here(&other.driven));
 }
 
-/// A waker is anybody's code.
+/// A waker may run any code.
 #[test]
 fn caller_whose_waker_panics_costs_no_other_its_watchdog() {
     struct Panics;

@@ -1,4 +1,4 @@
-//! Channels that open, fail and end, and who listens to them.
+//! Channels that open, fail and end, and their listeners.
 
 use std::{
     future::pending,
@@ -24,7 +24,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 /// The channels of a store.
 #[derive(Default)]
 struct Channels {
-    /// How often one was asked for.
+    /// How often a channel was asked for.
     asked: AtomicUsize,
     broken: AtomicBool,
     open: Mutex<Vec<WakeupSender>>,

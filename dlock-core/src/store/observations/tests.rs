@@ -64,7 +64,7 @@ impl Scene {
         }
     }
 
-    /// Sees this version now: the instant that is kept, as a reading of the clock.
+    /// Sees this version now; returns the instant that is kept, as a reading of the clock.
     fn sees(&self, renewals: u64) -> i64 {
         let seen = sight(renewals, self.clock.contender_now());
         let kept = exchange(&self.shelf, &self.clock, &name("door"), seen).unwrap();

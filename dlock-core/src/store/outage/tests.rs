@@ -132,7 +132,7 @@ async fn who_is_out_of_patience_learns_what_the_store_failed_with() {
     assert_eq!(error.to_string(), "nobody is there");
 }
 
-/// A runtime that nobody drives has the first place, and never comes.
+/// A runtime that no thread drives has the first place, and never comes.
 #[tokio::test]
 async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
     let (term, hand) = term_after(HICCUPS + 1);
@@ -146,14 +146,14 @@ async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
     assert!(!has_come(&mut first).await && !has_come(&mut second).await);
     hand.advance(INSTANT);
     assert!(has_come(&mut first).await);
-    // One at a time all the same.
+    // Still one at a time.
     assert!(!has_come(&mut second).await);
     hand.advance(AWAY);
     assert!(has_come(&mut second).await);
     assert!(has_come(&mut away).await);
 }
 
-/// The last turn was long ago, in another outage: that alone does not tell that the first does not come.
+/// The last turn was long ago, in another outage: that alone does not show that the first does not come.
 #[tokio::test]
 async fn first_has_the_time_of_a_call_however_long_ago_the_last_turn_was() {
     let (term, hand) = term_after(HICCUPS + 1);
@@ -169,7 +169,7 @@ async fn first_has_the_time_of_a_call_however_long_ago_the_last_turn_was() {
     assert!(has_come(&mut second).await);
 }
 
-/// The same where nobody has the patience to wait for that.
+/// The same if no caller has the patience to wait for that.
 #[tokio::test]
 async fn first_that_does_not_come_keeps_the_turn_from_nobody_in_a_hurry() {
     const SHORT: Duration = Duration::from_millis(600);

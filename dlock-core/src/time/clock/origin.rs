@@ -22,7 +22,7 @@ pub(super) fn of_the_system() -> io::Result<String> {
     // The offsets are those of the children's namespace.
     if read_link("/proc/self/ns/time")? != read_link("/proc/self/ns/time_for_children")? {
         return Err(io::Error::other(
-            "this process is not in the time namespace of its children, and the system tells only the offsets of that one",
+            "this process is not in the time namespace of its children, and the system reports only the offsets of that one",
         ));
     }
     let offsets: Vec<&str> = offsets.split_whitespace().collect();
@@ -34,6 +34,6 @@ pub(super) fn of_the_system() -> io::Result<String> {
 pub(super) fn of_the_system() -> io::Result<String> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
-        "this system does not tell which boot its clocks count from",
+        "this system does not report which boot its clocks count from",
     ))
 }

@@ -45,7 +45,7 @@ async fn contender_that_was_not_admitted_asks_for_nothing() {
     assert_eq!(provider.acquired(), []);
 }
 
-/// S1: a read that shows no holder tells that the term is over, although it is on offer.
+/// S1: a read that shows no holder shows that the term has ended, although it is on offer.
 #[tokio::test]
 async fn waiter_follows_no_term_that_a_read_shows_over() {
     let provider = Scripted::new();

@@ -88,7 +88,7 @@ async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and
     assert!(claims(waits, 2));
 }
 
-/// The rest of its time is for a question.
+/// The rest of its time is for a call.
 #[tokio::test]
 async fn waiter_leaves_a_term_to_its_release_for_half_of_its_time_at_most() {
     let (clock, hand) = Clock::manual();

@@ -1,4 +1,4 @@
-//! The two ends of an entry, and what the next in line and the task learn when one goes.
+//! The two ends of an entry, and what the next in line and the task learn when one end goes.
 
 use super::*;
 use crate::{
@@ -70,7 +70,7 @@ async fn task_learns_that_its_caller_has_left_the_line() {
     }
 }
 
-/// Nothing that it waits for is lost with its caller.
+/// No part of what it waits for is lost with its caller.
 #[tokio::test]
 async fn caller_in_no_line_stops_no_task() {
     let lock = door();

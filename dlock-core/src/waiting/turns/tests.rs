@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// A lock that this client has just given back and that another one wants.
+/// A lock that this client has just released and that another one wants.
 fn given_back(lock: &DLock) {
     let Settings {
         store, state, plan, ..
@@ -94,7 +94,7 @@ fn held(number: u64, wanted: u32) -> Record {
     record
 }
 
-/// How long the waiter sleeps at least after this refusal, without jitter.
+/// The least time that the waiter sleeps after this refusal, without jitter.
 fn sleeps(waiter: &mut Contender, record: Record) -> Duration {
     let holder = waiter.holder(record);
     let polls = (0..50).map(|_| waiter.until_next_try(&holder));
@@ -111,14 +111,15 @@ async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_ter
     let near = |slept: Duration, poll: Duration| slept >= poll && slept <= poll * 11 / 10;
     let mut waiter = contender(&lock, Wait::Limit(None));
     let own = waiter.own_mark();
-    // Without hints: once a poll, more often the longer it waits, but not while one term lasts.
+    // Without hints: once per poll, more often the longer it waits, but not while one term lasts.
     assert!(near(sleeps(&mut waiter, held(1, 7)), poll));
     hand.advance(2 * poll);
     assert!(near(sleeps(&mut waiter, held(2, 7)), poll / 2));
     hand.advance(40 * poll);
     assert!(near(sleeps(&mut waiter, held(2, 7)), poll), "one term");
     assert!(near(sleeps(&mut waiter, held(3, 7)), poll / 8));
-    // With them: long beside a mark, as without them beside none, and sooner once its own was left out.
+    // With hints: long in a marked term, as without hints in an unmarked one, and sooner once its own mark was left
+    // out.
     store.channel_open.store(true, Ordering::SeqCst);
     let mut waiter = contender(&lock, Wait::Limit(None));
     assert!(near(sleeps(&mut waiter, held(4, 7)), long));
@@ -130,7 +131,7 @@ async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_ter
         near(sleeps(&mut hasty, held(5, 0)), poll),
         "it marks nothing"
     );
-    // The one that has marked a term asks four times in a poll.
+    // The contender that has marked a term tries four times per poll.
     assert!(near(sleeps(&mut waiter, held(6, own)), poll / 4));
     assert!(near(sleeps(&mut waiter, held(7, 7)), poll / 4));
 }
@@ -150,7 +151,7 @@ async fn waiter_marks_only_with_time_left_for_another_try() {
     assert_ne!(marks(Wait::Limit(Some(HAND_OFF))), 0);
 }
 
-/// N5, W7: also one whose client keeps a lease that was lost.
+/// N5, W7: even if its client keeps a lease that was lost.
 #[tokio::test]
 async fn waiter_for_a_lease_of_its_own_client_marks_nothing() {
     let lock = Scripted::with_marks().lock(Clock::manual().0);

@@ -1,4 +1,4 @@
-//! What a lease passes on to the one that follows it on its term, and when none may.
+//! The state that a lease passes on to the one that follows it on its term, and when no lease may follow.
 
 use std::{num::NonZeroU8, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     time::{ManualClock, Plan},
 };
 
-/// The longest that a term of these locks goes on.
+/// The longest time that a term of these locks continues.
 const LONGEST: Duration = Duration::from_secs(1);
 
 const INSTANT: Duration = Duration::from_nanos(1);
@@ -36,7 +36,7 @@ fn lock_of(term: &Term) -> Arc<Settings> {
     Arc::clone(&term.block.as_ref().unwrap().lock)
 }
 
-/// One that was given back.
+/// A lease that was released.
 fn given_back() -> (Arc<Term>, ManualClock) {
     let (term, hand) = first();
     term.begin_release();
@@ -143,7 +143,7 @@ async fn refusal_of_an_earlier_lease_ends_the_present_one() {
     let second = succeeds(&term).unwrap();
     second.begin_release();
     let third = succeeds(&second).unwrap();
-    // Nobody else has it any more.
+    // No other holder has it any more.
     drop(second);
     term.refused(None);
     assert!(third.was_refused() && !third.is_valid());

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{super::tests::Bench, *};
 
-/// Work that its caller drives when it is to be taken over for the first time.
+/// Work that its caller is driving when it is to be taken over for the first time.
 #[derive(Default)]
 struct Busy {
     asked: AtomicUsize,
@@ -79,7 +79,7 @@ fn each_runtime_has_a_watchdog_of_its_own() {
     assert_eq!((first.asked(), second.asked()), (0, 1));
 }
 
-/// The number of a runtime that is gone may come again.
+/// The number of a runtime that is gone may be used again.
 #[test]
 fn watchdog_ends_with_its_runtime() {
     let (mut bench, work) = (Bench::new(), Arc::<Busy>::default());
