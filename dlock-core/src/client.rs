@@ -14,9 +14,9 @@ use crate::{
 /// One process's side of one provider: the queues of its waiters, its observations, its own retired tries, and the
 /// hints that it listens to.
 ///
-/// Most programs never use it directly: `.provider(p.clone())` finds the client that the clones of `p` share. Name it
-/// in two cases: to [`close`](Client::close) it before the program ends, and to share one client over a provider that
-/// has no [`Sharing`](crate::provider::Sharing). Cloning is cheap and shares the client.
+/// Most programs never use it directly: `.provider(p.clone())` finds the client that the clones of `p` share. Two
+/// cases need it: to [`close`](Client::close) it before the program ends, and to share one client over a provider
+/// that has no [`Sharing`](crate::provider::Sharing). Cloning is cheap and shares the client.
 #[derive(Clone)]
 pub struct Client(pub(crate) Arc<Store>);
 
@@ -35,8 +35,8 @@ impl Client {
         Self(Store::new(Arc::new(provider), clock, Entropy::System))
     }
 
-    /// The client in the provider's slot, unless it was closed. Borrows the provider, so that one that is not needed
-    /// is dropped without the slot's lock.
+    /// The client in the provider's slot, unless it was closed. Borrows the provider, so that a provider that is not
+    /// needed is dropped without the slot's lock.
     fn of_clones(provider: &Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
         let sharing = provider.sharing();
         let make = || Store::new(Arc::clone(provider), clock, entropy);

@@ -73,7 +73,7 @@ struct Tasks {
 }
 
 /// A task in the background of a client (I14); [`Client::close`] waits for its end, and
-/// [`DLock::idle`](crate::DLock::idle) for the end of those of a lock.
+/// [`DLock::idle`](crate::DLock::idle) for the end of a lock's own tasks.
 pub(crate) struct TaskToken {
     client: Arc<Tasks>,
     plan: Arc<Plan>,

@@ -96,7 +96,7 @@ impl Turns {
         self.tenure.saw_another();
     }
 
-    /// The record shows that this contender has the name, or waits for it.
+    /// The record shows that the contender with this mark has the name, or waits for it.
     pub(crate) fn saw(&mut self, mark: u32) {
         self.order.saw(mark);
     }

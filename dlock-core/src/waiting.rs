@@ -189,8 +189,7 @@ impl Contender {
             biased;
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            // Most callers have it at once. A caller that has gone has none, and a client that closes sends nothing
-            // more.
+            // Most callers have it at once. A caller that has gone has none; a client that closes sends no more.
             () = entry.turn() => {}
             () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),
@@ -312,9 +311,9 @@ impl Contender {
     }
 
     /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait has ended.
-    /// The length of the pause: after a refusal `until_next_try`, after no answer `Store::pause_after_failure`, while
-    /// a term is expected to continue `pause_for_term`, and while the release of a term is expected, as
-    /// `await_release` says.
+    /// The pause comes from `until_next_try` after a refusal, from `Store::pause_after_failure` without an answer,
+    /// from `pause_for_term` while a term is expected to continue, and from `await_release` while a release is
+    /// expected.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

@@ -55,9 +55,10 @@ impl Lease {
 
     /// Releases the lock. The lease is invalid from the first poll of this call on (V7).
     ///
-    /// If another caller waits for the lock on the runtime that acquired the lease, it passes to the first waiter in
-    /// line there, without a call to the store (S1), and this returns at once. That continues for a limited time, or for
-    /// sixteen leases in a row, 128 if they follow within an instant (S1, S3). Then the lock goes back to the store.
+    /// If another caller waits for the lock on the runtime that acquired the lease, the lock passes to the first
+    /// waiter in line there, without a call to the store (S1), and this returns at once. That continues for a limited
+    /// time, or for sixteen leases in a row, 128 if they follow within an instant (S1, S3). Then the lock goes back
+    /// to the store.
     ///
     /// With `at_least`, and before that time has passed, no waiter gets the lock: the name is closed until then.
     ///

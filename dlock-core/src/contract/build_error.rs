@@ -81,7 +81,7 @@ pub enum BuildError {
         backend: &'static str,
     },
     /// The data stored next to the lock.
-    #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
+    #[error("{bytes} bytes of data are too many for a lock: at most 4096")]
     Data {
         /// The number of bytes that were given.
         bytes: usize,

@@ -46,7 +46,7 @@ pub struct Capabilities {
     /// provider that was written before closings existed does not declare it, and no lock with `at_least` can be
     /// built on it.
     pub closing: bool,
-    /// A refused [`acquire`](crate::Provider::acquire) leaves a mark where it asks for one, and the answer to a
+    /// A refused [`acquire`](crate::Provider::acquire) leaves a mark if the request has one, and the answer to a
     /// release says whether its term was marked (N1 to N3).
     pub marks: bool,
 }

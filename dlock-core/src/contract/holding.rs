@@ -4,9 +4,10 @@ tokio::task_local! {
     static HOLDER: ();
 }
 
-/// Makes every call to a provider, or to a store of tasks, that `calls` polls a holder's call: a store that reserves
-/// connections, or turns, for renewals and releases uses them for these calls, too. For programs that keep a lease on
-/// behalf of its holder and have to read for it, such as a server. Tasks that `calls` spawns are not included.
+/// Treats every call that `calls` makes to a provider, or to a store of tasks, as a holder's call: a store that
+/// reserves connections, or turns, for renewals and releases uses them for these calls, too. For programs that keep a
+/// lease on behalf of its holder and have to read for it, such as a server. Tasks that `calls` spawns are not
+/// included.
 ///
 /// # Cancel safety
 /// As `calls`.

@@ -8,14 +8,14 @@ use crate::{
 };
 
 impl Acquire {
-    /// Checks whether a record can hold what is requested. A provider calls this before it writes: the frontend
-    /// requests nothing else, but other callers may.
+    /// Checks whether a record can hold what is requested. A provider calls this before it writes: requests of the
+    /// frontend always pass, but those of other callers may not.
     ///
     /// # Errors
-    /// [`Fatal`](crate::ErrorKind::Fatal) with the reason: a lease that is not of whole milliseconds or not
-    /// within 100 ms and 24 h, a label with NUL or of more than [`Record::MAX_OWNER`] bytes, more data than
-    /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), more than [`Tokens::MOST`] tokens, or a uuid of
-    /// version 8, which closes a name (B4).
+    /// [`Fatal`](crate::ErrorKind::Fatal) with the reason: a lease that is not of whole milliseconds or not within
+    /// 100 ms and 24 h, a label with NUL or of more than [`Record::MAX_OWNER`] bytes, more data than
+    /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), more than [`Tokens::MOST`] tokens, or a
+    /// uuid of version 8, which closes a name (B4).
     pub fn check(&self) -> Result<(), ProviderError> {
         let Self {
             owner,
@@ -42,7 +42,7 @@ impl Acquire {
             && data.len() > Record::MAX_DATA
         {
             format!(
-                "{} bytes of data do not fit beside a lock: at most {} do",
+                "{} bytes of data are too many for a lock: at most {}",
                 data.len(),
                 Record::MAX_DATA
             )

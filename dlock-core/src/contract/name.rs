@@ -54,7 +54,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Lets maps by name be queried with text.
+/// Lets maps keyed by name be queried with text.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self.as_str()

@@ -33,8 +33,8 @@ use crate::{
 /// and has not answered is closed, not returned to its pool (G1).
 ///
 /// # Connections
-/// A store with a limited number of connections keeps one for holders: for renewals, releases, endings of tasks, and for
-/// calls [on behalf of a holder](crate::provider::is_for_holder).
+/// A store with a limited number of connections keeps one for holders: for renewals, releases, endings of tasks, and
+/// for calls [on behalf of a holder](crate::provider::is_for_holder).
 ///
 /// A store that keeps connections must not lose a lease to those that lead to the wrong server after a failover:
 /// - If the server answers that it accepts no writes, the connection is closed, and so are the idle ones: new ones
@@ -222,7 +222,7 @@ pub trait Admin: Provider {
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError>;
 
     /// Releases a record that was read, though another client holds it (B2): **free at once, while the old holder may
-    /// believe in its lease until its deadline**. After that only its fencing token protects; prefer
+    /// believe in its lease until its deadline**. During that time only its fencing token protects; prefer
     /// [`Admin::revoke`]. Conditional on the term that was read, and logged.
     ///
     /// # Errors

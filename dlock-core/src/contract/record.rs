@@ -129,8 +129,8 @@ impl Record {
 pub struct Holder {
     /// The record, as the store showed it.
     pub record: Record,
-    /// The holder is a lease of this very [`Client`](crate::Client): if the work that it protects waits for the lock,
-    /// it waits for ever. Locks are not re-entrant.
+    /// Whether the holder is a lease of this very [`Client`](crate::Client). If the work that it protects waits for
+    /// the lock, it waits for ever: locks are not re-entrant.
     pub ours: bool,
     /// How long this client has seen the record unchanged (uuid and renewals) on its own clock; with
     /// [`Client::observations`](crate::Client::observations), earlier processes of this host count too. On a store

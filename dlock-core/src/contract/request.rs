@@ -177,8 +177,8 @@ impl Closing {
     /// The closing that another process has drawn and sent here.
     ///
     /// # Errors
-    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if the uuid is not of version 8, which distinguishes it from a term's, or
-    /// the time is not of whole milliseconds within 100 ms and 24 h.
+    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if the uuid is not of version 8, which distinguishes it from a
+    /// term's, or the time is not of whole milliseconds within 100 ms and 24 h.
     pub fn of(uuid: Uuid, lasts: Duration) -> Result<Self, ProviderError> {
         let closing = Self { uuid, lasts };
         if uuid.get_version_num() == 8 && closing.lasting(lasts) == closing {
@@ -189,7 +189,7 @@ impl Closing {
         ))
     }
 
-    /// Made of random bytes that were drawn for it.
+    /// Made from random bytes that were drawn for it.
     pub(crate) fn drawn(random: Uuid, lasts: Duration) -> Self {
         let uuid = uuid::Builder::from_custom_bytes(random.into_bytes()).into_uuid();
         Self { uuid, lasts }.lasting(lasts)

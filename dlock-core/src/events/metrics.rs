@@ -44,7 +44,7 @@ pub const ACQUIRE: Metric = Metric::histogram(
     "How long calls for a lock took, queueing included, by call (wait, try) and outcome",
 );
 
-/// Tries: the requests for a lock that were sent to the store, one by one. The refused ones are the contention.
+/// Tries for a lock. The refused ones are the contention.
 pub const TRIES: Metric = Metric::counter(
     "dlock_tries_total",
     &["backend", "group", "outcome"],

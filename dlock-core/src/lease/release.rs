@@ -222,8 +222,7 @@ impl PendingRelease {
             } else {
                 left().min(plan.attempt())
             };
-            // One uuid in all attempts, so that a repeat finds its work done; each closes for the remainder of the
-            // time.
+            // One uuid in all attempts, so that a repeat finds its work done; each closes for the remaining time.
             request.closing =
                 closing.map(|(until, closing)| closing.lasting(until.since(store.clock.now())));
             let call = store.provider.release(&request);

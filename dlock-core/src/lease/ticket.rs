@@ -29,9 +29,9 @@ const RENEWALS_END: u64 = 1 << 53;
 /// byte but letters, digits, `-`, `.`, `_`, `~` and `/` is written as `%` and two capital
 /// hexadecimal digits. Each ticket has one such text, and nothing else is read as a ticket.
 ///
-/// With a lock that has `at_least`, the ticket hands that over too: the redeemer continues the same work, and its
-/// release closes the name for the remainder at the time of the hand-over, or for the `at_least` of its own lock if
-/// that ends later. If the ticket is never redeemed, nothing is closed, as after a crash.
+/// If the lock has `at_least`, the ticket hands that over too: the redeemer continues the same work, and its release
+/// closes the name for the remainder at the time of the hand-over, or for the `at_least` of its own lock if that ends
+/// later. If the ticket is never redeemed, nothing is closed, as after a crash.
 ///
 /// ```
 /// use dlock_core::Ticket;

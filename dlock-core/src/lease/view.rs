@@ -80,8 +80,8 @@ impl LeaseView {
         self.0.asked()
     }
 
-    /// The time since the request was sent that the lease rests on: the acquire, or the last renewal that succeeded
-    /// in time.
+    /// The age of the request that the lease rests on, counted from when it was sent: the acquire, or the last
+    /// renewal that succeeded in time.
     #[must_use]
     pub fn since_success(&self) -> Duration {
         self.0.since_success()

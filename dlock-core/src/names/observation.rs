@@ -26,8 +26,7 @@ impl Observation {
         })
     }
 
-    /// Whether no reply has repeated it for ten durations (O2). The duration is another client's, and may be
-    /// anything.
+    /// Whether no reply has repeated it for ten durations (O2). Another client set the duration to any value.
     pub(super) fn is_old(&self, clock: &Clock) -> bool {
         clock.elapsed(self.last) > self.duration.saturating_mul(10)
     }

@@ -102,7 +102,7 @@ impl Known {
         lines.find(|line| line.queue.runtime == runtime)
     }
 
-    /// Forgets the lines without use: most names are held for longer than they are waited for.
+    /// Forgets idle lines: most names are held for longer than they are waited for.
     pub(super) fn forget_idle_lines(&mut self) {
         self.lines.retain(|line| !line.is_idle());
         if self.lines.is_empty() {
@@ -174,8 +174,7 @@ impl NameState {
         lines.any(|line| line.queue.runtime != runtime && !line.arrivals.is_empty())
     }
 
-    /// The number of other runtimes where a waiter came before the first one in line here. It is capped: a few are
-    /// enough.
+    /// How many other runtimes have a waiter that came before the first one in line here; a few are enough.
     pub(crate) fn elders(&self, runtime: Id) -> Slots {
         let mut known = self.known();
         let first = |line: &Line| line.arrivals.front().copied();

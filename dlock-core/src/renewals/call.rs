@@ -22,8 +22,8 @@ use crate::{
 
 type Answer = Result<RenewOutcome, ProviderError>;
 
-/// A call and the terms it is for. Dropping it settles it as a call without an answer: so it is if a provider panics,
-/// or a runtime ends.
+/// A call and the terms it is for. Dropping it settles it as a call without an answer: that covers a provider that
+/// panics and a runtime that ends.
 pub(super) struct Call {
     schedule: Arc<Schedule>,
     route: Route,

@@ -69,8 +69,8 @@ impl Plan {
         self.renew_every + self.attempt()
     }
 
-    /// How long a contender has a name to itself before it leaves it to those that poll (N7): D/10 within 50 ms and 1 s,
-    /// which is what a waiter without wake-ups sleeps between two tries.
+    /// How long a contender has a name to itself before it leaves it to those that poll (N7): D/10 within 50 ms and 1
+    /// s, which is how long a waiter without wake-ups sleeps between two tries.
     pub(crate) fn longest_tenure(&self) -> Duration {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }

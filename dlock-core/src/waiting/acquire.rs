@@ -82,8 +82,7 @@ async fn contend_for(
         }));
         let driven = Driven::new(&lock.store.watchdogs, work);
         match driven.until(receiver.recv()).await {
-            // It was valid when it was granted, but has waited too long for the caller since (V9). Dropping it
-            // releases it.
+            // It was valid when it was granted, but has waited too long since (V9). Dropping it releases it.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
                 log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; trying again");
             }

@@ -95,8 +95,8 @@ impl Contender {
         log!(warn, name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant");
     }
 
-    /// Whether to read before the next try: a read must cost less, and a holder must have been seen who, as far as is
-    /// known, must still be there.
+    /// Whether to read before the next try: a read must cost less, and a holder must have been seen that, as far as
+    /// is known, is still there.
     pub(super) fn may_read_first(&self) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
@@ -127,8 +127,7 @@ impl Contender {
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        // If the record is free, a term that was ours when the read was sent has ended, even if it is on offer by
-        // now.
+        // If the record is free, a term that was ours when the read was sent has ended, even one that is on offer.
         if self.lock.state.newest() != newest
             && let Some(Taken::Lease(holding)) = self.take_term()
         {

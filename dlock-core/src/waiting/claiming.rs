@@ -50,9 +50,9 @@ impl Contender {
     }
 
     /// Waits for the release of a term that did not continue. Its answer rings; others then go first, as after every
-    /// release (N7). A release without an answer costs an attempt, or a poll, or half of the time that is left. Any
-    /// other ring ends this too: a hint must count (W3), and the ring of the offer itself may come late. Returns
-    /// whether it was rung; breaks if the wait has ended.
+    /// release (N7). A release without an answer costs an attempt, or a poll, or half of the time that is left,
+    /// whichever is shortest. Any other ring ends this too: a hint must count (W3), and the ring of the offer itself
+    /// may come late. Returns whether it was rung; breaks if the wait has ended.
     pub(super) async fn await_release(
         &mut self,
         sender: &Sender<Answer>,
@@ -85,8 +85,8 @@ impl Contender {
     }
 
     /// How long to sleep before the first try, if a lease of this client has the lock and its term will probably
-    /// continue with this waiter: a try meanwhile would certainly be refused. As long as terms continue, and no
-    /// longer than a poll, which is the cost of a wrong guess.
+    /// continue with this waiter: a try meanwhile would certainly be refused. This is as long as terms continue, but
+    /// no longer than a poll, which is the cost of a wrong guess.
     pub(super) fn pause_for_term(&self) -> Option<Duration> {
         let Settings {
             store, state, plan, ..
@@ -135,8 +135,8 @@ impl Contender {
         }
     }
 
-    /// Whether it may mark a term. `ours`: the term is its own client's, whose release wakes it (W7). Only waiters in
-    /// line leave marks, and only with time left for the try that follows.
+    /// Whether it may mark a term. A term of its own client (`ours`) needs no mark, since its release wakes the
+    /// waiter (W7). Only waiters in line leave marks, and only with time left for the try that follows.
     pub(super) fn may_mark(&self, ours: bool) -> bool {
         let soon = if self.listens() {
             HAND_OFF

@@ -22,7 +22,7 @@ pub(crate) struct Sender<T>(Arc<Slot<T>>);
 /// The caller's end. Dropping it drops a value that was offered.
 pub(crate) struct Receiver<T>(Arc<Slot<T>>);
 
-/// The result for the caller.
+/// The outcome for the caller.
 pub(crate) enum Received<T> {
     /// The value.
     Value(T),

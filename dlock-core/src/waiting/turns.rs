@@ -17,7 +17,7 @@ use crate::{
     turns::{Slots, span},
 };
 
-/// One time in this many, a waiter leaves one slot more, if few others contend (N6).
+/// Once in this many times, a waiter leaves one more slot, if few others contend (N6).
 const LUCK: u64 = 16;
 
 /// N8: the most often that a waiter calls in a poll interval, and how often a waiter does whose mark the record has
@@ -171,7 +171,7 @@ impl Contender {
         ControlFlow::Continue(())
     }
 
-    /// Sleeps as long as `left` returns time, which is called anew at each hint. An offer of its own client ends it
+    /// Sleeps as long as `left`, which is called anew at each hint, returns time. An offer of its own client ends it
     /// (S1).
     async fn sleep_while(
         &mut self,
@@ -221,8 +221,7 @@ impl Contender {
             .unwrap_or_default()
     }
 
-    /// The runtimes of one process compete as processes do, but here it is known which of them has waited longer
-    /// (W1).
+    /// The runtimes of one process compete as processes do, but here it is known which has waited longer (W1).
     fn elders(&self) -> Slots {
         self.lock.state.elders(self.queue.runtime)
     }

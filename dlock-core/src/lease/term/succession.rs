@@ -58,7 +58,7 @@ impl Term {
         block.is_some_and(|block| lock.shares_terms_with(&block.lock))
     }
 
-    /// S1: begins the next lease on this term, for a waiter with this lock, which shares its terms with the giver's.
+    /// S1: begins the next lease on this term, for a waiter whose lock shares terms with the giver's.
     /// `highest_elsewhere`: the highest token that the client has seen apart from those of this block (T6).
     ///
     /// The giver's lease has ended. The term is checked again in the same step that begins the next lease: from then

@@ -76,9 +76,9 @@ impl Line {
 }
 
 impl NameState {
-    /// The release of a lease begins. Until it is sent, the term is on offer if it may continue and a waiter is in
-    /// line on this runtime, where its release will run. If so, the duty to release it begins before any waiter can
-    /// take the term: `begin` returns that duty, or `None` if the client is closed.
+    /// Offers the term of a lease whose release begins, until `until` at the latest, if the term may continue and a
+    /// waiter is in line on this runtime, where its release will run. If so, the duty to release it begins before any
+    /// waiter can take the term: `begin` returns that duty, or `None` if the client is closed.
     pub(crate) fn offer_term(
         &self,
         giver: Arc<dyn GoesOn>,
