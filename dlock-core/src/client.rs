@@ -130,8 +130,8 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The types that the `provider` of [`DLockBuilder`](crate::DLockBuilder) accepts: a provider, an `Arc<dyn
-/// Provider>`, or a [`Client`].
+/// The types that the `provider` of [`DLockBuilder`](crate::DLockBuilder) accepts: a provider, an
+/// `Arc<dyn Provider>`, or a [`Client`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a `Provider` nor a `Client`",
     label = "not a provider",
