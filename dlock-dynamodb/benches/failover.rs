@@ -1,4 +1,4 @@
-//! How long failover takes on a compatible store in this process, beside the formula:
+//! How long failover takes on a compatible store in this process, next to the formula:
 //!
 //! ```sh
 //! cargo bench -p dlock-dynamodb --bench failover

@@ -1,5 +1,4 @@
-//! What people and tools need: pages of records, revocations, polite requests, the clean-up of old
-//! records.
+//! Administration: pages of records, revocations, polite requests, the clean-up of old records.
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
@@ -22,7 +21,8 @@ use crate::{
     walk::{Filter, Walk},
 };
 
-/// A released record is kept so long after its lease could have ended (T5): 7 days in microseconds.
+/// How long a released record is kept after its lease could have ended (T5): 7 days in
+/// microseconds.
 const KEPT: u64 = 7 * 24 * 60 * 60 * 1_000_000;
 
 #[async_trait]
@@ -42,12 +42,12 @@ impl Admin for DynamodbProvider {
     }
 
     /// Deletes records that were **released** and whose term began more than 7 days and its lease
-    /// ago. A record without an expiry that nobody released may be held by a process that renews
-    /// it, and no clock can tell; to be rid of it, acquire the lock and release it.
+    /// ago. A record that was never released has no expiry: a process may still be renewing it, and
+    /// no clock can tell. To delete such a record, acquire the lock and release it first.
     ///
-    /// Two clocks have to agree that the time has passed, this machine's and the one that DynamoDB
-    /// sends with its replies; and a token must lie 7 days below both, so that the next first token
-    /// is above it even if it is seeded by a clock that is days behind.
+    /// Two clocks have to agree that the time has passed: this machine's, and the one in DynamoDB's
+    /// replies. And a token must lie 7 days below both, so that the next first token is above it
+    /// even if a clock that is days behind seeds it.
     ///
     /// Scans the table (or queries the prefix where there is a sort key).
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
@@ -58,7 +58,7 @@ impl Admin for DynamodbProvider {
 /// One page, in byte order of the names.
 async fn list(store: &Store, keys: &Keys, request: &List) -> Result<Page, ProviderError> {
     let limit = request.limit.max(1);
-    // One more than the page has, so that it is known whether there is another.
+    // One more than the page has, to learn whether there is another page.
     let mut found: BTreeMap<Name, Item> = BTreeMap::new();
     let mut walk = Walk::new(store, keys, Filter::Records, &request.prefix);
     if let Some(after) = &request.after {
@@ -103,7 +103,7 @@ async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, Provider
         let Some(items) = walk.next().await? else {
             break;
         };
-        // T5's "store's now", and ours: a clock that is ahead deletes nothing alone.
+        // T5's "store's now", and ours: a clock that is ahead cannot cause a deletion alone.
         let here = store.wall.seed().unwrap_or(0);
         let there = walk.date().map_or(u64::MAX, |seconds| seconds * 1_000_000);
         let now = here.min(there);
@@ -122,7 +122,7 @@ async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, Provider
     Ok(purged)
 }
 
-/// Whether a record may be purged: nobody holds it, its lease would have been over for 7 days even
+/// Whether a record may be purged: the lock is free, its lease would have been over for 7 days even
 /// if it had never been released, and its token is as far behind the clock.
 fn is_past(record: &Record, now: u64) -> bool {
     let ended = record
@@ -135,7 +135,7 @@ fn is_past(record: &Record, now: u64) -> bool {
     record.released && ended.is_some_and(|ended| ended < before) && record.token.get() < before
 }
 
-/// Deletes a record if it still is of this released term; whether it was.
+/// Deletes a record if it is still of this released term; returns whether it was.
 async fn delete(
     store: &Store,
     keys: &Keys,

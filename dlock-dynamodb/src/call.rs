@@ -1,5 +1,5 @@
-//! How a request is sent: within time limits of its own, and with retries that share no quota with
-//! anybody.
+//! How a request is sent: within its own time limits, and with retries that share no quota with
+//! other clients.
 
 use std::{
     sync::{
@@ -20,13 +20,13 @@ use aws_sdk_dynamodb::{
     primitives::{DateTime, DateTimeFormat},
 };
 
-/// How often the SDK may send what is no conditional write, and its pauses in between: a lease is
-/// short, so they are too.
+/// How often the SDK may send a request that is not a conditional write, and its pauses in between:
+/// a lease is short, so they are too.
 const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// What overrides the client's own settings in each request of a provider.
+/// The settings that override the client's own in each request of a provider.
 #[derive(Clone)]
 pub(crate) struct Calls {
     once: Builder,
@@ -35,8 +35,8 @@ pub(crate) struct Calls {
 
 impl Calls {
     pub(crate) fn new(attempt: Duration, operation: Duration) -> Self {
-        // A partition of this provider alone: the default one is shared by every DynamoDB client
-        // of the process, whose failures would use up our retries.
+        // A partition for this provider alone: every DynamoDB client of the process shares the
+        // default one, and their failures would use up our retries.
         let partition = RetryPartition::custom("dlock").build();
         let builder = |retries: RetryConfig| {
             let timeouts = TimeoutConfig::builder()
@@ -60,20 +60,20 @@ impl Calls {
         }
     }
 
-    /// For a conditional write: one request. The frontend repeats it, and knows then that it does.
-    /// A release that the SDK repeated behind its back after a lost reply could find the next
-    /// holder's record, and would be called "not held" although it was what freed the lock.
+    /// For a conditional write: one request. The frontend repeats it, and then knows that it is a
+    /// repeat. A release that the SDK silently repeated after a lost reply could find the next
+    /// holder's record, and would be called "not held" although it had freed the lock.
     pub(crate) fn once(&self) -> Builder {
         self.once.clone()
     }
 
-    /// For whatever changes nothing by being repeated.
+    /// For a request that may be repeated without effect.
     pub(crate) fn repeated(&self) -> Builder {
         self.repeated.clone()
     }
 }
 
-/// The SDK's timeouts need a timer, whatever features of the SDK are on.
+/// The SDK's timeouts need a timer, whichever features of the SDK are enabled.
 #[derive(Debug)]
 struct TokioSleep;
 
@@ -83,7 +83,7 @@ impl AsyncSleep for TokioSleep {
     }
 }
 
-/// The store's clock, as its last reply told it: in seconds since 1970.
+/// The store's clock, from its last reply: in seconds since 1970.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreDate(Arc<AtomicU64>);
 

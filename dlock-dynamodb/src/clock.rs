@@ -1,5 +1,5 @@
 //! The wall clock of this machine. It decides nothing about a lease: it seeds the first token of a
-//! name that has no record (T1), and it dates what people and clean-up read.
+//! name that has no record (T1), and it sets the dates that people and the clean-up read.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use dlock_core::FencingToken;
 /// since a token below or far above those of others is worse than none.
 const YEARS: std::ops::Range<u64> = 1_704_067_200_000_000..4_102_444_800_000_000;
 
-/// Reads the wall clock; tests read another one.
+/// Reads the wall clock; tests substitute another one.
 #[derive(Clone, Copy)]
 pub(crate) struct Wall(fn() -> SystemTime);
 
@@ -37,7 +37,7 @@ impl Wall {
         })
     }
 
-    /// The same, if the clock can be right: what the first token of a name may start from.
+    /// The same, if the clock can be right: the least first token of a name.
     pub(crate) fn seed(self) -> Option<u64> {
         seed(self.micros())
     }

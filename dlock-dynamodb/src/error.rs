@@ -1,5 +1,5 @@
-//! What went wrong, in words that say what to do: settings, tables, and the one place where the
-//! SDK's errors become the three kinds of the protocol.
+//! Error texts that say what to do: settings, tables, and the one place where the SDK's errors become the three kinds
+//! of the protocol.
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +26,9 @@ pub enum BuildError {
     /// An attribute's name.
     #[error("{attribute:?} cannot be the name of an attribute: {reason}")]
     Attribute {
-        /// What was asked for.
+        /// The name that was given.
         attribute: String,
-        /// What is wrong with it.
+        /// The flaw of the name.
         reason: &'static str,
     },
     /// A time limit.
@@ -43,34 +43,34 @@ pub enum BuildError {
     },
 }
 
-/// Why a table cannot keep locks.
+/// The reason why a table cannot keep locks.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// There is none of this name in this account and region.
+    /// This account and region have no table of this name.
     #[error("the table {table:?} does not exist: create it with create_table, or name another one")]
     Missing {
         /// The table.
         table: String,
     },
-    /// Its key attributes are others.
+    /// Its key attributes differ from the provider's.
     #[error(
         "the table {table:?} has the key {found}, and this provider is set to {expected}: set the provider to the table's key, or name another table"
     )]
     Key {
         /// The table.
         table: String,
-        /// What the provider is set to.
+        /// The provider's setting.
         expected: String,
-        /// What the table has.
+        /// The table's key.
         found: String,
     },
-    /// It is being created, deleted, archived or kept from use.
+    /// It is being created, deleted, archived or blocked.
     #[error("the table {table:?} is not usable, its status is {status}: try again later")]
     NotActive {
         /// The table.
         table: String,
-        /// What DynamoDB says of it.
+        /// The status from DynamoDB.
         status: String,
     },
     /// Released records are to be deleted, but the table does not delete by this attribute.
@@ -88,7 +88,7 @@ pub enum TableError {
     Store(#[from] ProviderError),
 }
 
-/// What the failure of a request to this table means.
+/// Classifies the failure of a request to this table.
 pub(crate) fn provider_error<E>(table: &str, error: SdkError<E, HttpResponse>) -> ProviderError
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
@@ -111,7 +111,7 @@ where
                 ErrorKind::NotApplied,
                 "the credentials for DynamoDB could not be fetched".into(),
             ),
-            // Nothing was sent. Each library for TLS has errors of its own; what those have in common is this word.
+            // Nothing was sent. Each TLS library has its own errors; this word is common to those about certificates.
             None if causes(&error).any(|cause| cause.to_string().to_lowercase().contains("certificate")) => (
                 ErrorKind::Fatal,
                 "TLS does not accept the certificate of DynamoDB's endpoint, or the endpoint the client's: look at \
@@ -129,12 +129,12 @@ where
         SdkError::ServiceError(refusal) if refusal.raw().status().is_client_error() => {
             meaning(error.code().unwrap_or(""), table)
         }
-        // Also an answer of success that cannot be read: the SDK calls it an error of the service.
+        // This includes a successful answer that cannot be read: the SDK calls it an error of the service.
         SdkError::ServiceError(_) => (
             ErrorKind::Unknown,
             "DynamoDB failed while it had the request, or gave an answer that makes no sense".into(),
         ),
-        // It was sent, and the answer did not come, or not whole.
+        // The request was sent, and the answer did not arrive, or not all of it.
         _ => (
             ErrorKind::Unknown,
             "DynamoDB did not answer in time, or not whole".into(),
@@ -143,7 +143,7 @@ where
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// What a refusal by DynamoDB means. A code that is not listed was refused for certain, and may or
+/// Classifies a refusal by DynamoDB. A request with a code that is not listed was refused for certain; the cause may or
 /// may not go away.
 fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
     match code {
@@ -206,8 +206,7 @@ fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
     }
 }
 
-/// The connection was refused, so nothing was sent. Whatever HTTP client the user has: all of them
-/// keep the system's error.
+/// The connection was refused, so nothing was sent. Every HTTP client that the user may bring keeps the system's error.
 fn refused(error: &(dyn StdError + 'static)) -> bool {
     find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
@@ -217,14 +216,14 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     causes(error).find_map(|error| error.downcast_ref::<T>())
 }
 
-/// The error, and what is behind it.
+/// The error and its causes.
 fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// An item that is no record. It stays as it is: whatever it protects is unknown.
+/// An item that is no record. It stays as it is, because what it protects is unknown.
 pub(crate) fn bad_item(table: &str, key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \

@@ -27,8 +27,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The SDK may repeat a request whose answer was lost. The fence admits the repeat, since its token
-//! is the same; an update that adds up (`ADD n :one`) then adds twice, with or without a fence.
+//! The SDK may repeat a request whose answer was lost. The fence admits the repeat, since its token is the same; an
+//! update that increments (`ADD n :one`) then increments twice, with or without a fence.
 
 #[cfg(test)]
 mod tests;
@@ -54,12 +54,12 @@ const VALUE: &str = ":dlock_token";
 const CONDITION: &str = "(attribute_not_exists(#dlock_fence) OR #dlock_fence <= :dlock_token)";
 const ASSIGNMENT: &str = "#dlock_fence = :dlock_token";
 
-/// Why a write was not made; see [there](dlock_core::FenceError). A condition of the caller's own that does not hold
-/// is a `Store` error.
+/// The reason why a write was not made; see [there](dlock_core::FenceError). A condition of the caller's own that does
+/// not hold is a `Store` error.
 pub type FenceError = dlock_core::FenceError<Box<Error>>;
 
-/// Where resources remember the highest token they have seen: in an attribute, `fence` by default, of
-/// their item, or of one that stands for several. Cheap to make; holds no client.
+/// Where resources remember the highest token they have seen: in an attribute, `fence` by default, of their own item,
+/// or of one that stands for several. Cheap to make; holds no client.
 #[derive(Clone, Debug)]
 pub struct Fence {
     attribute: String,
@@ -74,14 +74,14 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// Another attribute for the highest token. All writers of a resource must name the same.
+    /// Another attribute for the highest token. All writers of a resource must use the same attribute.
     #[must_use]
     pub fn attribute(mut self, attribute: impl Into<String>) -> Self {
         self.attribute = attribute.into();
         self
     }
 
-    /// Makes an update of one item, if the token is not stale there, and remembers it.
+    /// Makes an update of one item and remembers the token there, unless the token is stale.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
@@ -101,9 +101,9 @@ impl Fence {
         }
     }
 
-    /// Adds the fence to an update that is sent otherwise: the condition, the assignment of the
-    /// token, and the wish for the old item if the condition fails. [`Fence::explain`] then tells a
-    /// stale token from other failures.
+    /// Adds the fence to an update that the caller sends: the condition, the assignment of the token, and the request
+    /// for the old item if the condition fails. [`Fence::explain`] then distinguishes a stale token from other
+    /// failures.
     #[must_use]
     pub fn guard(
         &self,
@@ -123,7 +123,7 @@ impl Fence {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    /// What the failure of a guarded update means.
+    /// Classifies the failure of a guarded update.
     #[must_use]
     pub fn explain<R>(&self, error: SdkError<UpdateItemError, R>, token: FencingToken) -> FenceError
     where
@@ -138,9 +138,8 @@ impl Fence {
         refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
     }
 
-    /// Makes a transaction, if the token is not stale for the resource that `key` of `table` stands
-    /// for: an item of its own that remembers the highest token for everything the transaction
-    /// writes.
+    /// Makes a transaction, unless the token is stale for the resource that `key` of `table` stands for: a separate
+    /// item that remembers the highest token for everything the transaction writes.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
@@ -166,8 +165,8 @@ impl Fence {
         }
     }
 
-    /// The item of a transaction that is sent otherwise. [`Fence::explain_transaction`] then tells
-    /// a stale token from other failures.
+    /// The fence's item for a transaction that the caller sends. [`Fence::explain_transaction`] then distinguishes a
+    /// stale token from other failures.
     ///
     /// # Errors
     /// [`FenceError::Store`] if the SDK finds it incomplete.
@@ -190,7 +189,7 @@ impl Fence {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    /// What the failure of a transaction means whose item number `place`, from 0, is the fence's.
+    /// Classifies the failure of a transaction. The fence's item is number `place` in it, counted from 0.
     #[must_use]
     pub fn explain_transaction<R>(
         &self,
@@ -212,7 +211,7 @@ impl Fence {
         refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
     }
 
-    /// What the item that a condition failed on says of the fence; `None` if it admits the token.
+    /// Reads the fence from the item that failed the condition; `None` if it admits the token.
     fn refusal(
         &self,
         item: &HashMap<String, AttributeValue>,
@@ -235,8 +234,8 @@ fn value(token: FencingToken) -> AttributeValue {
     AttributeValue::N(token.to_string())
 }
 
-/// An update expression with the fence's assignment in its SET clause, which it may not have: each
-/// clause can be there only once.
+/// An update expression with the fence's assignment in its SET clause, which may be missing: each clause may occur only
+/// once.
 fn assign(expression: &str) -> String {
     let part_of_a_name = |c: char| c.is_alphanumeric() || "_#:.-".contains(c);
     let mut from = 0;
@@ -244,7 +243,7 @@ fn assign(expression: &str) -> String {
         let end = expression[start..]
             .find(|c| !part_of_a_name(c))
             .map_or(expression.len(), |at| start + at);
-        // An attribute of that name can only be written with an alias: it is a reserved word.
+        // An attribute of that name can only be written with an alias, because `SET` is a reserved word.
         if expression[start..end].eq_ignore_ascii_case("SET") {
             let (head, tail) = expression.split_at(end);
             return format!("{head} {ASSIGNMENT},{tail}");

@@ -1,4 +1,4 @@
-//! Which item a lock is: the table's key attributes, and what of prefix and name goes where.
+//! The item of a lock: the table's key attributes, and where prefix and name go.
 
 #[cfg(test)]
 mod tests;
@@ -59,7 +59,7 @@ impl Layout {
     }
 }
 
-/// DynamoDB's limit for key attributes, and none of the names that a record uses.
+/// Checks DynamoDB's limit for key attributes, and that the name is none that a record uses.
 pub(crate) fn check_attribute(attribute: &str) -> Result<(), BuildError> {
     let reason = if attribute.is_empty() {
         "it is empty"
@@ -126,11 +126,11 @@ impl Keys {
         Key { attributes, text }
     }
 
-    /// What the key attribute that ends with the name holds for names that start with `start`.
+    /// The value of the key attribute that ends with the name, for names that start with `start`.
     ///
     /// With a sort key that is the name alone. In a table with one key attribute it is
     /// `prefix/name`, where a `/` or `%` of the prefix is escaped: the first `/` ends the prefix,
-    /// so no two pairs read alike.
+    /// so no two pairs have the same value.
     pub(crate) fn stored(&self, start: &str) -> String {
         if self.layout.sort.is_some() {
             return start.to_owned();
@@ -139,7 +139,7 @@ impl Keys {
         format!("{prefix}/{start}")
     }
 
-    /// The name of a lock's item, if it is one of this prefix.
+    /// The name of a lock's item, if it has this prefix.
     pub(crate) fn name(&self, item: &record::Item) -> Option<Name> {
         let stored = item.get(self.layout.name())?.as_s().ok()?;
         Name::new(stored.strip_prefix(&self.stored(""))?).ok()

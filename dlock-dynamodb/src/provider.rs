@@ -1,4 +1,4 @@
-//! The provider: clones, and the contract. The rules themselves are in `requests.rs`.
+//! The provider: its clones, and the contract. The rules themselves are in `requests.rs`.
 
 use std::{fmt, sync::Arc};
 
@@ -14,14 +14,14 @@ use futures_util::{StreamExt, stream};
 
 use crate::{error::BuildError, key::Keys, requests, store::Store};
 
-/// How many renewals of one batch are under way at once: requests of some milliseconds keep 1,000
-/// locks well below a second, and one batch does not take all of a client's connections.
+/// How many renewals of one batch are in flight at once: requests of some milliseconds renew 1,000 locks in well below
+/// a second, and one batch does not take all of a client's connections.
 const AT_ONCE: usize = 32;
 
-/// Locks in one DynamoDB table, over the user's own client.
+/// Locks in one DynamoDB table, through the user's own client.
 ///
-/// Cheap to clone; clones share one [`Client`](dlock_core::Client). What the store guarantees, what
-/// it costs and how it can lose a lock is said in the [documentation of the crate](crate).
+/// Cheap to clone; clones share one [`Client`](dlock_core::Client). The [documentation of the crate](crate) says what
+/// the store guarantees, what it costs and how it can lose a lock.
 ///
 /// # Panics
 /// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) need a tokio runtime with its time driver, and panic
@@ -105,15 +105,14 @@ impl Provider for DynamodbProvider {
         self.store.read(&self.keys.key(name)?).await
     }
 
-    /// DynamoDB has no batch of conditional writes: a transaction costs twice as much and fails as
-    /// a whole. So they travel side by side, 32 at once. One that hangs keeps one of these places
-    /// until its attempt's time is over, and nobody else waits for it. Dropping the future ends
-    /// those that are under way and sends no others.
+    /// DynamoDB has no batch of conditional writes: a transaction costs twice as much and fails as a whole. So renewals
+    /// are sent concurrently, 32 at once. One that hangs keeps one of these places until its attempt's time limit, and
+    /// no other renewal waits for it. Dropping the future ends those in flight and sends no others.
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let mut answers: Vec<_> = stream::iter(requests.iter().cloned().enumerate())
             .map(|(index, request)| async move { (index, self.renew(&request).await) })
-            // As they come: in order, the places of those that have answered would stay taken
-            // behind one that hangs.
+            // In the order of their answers: in the order of the requests, the places of those that have answered would
+            // stay taken behind one that hangs.
             .buffer_unordered(AT_ONCE)
             .collect()
             .await;

@@ -1,4 +1,4 @@
-//! A record as an item of a table, and back. What is not exactly a record is a [`Flaw`].
+//! A record as an item of a table, and back. Anything that is not exactly a record is a [`Flaw`].
 
 use std::{
     collections::HashMap,
@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// The attributes of every record beside its key, and the aliases that expressions use: several are
-/// reserved words.
+/// The attributes of every record in addition to its key, and the aliases that expressions use:
+/// several are reserved words.
 pub(crate) const ATTRIBUTES: [(&str, &str); 10] = [
     ("#u", "uuid"),
     ("#n", "renewals"),
@@ -33,14 +33,14 @@ pub(crate) const MAX_EXACT: u64 = FencingToken::MAX.get();
 /// A lease in milliseconds: 100 ms to 24 h.
 pub(crate) const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
 
-/// Why an item is no record.
+/// The reason why an item is no record.
 pub(crate) type Flaw = String;
 
-/// Reads an item. Strict: whatever this crate did not write is not guessed at.
+/// Reads an item. Strict: it does not guess at items that this crate did not write.
 pub(crate) fn read(item: &Item) -> Result<Record, Flaw> {
     let uuid = match item.get("uuid") {
         None => return Err("it has no uuid, so it is not a lock's".into()),
-        // As it was written, and no other spelling: conditions compare the text.
+        // Exactly as it was written, in no other spelling: conditions compare the text.
         Some(AttributeValue::S(text)) => Uuid::try_parse(text)
             .ok()
             .filter(|uuid| uuid.hyphenated().to_string() == *text)
@@ -95,7 +95,7 @@ fn flag(item: &Item, attribute: &str) -> Result<bool, Flaw> {
     }
 }
 
-/// Names the type, not the value: it may be anything, and anybody's.
+/// Names the type, not the value: the value may be anything, and may belong to another application.
 fn unexpected(attribute: &str, found: Option<&AttributeValue>, expected: &str) -> Flaw {
     let found = match found {
         None => "missing",

@@ -1,7 +1,7 @@
-//! What the answers of conditional writes mean: A1 to A7, N1, R1 to R3, L1 to L3, B1, B3, B4.
+//! The meaning of the answers to conditional writes: A1 to A7, N1, R1 to R3, L1 to L3, B1, B3, B4.
 //!
-//! A refused write shows the record that refused it. If that record would have fitted the writing
-//! rule, the look and the write did not see the same record, and that is no answer: ask again.
+//! A refused write shows the record that refused it. If that record would have met the rule's condition, the read and
+//! the write did not see the same record; that is no answer, and the request is repeated.
 
 pub(crate) mod expression;
 
@@ -22,7 +22,7 @@ use crate::{
     store::{Store, Written},
 };
 
-/// How often a write is repeated that got no answer from two looks.
+/// How often a write is repeated after read and write disagreed.
 const ASK_AGAIN: usize = 3;
 
 /// How long a released record outlives its release where DynamoDB cleans up (30 days).
@@ -48,7 +48,7 @@ pub(crate) async fn acquire(
                 let tokens = minted.unwrap_or_else(|| record.token.into());
                 return Ok(AcquireOutcome::Acquired(tokens));
             }
-            // A store that does not show what it wrote: the same request finds it (A2), and one token.
+            // The store does not show the record it wrote: the same request finds it (A2), and one token.
             Written::Applied(None) => continue,
             Written::Refused(old) => old,
         };
@@ -89,7 +89,7 @@ pub(crate) async fn acquire(
     Err(no_answer())
 }
 
-/// The record of a term with its mark (N1), and without it where the write has failed. `None`: the term has ended.
+/// The record of a term with its mark (N1), or without it if the write has failed. `None`: the term has ended.
 async fn mark(store: &Store, key: &Key, mut record: Record, marks: u32) -> Option<Record> {
     let write = expression::mark(&record.uuid, marks);
     match store.write(key, &write).await {
@@ -113,7 +113,7 @@ pub(crate) async fn renew(
     request.check()?;
     let write = expression::renew(request);
     ask(store, key, &write, |written| match written {
-        // R1; where the store does not show what it wrote, the next look does (R2).
+        // R1; if the store does not show the record it wrote, the next read does (R2).
         Written::Applied(record) => record.map(|record| RenewOutcome::Renewed {
             asked: record.asked,
         }),
@@ -142,7 +142,7 @@ pub(crate) async fn release(
         .map(|token| clean_up(store, token));
     let write = expression::release(request, clean_up);
     ask(store, key, &write, |written| match written {
-        // L1; where the store does not show what it wrote, nothing is known of a mark.
+        // L1; if the store does not show the record it wrote, a mark in it stays unknown.
         Written::Applied(record) => Some(ReleaseOutcome::Released {
             wanted: record.is_some_and(|record| record.wanted != 0),
         }),
@@ -211,7 +211,7 @@ pub(crate) async fn ask_holder(
     .await
 }
 
-/// Writes until what came of it is an answer; not for ever.
+/// Repeats the write until its outcome is an answer, but not for ever.
 async fn ask<T>(
     store: &Store,
     key: &Key,

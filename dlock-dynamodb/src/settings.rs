@@ -1,4 +1,4 @@
-//! What a provider is made with, and what of it is refused.
+//! The settings of a provider, and which of them are refused.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -18,23 +18,23 @@ use crate::{
 /// How long a request, or an attempt at one, may take.
 const LIMITS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(60);
 
-/// What a provider is made with.
+/// The settings of a provider.
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = DynamodbProviderBuilder, doc = "Makes a [`DynamodbProvider`]; made by [`DynamodbProvider::builder`]."),
     build_method(into = Result<DynamodbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamodbProvider::verify_table`].")
 )]
 pub(crate) struct Settings {
-    /// The client of `aws-sdk-dynamodb`, or an [`Arc`] of one, with its region, credentials and HTTP client. Its time
-    /// limits and retries are overridden for each request, its other settings are kept.
+    /// The client of `aws-sdk-dynamodb`, or an [`Arc`] of one, with its region, credentials and HTTP client. The
+    /// provider overrides its time limits and retries for each request, and keeps its other settings.
     #[builder(setter(into))]
     client: Arc<Client>,
     /// The table, by name or ARN. It may have other items too: keep them apart with a prefix.
     #[builder(setter(into))]
     table_name: String,
     /// Separates the locks of one application from those of others in the same table: providers with different prefixes
-    /// never meet. None by default. With the name at most 1024 bytes. In a table with a sort key it is the value of the
-    /// partition key, and must be set.
+    /// never meet. None by default. Prefix and name together have at most 1024 bytes. In a table with a sort key it is
+    /// the value of the partition key, and must be set.
     #[builder(default, setter(into))]
     prefix: String,
     /// The attribute that is the table's partition key, a string; `name` by default.
@@ -44,18 +44,18 @@ pub(crate) struct Settings {
     /// name, and the partition key the prefix.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt"), into))]
     sort_key: Option<String>,
-    /// Lets DynamoDB delete the records of locks that were released 30 days ago and not taken since, by its time to
-    /// live. Off by default. All providers on a table should agree on this and on the attribute.
+    /// Lets DynamoDB delete, by its time to live, the records of locks that were released 30 days ago and not taken
+    /// since. Off by default. All providers on a table should agree on this and on the attribute.
     #[builder(default)]
     expire_released: bool,
     /// The attribute that is the table's time to live; `ttl` by default. Only a release writes it, and every acquire
-    /// removes it, also where `expire_released` is off.
+    /// removes it, even if `expire_released` is off.
     #[builder(default = "ttl".to_owned(), setter(into))]
     ttl_attribute: String,
     /// How long one attempt at a request may take; 1 s by default.
     #[builder(default = Duration::from_secs(1))]
     attempt_timeout: Duration,
-    /// How long one call may take, with all of its up to three attempts; 2.5 s by default, a sixth of the default
+    /// How long one call may take, with all of its attempts, three at most; 2.5 s by default, a sixth of the default
     /// lease. A lock's own calls end after a sixth of its lease in any case.
     #[builder(default = Duration::from_millis(2500))]
     call_timeout: Duration,

@@ -1,5 +1,5 @@
-//! One table through the user's client: single requests and what came of them. No rule is decided
-//! here.
+//! One table through the user's client: single requests and their outcomes. It decides none of the
+//! rules.
 
 use std::{error::Error as StdError, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::{
     requests::expression::Update,
 };
 
-/// The table, and how it is asked.
+/// The table, and how requests to it are sent.
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) client: Client,
@@ -34,12 +34,12 @@ pub(crate) struct Store {
     pub(crate) wall: Wall,
 }
 
-/// What came of a conditional write.
+/// The outcome of a conditional write.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It was made: the record as it is now, if the store shows it.
+    /// The write was made: the record as it is now, if the store shows it.
     Applied(Option<Record>),
-    /// The condition failed: the record as it was then, or, where the store does not tell, as it
+    /// The condition failed: the record as it was then, or, if the store does not show it, as it
     /// was read afterwards.
     Refused(Option<Record>),
 }
@@ -71,8 +71,8 @@ impl Store {
                 Ok(Written::Applied(self.shown(key, shown.as_ref())?))
             }
             Err(error) => match refusal(&error) {
-                // No item in a refusal: there is none, or this store does not tell (some
-                // compatible ones do not).
+                // No item in a refusal: either the item does not exist, or this store does not show
+                // it (some compatible ones do not).
                 Some(None) => Ok(Written::Refused(self.read(key).await?)),
                 Some(shown) => Ok(Written::Refused(self.shown(key, shown)?)),
                 None => Err(self.error(error)),
@@ -98,7 +98,7 @@ impl Store {
         item.map(|item| self.record(item, &key.text)).transpose()
     }
 
-    /// What the failure of a request means.
+    /// Classifies the failure of a request.
     pub(crate) fn error<E>(&self, error: SdkError<E, HttpResponse>) -> ProviderError
     where
         E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
@@ -112,8 +112,8 @@ impl Store {
     }
 }
 
-/// `None` if the write failed for another reason than its condition; else the item that it failed
-/// on, if the store showed it.
+/// `None` if the write failed for another reason than its condition; otherwise the item that failed
+/// the condition, if the store showed it.
 fn refusal(error: &SdkError<UpdateItemError, HttpResponse>) -> Option<Option<&Item>> {
     match error.as_service_error()? {
         UpdateItemError::ConditionalCheckFailedException(refused) => {

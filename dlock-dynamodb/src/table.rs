@@ -14,16 +14,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::{error::TableError, provider::DynamodbProvider, store::Store};
 
-/// How long a new table may take to become active, and how often it is looked at.
+/// How long a new table may take to become active, and how often its state is read.
 const CREATION: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
 impl DynamodbProvider {
-    /// Makes the table if there is none: paid by request, with this provider's key attributes, and,
-    /// with `expire_released`, with its time to live. Then waits until it is active, for at most two
-    /// minutes, and checks it as [`verify_table`](Self::verify_table) does.
+    /// Makes the table if it does not exist, with on-demand billing, with this provider's key
+    /// attributes, and, with `expire_released`, with its time to live. Then waits until it is
+    /// active, for at most two minutes, and checks it as [`verify_table`](Self::verify_table) does.
     ///
-    /// Safe to call from many processes at once, and on a table that is there. Needs the permissions
+    /// Safe to call from many processes at once, and on an existing table. Needs the permissions
     /// `dynamodb:CreateTable`, `dynamodb:DescribeTable` and, with `expire_released`,
     /// `dynamodb:UpdateTimeToLive` and `dynamodb:DescribeTimeToLive`; the locks themselves need
     /// `dynamodb:UpdateItem` and `dynamodb:GetItem` only.
@@ -32,7 +32,7 @@ impl DynamodbProvider {
     /// [`TableError`] says what is wrong with the table and what to do about it.
     ///
     /// # Cancel safety
-    /// The table may be there, without its time to live; call it again.
+    /// The table may exist, but without its time to live; call this again.
     pub async fn create_table(&self) -> Result<(), TableError> {
         let store = &*self.store;
         let mut request = store
@@ -66,7 +66,7 @@ impl DynamodbProvider {
             .await;
         match sent {
             Ok(_) => {}
-            // There already, or being made by somebody else.
+            // The table exists, or another process is making it.
             Err(error)
                 if error
                     .as_service_error()
@@ -80,7 +80,7 @@ impl DynamodbProvider {
                 .and_then(|table| usable(store, &table))
             {
                 Ok(()) => break,
-                // Right after its creation a table may not be known everywhere.
+                // A table that was just created may not be known everywhere yet.
                 Err(TableError::NotActive { .. } | TableError::Missing { .. })
                     if Instant::now() < deadline =>
                 {
@@ -95,7 +95,7 @@ impl DynamodbProvider {
         self.verify_table().await
     }
 
-    /// Checks that the table is there and active, that its key attributes are the provider's, and,
+    /// Checks that the table exists and is active, that its key attributes are the provider's, and,
     /// with `expire_released`, that it deletes by that attribute.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ async fn describe(store: &Store) -> Result<TableDescription, TableError> {
     }
 }
 
-/// A table that is being updated serves as before.
+/// A table that is being updated still serves requests.
 fn usable(store: &Store, table: &TableDescription) -> Result<(), TableError> {
     match table.table_status() {
         Some(TableStatus::Active | TableStatus::Updating) => Ok(()),
@@ -169,7 +169,7 @@ fn usable(store: &Store, table: &TableDescription) -> Result<(), TableError> {
     }
 }
 
-/// Whether DynamoDB deletes by our attribute, now or as soon as it has been switched on.
+/// Whether DynamoDB deletes by our attribute, or soon will because it is being enabled.
 async fn expires(store: &Store) -> Result<bool, TableError> {
     let request = store
         .client
@@ -208,7 +208,7 @@ async fn enable_expiry(store: &Store) -> Result<(), TableError> {
         .await;
     match sent {
         Ok(_) => Ok(()),
-        // Somebody else may have been faster; if not, the check afterwards says what is wrong.
+        // Another process may have been faster; if not, the check afterwards says what is wrong.
         Err(_) if expires(store).await? => Ok(()),
         Err(error) => Err(store.error(error).into()),
     }

@@ -1,5 +1,6 @@
-//! What only the inside can reach: machines whose wall clock is wrong (000-4, 003-5). It may seed
-//! the first token of a name and date what people read; it decides nothing else.
+//! Cases that only the crate's inside can reach: machines whose wall clock is wrong (000-4, 003-5).
+//! It may seed the first token of a name and set the dates that people read; it decides nothing
+//! else.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -92,7 +93,7 @@ async fn name_without_a_record_needs_a_clock_that_can_be_right() {
         let client = common::client().await;
         assert_eq!(item(&client, right.table_name(), &name).await, None);
     }
-    // The years themselves are fine, and the token is exactly the clock or the floor.
+    // The first and last years are accepted, and the token is exactly the clock or the floor.
     fn first_instant() -> SystemTime {
         UNIX_EPOCH + Duration::from_micros(1_704_067_200_000_000)
     }
@@ -110,7 +111,7 @@ async fn record_that_is_there_is_used_whatever_the_clock_says() {
         let name = index.to_string();
         let a = term(&name);
         let first = token(&right, &a).await;
-        // Held, renewed and released as by anybody.
+        // Held, renewed and released like any other lock.
         let outcome = wrong.acquire(&term(&name)).await.unwrap();
         assert!(matches!(outcome, AcquireOutcome::Held(record) if record.uuid == a.new));
         let renewal = Renew::new(a.name.clone(), a.new, 1);
@@ -118,7 +119,7 @@ async fn record_that_is_there_is_used_whatever_the_clock_says() {
         assert_eq!(outcome, RenewOutcome::Renewed { asked: false });
         let outcome = wrong.release(&release(&a)).await.unwrap();
         assert_eq!(outcome, ReleaseOutcome::Released { wanted: false });
-        // Taken as released, as claimed, and from a floor above it: tokens only grow.
+        // Taken once released, once claimed, and from a floor above it: tokens only grow.
         let b = term(&name);
         assert_eq!(token(&wrong, &b).await, first + 1);
         let seen = wrong.read(&b.name).await.unwrap().unwrap();
@@ -129,7 +130,7 @@ async fn record_that_is_there_is_used_whatever_the_clock_says() {
             token(&wrong, &term(&name).floor(first + 100)).await,
             first + 100
         );
-        // What people read is as wrong as the clock, and can be read.
+        // The dates that people read are as wrong as the clock, but readable.
         right.read(&a.name).await.unwrap().unwrap();
     }
 }
@@ -179,7 +180,7 @@ async fn clocks_change_nothing(
 
 #[tokio::test]
 async fn purge_needs_two_clocks_to_agree() {
-    // On the emulator: a server that runs already need not tell the time.
+    // On the emulator: a server that already runs need not send the time.
     let (url, _database) = dlock_test_servers::dynamodb::dynamodb().unwrap();
     let right = common::provider_on(common::client_of(&url), &common::table_name());
     right.create_table().await.unwrap();
@@ -196,7 +197,8 @@ async fn purge_needs_two_clocks_to_agree() {
         assert_eq!(right.with_wall(wall).purge(100).await.unwrap(), 0);
     }
     assert!(right.read(&a.name).await.unwrap().is_some());
-    // Written by a clock far behind, it looks old; deleted, its name would start above it.
+    // A clock far behind wrote it, so it looks old; if it were deleted, its name would restart
+    // above it.
     fn ten_days_behind() -> SystemTime {
         now() - 10 * DAY
     }

@@ -1,5 +1,5 @@
-//! The items of one provider, page by page of DynamoDB: a query where there is a sort key, else a scan
-//! of the whole table.
+//! The items of one provider, page by page of DynamoDB: a query if there is a sort key, otherwise a
+//! scan of the whole table.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use dlock_core::{Name, ProviderError};
 
 use crate::{call::StoreDate, key::Keys, record::Item, store::Store};
 
-/// Which items are of interest. Items of others have no uuid, and are passed over.
+/// The items of interest. Items of other applications have no uuid, and are passed over.
 #[derive(Clone, Copy)]
 pub(crate) enum Filter {
-    /// Whatever claims to be a record.
+    /// All items that claim to be records.
     Records,
     /// Released ones.
     Released,
@@ -22,7 +22,7 @@ pub(crate) struct Walk<'a> {
     store: &'a Store,
     keys: &'a Keys,
     filter: Filter,
-    /// What the key attribute that ends with the name starts with.
+    /// The beginning of the key attribute that ends with the name.
     start: String,
     from: Option<Item>,
     over: bool,
@@ -53,13 +53,13 @@ impl<'a> Walk<'a> {
     /// Leaves out names up to this one, where that is possible.
     pub(crate) fn skip_to(&mut self, after: &Name) {
         let stored = self.keys.stored(after.as_str());
-        // DynamoDB refuses to begin outside of what is asked for.
+        // DynamoDB refuses to begin outside the queried range.
         if self.ordered() && stored.starts_with(&self.start) {
             self.from = Some(self.keys.of(stored).attributes());
         }
     }
 
-    /// The store's clock at the last page, in seconds since 1970, if it told.
+    /// The store's clock at the last page, in seconds since 1970, if the reply had it.
     pub(crate) fn date(&self) -> Option<u64> {
         self.date.seconds()
     }
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             AttributeValue::S(self.keys.prefix().to_owned()),
         );
         let mut condition = "#p = :p".to_owned();
-        // An empty string is no key that one could begin with.
+        // An empty string is no key from which a page could begin.
         if !self.start.is_empty() {
             condition.push_str(" AND begins_with(#k, :start)");
             self.begin(&mut names, &mut values);
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
         Ok((output.items, output.last_evaluated_key))
     }
 
-    /// The filter, with what it names.
+    /// The filter, with its names and values.
     fn filter(&self) -> (HashMap<String, String>, Item, &'static str) {
         let mut names = HashMap::from([("#u".to_owned(), "uuid".to_owned())]);
         let mut values = Item::new();
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         (names, values, filter)
     }
 
-    /// What `begins_with(#k, :start)` names.
+    /// Adds the name and the value of `begins_with(#k, :start)`.
     fn begin(&self, names: &mut HashMap<String, String>, values: &mut Item) {
         names.insert("#k".into(), self.keys.layout().name().to_owned());
         values.insert(":start".into(), AttributeValue::S(self.start.clone()));

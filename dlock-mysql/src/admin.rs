@@ -1,4 +1,4 @@
-//! What people and tools need: lists, revocations, polite requests, the clean-up of old records.
+//! Administration: lists, revocations, polite requests, the clean-up of old records.
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -24,7 +24,7 @@ impl Admin for MysqlProvider {
             .bytes(prefix.as_bytes())
             .bytes(request.prefix.as_bytes())
             .bytes(after.as_bytes())
-            // One more tells whether there is another page.
+            // One more than the limit shows whether there is another page.
             .number(limit.saturating_add(1))
             .statement();
         let mut rows = self.connections.query(Caller::Other, &statement).await?;

@@ -1,5 +1,5 @@
-//! The way from a call to a connection and back: the reserve for holders, the time limit, and what becomes of a
-//! connection that did not answer, and of those that idle then.
+//! Between a call and its connection: the reserve for holders, the time limit, and the closing of connections that did
+//! not answer or were idle meanwhile.
 
 use std::{
     collections::HashMap,
@@ -21,27 +21,27 @@ use tokio::{
 
 use crate::error;
 
-/// How long an opening may continue without its call.
+/// How long an opening may continue after its call has gone.
 const OPENING: Duration = Duration::from_secs(10);
 
 /// More than the connections of a pool.
 const MOST_ANSWERS: usize = 1000;
 
-/// What a connection is for.
+/// The kind of call that needs a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A renewal or a release: a lease depends on it.
+    /// A renewal or a release, on which a lease depends.
     Holder,
     /// Anything else.
     Other,
 }
 
-/// A pool of connections, and what is kept of it for holders.
+/// A pool of connections, with the reserve for holders.
 #[derive(Clone)]
 pub(crate) struct Connections {
     pool: Pool,
-    /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve the holder's
-    /// renewals (G1). `None`: a pool of one leaves nothing to keep.
+    /// Places for all callers that are not holders: one fewer than the pool has, so that waiters never starve the
+    /// holder's renewals (G1). `None`: a pool of one has nothing to reserve.
     others: Option<Arc<Semaphore>>,
     /// The place for an opening that continues without its call.
     spare: Arc<Semaphore>,
@@ -52,13 +52,14 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn new(options: Opts, limit: Duration) -> Self {
-        // No call depends on what a session was left with, so nothing has to be reset between two of them.
+        // No call depends on the state in which an earlier one left the session, so nothing has to be reset between two
+        // calls.
         let pool = options.pool_opts().clone().with_reset_connection(false);
         let size = pool.constraints().max();
-        // On loopback the driver would look for the socket file that the server names, which may be another server's
-        // if a tunnel leads to it.
-        // What it is not told of these it asks each new connection for, in a round trip. The longest call has some
-        // 14 KB, the schema 20; a connection that the server has closed meanwhile is noticed before it is used.
+        // On loopback the driver would look for the socket file that the server names, which may be another server's if
+        // a tunnel leads to it. The driver queries each new connection for whichever of these settings it lacks, in a
+        // round trip. The longest call has some 14 KB, the schema 20; a connection that the server has closed meanwhile
+        // is noticed before it is used.
         let (packet, idle) = (options.max_allowed_packet(), options.wait_timeout());
         let options = OptsBuilder::from_opts(options)
             .pool_opts(pool)
@@ -74,7 +75,7 @@ impl Connections {
         }
     }
 
-    /// Sends a text of statements and waits for the rows of the first result.
+    /// Sends one text of several statements and waits for the rows of the first result.
     pub(crate) async fn query(
         &self,
         caller: Caller,
@@ -106,10 +107,10 @@ impl Connections {
         }
     }
 
-    /// Takes a connection of the pool. One that has to be opened is opened in a task.
+    /// Takes a connection from the pool. If one has to be opened, a task opens it.
     async fn lend(&self, caller: Caller) -> Result<Lent, Error> {
         let place = match (caller, &self.others) {
-            // Nobody closes the semaphore.
+            // The semaphore is never closed.
             (Caller::Other, Some(others)) if !is_for_holder() => {
                 Arc::clone(others).acquire_owned().await.ok()
             }
@@ -139,11 +140,11 @@ impl Connections {
         })
     }
 
-    /// Closes the connections that idle and have not answered since then.
+    /// Closes the connections that are idle and have not answered since `instant`.
     fn close_idle_since(&self, instant: Instant) {
         let pool = self.pool.metrics();
         let next = || {
-            // One that idles the pool lends at once; without any it would begin to open one.
+            // The pool lends an idle connection at once; without one it would begin to open a connection.
             if pool.connections_in_pool.load(Ordering::Relaxed) == 0 {
                 return None;
             }
@@ -164,7 +165,7 @@ impl Connections {
         }
     }
 
-    /// Whether it has answered nothing yet.
+    /// Whether the connection has answered nothing yet.
     fn is_new(&self, connection: &Conn) -> bool {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         !answers.contains_key(&connection.id())
@@ -173,7 +174,7 @@ impl Connections {
     fn answered(&self, connection: &Conn) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if answers.len() >= MOST_ANSWERS {
-            // Of connections that were closed, too; the others answer again.
+            // This also removes closed connections; the others are entered again when they answer.
             answers.clear();
         }
         answers.insert(connection.id(), Instant::now());
@@ -202,9 +203,9 @@ struct Lent {
 
 type Lending = Pin<Box<dyn Future<Output = Result<Lent, Error>> + Send>>;
 
-/// Opens a connection for a call. If the call is given up meanwhile, the connection is for a later one: an attempt has a
-/// sixth of a lease at most, and opening may take longer every time. One such opening continues at a time, so that openings
-/// that hang leave the pool's other places to new ones, which find out that the server is back.
+/// Opens a connection for a call. If the call is given up meanwhile, the connection serves a later one: an attempt has
+/// a sixth of a lease at most, and opening may take longer than that every time. One such opening continues at a time,
+/// so that openings that hang leave the pool's other places to new ones, which notice that the server is back.
 async fn open(
     mut lending: Lending,
     mut call: oneshot::Sender<Result<Lent, Error>>,
@@ -213,7 +214,7 @@ async fn open(
     tokio::select! {
         biased;
         lent = &mut lending => {
-            // If the call has gone, this gives the connection to the pool.
+            // If the call has gone, this returns the connection to the pool.
             drop(call.send(lent));
             return;
         }
@@ -224,11 +225,11 @@ async fn open(
     }
 }
 
-/// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
-/// request on it would wait behind the statement that still runs, or be given its answer (G1).
+/// A call, and the connection that it borrows. Unless the connection was given back, the end of the call closes it: the
+/// next request on it would wait behind the statement that still runs, or receive that statement's answer (G1).
 ///
-/// A call that ends without an answer closes the idle connections as well, but those that have answered since it began:
-/// they may lead to where it went, a server that is gone.
+/// A call that ends without an answer also closes the idle connections, except those that have answered since it began:
+/// like its own, they may lead to a server that is gone.
 struct Call<'c> {
     connections: &'c Connections,
     began: Instant,
@@ -255,8 +256,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The server only reads: a replica, perhaps, that was the primary when the connections were opened. None of them is
-    /// lent again, since new ones may lead to the new primary.
+    /// The server only reads: it may be a replica that was the primary when the connections were opened. The pool lends
+    /// none of them again, since new ones may lead to the new primary.
     fn leave(&mut self) {
         self.began = Instant::now();
         if let Some(lent) = self.lent.take() {
@@ -277,7 +278,7 @@ impl Drop for Call<'_> {
         };
         let new = connections.is_new(&lent.connection);
         close(lent.connection);
-        // Opening it took so long that no time was left for the answer. The next attempt would fare as this one.
+        // Opening took so long that no time was left for the answer. The next attempt would fare no better.
         if new && let Ok(runtime) = Handle::try_current() {
             let (unheard, _) = oneshot::channel();
             let spare = Arc::clone(&connections.spare);
@@ -287,8 +288,9 @@ impl Drop for Call<'_> {
 }
 
 fn close(connection: Conn) {
-    // The driver would read on for the rest of the answer, however long that takes, and lend the connection again. One
-    // that has begun to disconnect it takes for broken, and closes; nobody waits for the goodbye.
+    // The driver would read the rest of the answer, however long that takes, and lend the connection again. A
+    // connection that has begun to disconnect counts as broken, and the driver closes it; no call waits for the
+    // goodbye.
     let goodbye = pin!(connection.disconnect());
     let _begun = goodbye.poll(&mut Context::from_waker(Waker::noop()));
 }

@@ -1,5 +1,5 @@
-//! What went wrong, in words that say what to do: the errors of building a provider, and the one place where the
-//! driver's errors become the three kinds of the protocol.
+//! Error texts that say what to do: the errors of building a provider, and the one place where the driver's errors
+//! become the three kinds of the protocol.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use std::{error::Error as StdError, time::Duration};
 use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, provider::InvalidPrefix};
 use mysql_async::{DriverError, Error, ServerError};
 
-/// What a server that only reads says to a write.
+/// The codes with which a read-only server refuses a write.
 const READ_ONLY: [u16; 3] = [1290, 1792, 1836];
 
 /// A setting that no provider can have.
@@ -27,9 +27,9 @@ pub enum BuildError {
     Identifier {
         /// Database or table.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What is wrong with it.
+        /// The flaw of the name.
         reason: &'static str,
         /// The longest name in bytes.
         most: usize,
@@ -37,7 +37,7 @@ pub enum BuildError {
     /// The time limit of a call.
     #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to one minute")]
     CallTimeout {
-        /// What was asked for.
+        /// The limit that was given.
         timeout: Duration,
     },
 }
@@ -46,7 +46,7 @@ pub enum BuildError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Something is missing, or there is something else of the same name.
+    /// Something is missing, or another object has its name.
     #[error(
         "the table {table} is not as dlock needs it: {}; run create_schema(), or name another table",
         .lacks.join(", ")
@@ -54,10 +54,10 @@ pub enum SchemaError {
     Differs {
         /// The table, quoted.
         table: String,
-        /// What is missing, in words.
+        /// A description of the missing parts.
         lacks: Vec<String>,
     },
-    /// The database gave no answer, or its user may not do this.
+    /// The database gave no answer, or its user lacks a right.
     #[error(transparent)]
     Store(#[from] ProviderError),
 }
@@ -93,7 +93,7 @@ pub(crate) fn bad_answer(what: &str) -> ProviderError {
     ))
 }
 
-/// Somebody else was faster, three times.
+/// Other sessions were faster, three times.
 pub(crate) fn overtaken() -> ProviderError {
     ProviderError::unknown(
         "others made and deleted the record again and again while it was looked at",
@@ -144,11 +144,11 @@ pub(crate) fn no_connection(error: Error) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// What the server said instead of letting a client in.
+/// The server's codes for refusing a client entry.
 fn entry_refused(code: u16) -> (ErrorKind, &'static str) {
     match code {
-        // Access denied, to a database, without a password, by a plugin; host not allowed; TLS required; a password that
-        // has to be changed; accounts that are locked.
+        // Access denied, to a database, without a password, by a plugin; host not allowed; TLS required; a password
+        // that has to be changed; accounts that are locked.
         1044 | 1045 | 1698 | 1130 | 3159 | 1820 | 1862 | 3118 | 4151 => (
             ErrorKind::Fatal,
             "the database refused the user, the password or the host",
@@ -161,7 +161,7 @@ fn entry_refused(code: u16) -> (ErrorKind, &'static str) {
     }
 }
 
-/// Each library for TLS has errors of its own; those about certificates have this word in common.
+/// Each TLS library has its own errors; those about certificates have this word in common.
 fn names_a_certificate(error: &Error) -> bool {
     let mut cause = Some(error as &dyn StdError);
     while let Some(error) = cause {
@@ -190,8 +190,8 @@ pub(crate) fn is_read_only(error: &Error) -> bool {
     matches!(error, Error::Server(ServerError { code, .. }) if READ_ONLY.contains(code))
 }
 
-/// The server said no to the statement. The procedures undo what they began; what could interrupt one after its commit
-/// leaves it unknown.
+/// The server refused the statement. The procedures undo what they began; an error that could interrupt one after its
+/// commit leaves the outcome unknown.
 fn refused(code: u16) -> (ErrorKind, &'static str) {
     match code {
         // Procedure, table, column; number of arguments; no database chosen, or none of this name.
@@ -229,8 +229,8 @@ fn refused(code: u16) -> (ErrorKind, &'static str) {
         ),
         // Disk, memory, a full table.
         1021 | 1037 | 1041 | 1114 => (ErrorKind::NotApplied, "the server is short of resources"),
-        // A commit that failed; a statement or a session that was ended, by its limit or by somebody; the server ends;
-        // its storage failed.
+        // A commit that failed; a statement or a session that was ended, by its limit or by another session; the server
+        // ends; its storage failed.
         1180 | 1317 | 1969 | 3024 | 1927 | 1053 | 1030 | 1026 => (
             ErrorKind::Unknown,
             "the server ended the statement, or failed while it ran it",

@@ -1,8 +1,8 @@
 //! T3 for resources in the same database: a write with a stale token is refused in the transaction that would make it.
 //!
 //! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the data become visible together
-//! or not at all, and until the transaction ends nobody else's token passes for the same resource. All tables that it
-//! writes must be of a transactional engine, which `InnoDB` is.
+//! or not at all, and until the transaction ends no other token passes for the same resource. All tables that the
+//! transaction writes must use a transactional engine, such as `InnoDB`.
 //!
 //! ```no_run
 //! # // Needs a server.
@@ -28,9 +28,9 @@
 //! UPDATE account SET balance = :balance, token = :token WHERE id = 7 AND token <= :token
 //! ```
 //!
-//! If it finds no row the token is stale (or the row is not there): the writer has lost its lease and must stop. By
-//! default the server counts the rows that were *changed*, and a repeated write changes none: connect with
-//! `client_found_rows=true`, which counts those that were found.
+//! If the statement finds no row, the token is stale (or the row does not exist): the writer has lost its lease and
+//! must stop. By default the server counts the rows that were *changed*, and a repeated write changes none: connect
+//! with `client_found_rows=true`, which counts those that were found.
 
 use dlock_core::FencingToken;
 use mysql_async::{Error, Transaction, prelude::Queryable};
@@ -41,7 +41,7 @@ use crate::{
     schema::{Names, without_comments},
 };
 
-/// The longest name of a resource, in bytes. A server that is not strict would cut a longer one off.
+/// The longest name of a resource, in bytes. A server that is not strict would truncate a longer one.
 const MAX_RESOURCE: usize = 1024;
 
 /// A table that remembers the highest token each resource has seen. Cheap to make; holds no connection.
@@ -51,12 +51,12 @@ pub struct Fence {
     check: String,
 }
 
-/// Why a write was not made; see [there](dlock_core::FenceError).
+/// The reason why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<Error>;
 
 impl Fence {
-    /// The table of this name in the connection's database, or in one that stands before a dot: `dlock_fence` is a good
-    /// choice. All writers of a resource must name the same.
+    /// The table of this name in the connection's database, or in the database named before a dot; `dlock_fence` is a
+    /// good choice. All writers of a resource must use the same table.
     ///
     /// # Errors
     /// [`BuildError::Identifier`] if it cannot be a name: lower-case letters, digits, `_` and `-`.
@@ -68,8 +68,8 @@ impl Fence {
         })
     }
 
-    /// Makes the table where it is missing; safe when many do so at once. Ends a transaction that is open on this
-    /// connection, as every such statement does.
+    /// Makes the table if it is missing; safe when many do so at once. Like every such statement, this ends a
+    /// transaction that is open on this connection.
     ///
     /// # Errors
     /// The database's error: no right to create it, no connection.
@@ -77,7 +77,7 @@ impl Fence {
         connection.query_drop(&self.sql).await
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by themselves.
+    /// The statement that [`create_schema`](Self::create_schema) runs, for users who run their own migrations.
     #[must_use]
     pub fn schema_sql(&self) -> &str {
         &self.sql
@@ -90,13 +90,13 @@ impl Fence {
     /// them (`innodb_lock_wait_timeout`).
     ///
     /// # Errors
-    /// [`FenceError::Stale`]: somebody with a greater token was here; the transaction is as before.
+    /// [`FenceError::Stale`]: the resource has seen a greater token; the transaction is as before.
     /// [`FenceError::NoPlace`]: the name of the resource is longer than 1024 bytes.
     /// [`FenceError::Store`]: the database's error, a deadlock among them, after which the server has undone the whole
     /// transaction; it has to be rolled back.
     ///
     /// # Cancel safety
-    /// The transaction owns everything that was done: dropping it undoes it.
+    /// The transaction owns everything that was done: dropping it undoes all of it.
     pub async fn check(
         &self,
         transaction: &mut Transaction<'_>,
@@ -114,7 +114,7 @@ impl Fence {
             .replace("{resource}", &hexadecimal(resource.as_bytes()))
             .replace("{token}", &token.get().to_string());
         let mut results = transaction.query_iter(statements).await?;
-        // The first result is of the statement that remembers.
+        // The first result belongs to the statement that remembers the token.
         results.collect::<i64>().await?;
         let found = results.collect_and_drop::<i64>().await?;
         let highest = found.first().and_then(|token| u64::try_from(*token).ok());

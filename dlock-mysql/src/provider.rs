@@ -1,4 +1,4 @@
-//! The provider: clones, and what each answer of the database means. The rules themselves are in `sql/`.
+//! The provider: its clones, and the meaning of each answer of the database. The rules themselves are in `sql/`.
 
 use std::{fmt, sync::Arc};
 
@@ -19,15 +19,15 @@ use crate::{
 
 /// Locks in one table of a MariaDB database.
 ///
-/// Cheap to clone; clones share the connections and one [`Client`](dlock_core::Client). What the store guarantees, and
-/// how it can lose a lock, is said in the [documentation of the crate](crate).
+/// Cheap to clone; clones share the connections and one [`Client`](dlock_core::Client). The [documentation of the
+/// crate](crate) says what the store guarantees, and how it can lose a lock.
 ///
 /// # Panics
 /// The methods run in the tokio runtime they are polled in, and panic outside one or in one without a time driver.
 ///
 /// # Cancel safety
 /// A future that is dropped before it has a connection has done nothing. One that is dropped later may be applied, at
-/// once or when a row that others keep locked becomes free, at most 2 s later unless the network holds it back; its
+/// once or when a row that other sessions keep locked becomes free, at most 2 s later unless the network delays it; its
 /// connection is closed.
 #[derive(Clone)]
 pub struct MysqlProvider {
@@ -52,7 +52,7 @@ impl MysqlProvider {
     }
 }
 
-// Not the connections: what they show of themselves is the driver's choice, and they know a password.
+// Not the connections: the driver decides what they show of themselves, and they contain a password.
 impl fmt::Debug for MysqlProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MysqlProvider")

@@ -1,5 +1,5 @@
-//! A record as it comes over the wire. A person or another program may have put anything into the table, so nothing is
-//! believed before it was checked.
+//! A record as the wire delivers it. A person or another program may have put anything into the table, so every column
+//! is checked before it is used.
 
 use std::{
     ops::RangeInclusive,
@@ -11,7 +11,7 @@ use dlock_core::{FencingToken, Record};
 use mysql_async::{Row, Value};
 use uuid::Uuid;
 
-/// Where a column of an answer is; `answer.sql` and `list.sql` begin alike.
+/// The positions of the columns in an answer; `answer.sql` and `list.sql` begin alike.
 const UUID: usize = 0;
 const RENEWALS: usize = 1;
 const OWNER: usize = 2;
@@ -24,21 +24,21 @@ const WANTED: usize = 8;
 const DATA: usize = 9;
 const EXPIRY: usize = 10;
 const CLOCK: usize = 11;
-/// What a procedure answered.
+/// The procedure's verdict.
 pub(crate) const VERDICT: usize = 12;
 /// The name of a listed record.
 pub(crate) const NAME: usize = 12;
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
-/// Below 2^53: what a double holds exactly (T2).
+/// Numbers below 2^53, which a double holds exactly (T2).
 const MAX_EXACT: u64 = (1 << 53) - 1;
 /// The same as an instant in whole seconds, here in microseconds.
 const SINCE_MOST: u64 = 9_007_199_254_000_000;
-/// What a column of the table holds, where nothing else limits it.
+/// The greatest number that a column of the table can hold, where nothing else limits it.
 const MAX_BIGINT: u64 = i64::MAX.unsigned_abs();
 
-/// Why a row is no record, in words.
+/// The reason why a row is no record, in words.
 pub(crate) type Flaw = String;
 
 /// The record that a row shows.
@@ -79,7 +79,7 @@ pub(crate) fn token(row: &Row) -> Result<FencingToken, Flaw> {
         .ok_or_else(|| "its token is out of range".into())
 }
 
-/// Whether somebody asked for the lock: all that a renewal's answer shows.
+/// Whether a client asked for the lock: all that a renewal's answer shows.
 pub(crate) fn asked(row: &Row) -> Result<bool, Flaw> {
     flag(row, "asked", ASKED)
 }

@@ -1,4 +1,4 @@
-//! What a request is to the database, and what the procedure for it answered.
+//! The statement for each request, and the reading of its procedure's answer.
 
 use std::fmt::Write;
 
@@ -15,9 +15,9 @@ use crate::{
     record::{self, VERDICT},
 };
 
-/// A call of a procedure, as text. Bytes are written in hexadecimal digits and numbers in decimal ones, so neither the
-/// session's settings nor what they say can change what the call means; and a pooler may give each call another
-/// session, in which nothing was prepared.
+/// A call of a procedure, as text. Bytes are written as hexadecimal digits and numbers as decimal ones, so neither the
+/// session's settings nor the values themselves can change the meaning of the call; and a pooler may give each call
+/// another session, in which nothing was prepared.
 pub(crate) struct Call(String);
 
 impl Call {
@@ -37,7 +37,7 @@ impl Call {
         }
     }
 
-    /// A number. Those that count are below 2^53 (T2); what is beyond fits no record, and need not be exact.
+    /// A number. Numbers that matter are below 2^53 (T2); a greater one fits no record, and need not be exact.
     pub(crate) fn number(self, value: impl TryInto<i64>) -> Self {
         self.parameter(&value.try_into().unwrap_or(i64::MAX).to_string())
     }
@@ -69,7 +69,7 @@ pub(crate) fn hexadecimal(value: &[u8]) -> String {
 }
 
 impl MysqlProvider {
-    /// Calls one of the procedures for one lock: its prefix and name come before the other parameters.
+    /// Calls one of the procedures for one lock; the lock's prefix and name come before the other parameters.
     pub(crate) async fn call<'a>(
         &'a self,
         caller: Caller,
@@ -86,7 +86,7 @@ impl MysqlProvider {
         Answer::new(row, &self.prefix, name)
     }
 
-    /// Gives a term back.
+    /// Releases a term.
     pub(crate) async fn give_back(
         &self,
         Release { name, uuid, .. }: &Release,
@@ -145,7 +145,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The procedure's word for it; each file in `sql/` lists its own.
+    /// The procedure's verdict; each file in `sql/` lists its own.
     pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
         record::text(&self.row, "verdict", VERDICT).map_err(|flaw| error::bad_answer(&flaw))
     }
@@ -158,7 +158,7 @@ impl<'a> Answer<'a> {
         record::read(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
-    /// The record that refused, which this verdict goes with; `None` if there is none.
+    /// The record that refused, which accompanies this verdict; `None` if there is no record.
     pub(crate) fn refusal(&self, verdict: &str) -> Result<Option<Record>, ProviderError> {
         match self.verdict()? {
             "absent" => Ok(None),
@@ -167,7 +167,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What it says of a renewal.
+    /// The outcome of a renewal.
     pub(crate) fn renewal(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         match self.verdict()? {
             "renewed" => record::asked(&self.row)
@@ -181,7 +181,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The database found the row unfit; say what is wrong with it.
+    /// The database found the row unfit; this says what is wrong with it.
     fn unsound(&self) -> ProviderError {
         let flaw = record::read(&self.row)
             .err()

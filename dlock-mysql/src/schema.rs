@@ -8,8 +8,9 @@ use crate::error::BuildError;
 /// The longest name that the server takes, in characters, which are bytes here.
 const MAX_IDENTIFIER: usize = 64;
 
-/// The version of the procedures, which is part of their names. A release in which one of them takes, answers or does
-/// something else has the next number: so processes of two releases can work on one table while one replaces the other.
+/// The version of the procedures, which is part of their names. A release that changes a procedure's parameters, its
+/// answers or its effect has the next number, so that processes of two releases can work on one table while one
+/// replaces the other.
 const VERSION: u32 = 1;
 
 /// The procedures, and the files that create them.
@@ -25,7 +26,7 @@ const PROCEDURES: [(&str, &str); 9] = [
     ("purge", include_str!("sql/purge.sql")),
 ];
 
-/// What the files above have in common. A part may name those that come after it.
+/// The parts that the files above have in common. A part may name those that come after it.
 const PARTS: [(&str, &str); 7] = [
     ("declare", include_str!("sql/declare.sql")),
     ("begin", include_str!("sql/begin.sql")),
@@ -36,7 +37,7 @@ const PARTS: [(&str, &str); 7] = [
     ("now", include_str!("sql/now.sql")),
 ];
 
-/// A procedure keeps the mode of the session that makes it. In this one a value that does not fit is an error.
+/// A procedure keeps the mode of the session that makes it. In this mode a value that does not fit is an error.
 const MODE: &str =
     "SET @dlock_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES'";
 const MODE_BEFORE: &str = "SET SESSION sql_mode = @dlock_sql_mode";
@@ -44,7 +45,7 @@ const MODE_BEFORE: &str = "SET SESSION sql_mode = @dlock_sql_mode";
 /// The longest ending of a procedure's name.
 const LONGEST_ENDING: usize = "_acquire_".len() + 3;
 
-/// What `inspect.sql` shows of the table.
+/// The rows that `inspect.sql` shows of the table.
 const TABLE: [(&str, &str); 16] = [
     ("table", "BASE TABLE InnoDB"),
     ("column", "prefix varbinary(1024)"),
@@ -101,7 +102,7 @@ impl Schema {
         })
     }
 
-    /// What makes the schema; safe to run again.
+    /// The statements that make the schema; safe to run again.
     pub(crate) fn sql(&self) -> String {
         let mut sql = format!("-- The schema of dlock for MariaDB.\n{MODE};\n");
         let files = PROCEDURES.map(|(_, file)| file);
@@ -114,8 +115,8 @@ impl Schema {
         sql
     }
 
-    /// What of the table and its procedures is not among what was found, in words. Nothing is as it should be if there
-    /// is no table.
+    /// The parts of the table and its procedures that were not found, in words. Without a table, everything counts as
+    /// missing.
     pub(crate) fn lacks(&self, found: &[(String, String)]) -> Vec<String> {
         let has = |kind: &str, name: &str| found.iter().any(|(k, n)| k == kind && n == name);
         if !found.iter().any(|(kind, _)| kind == "table") {
@@ -135,7 +136,7 @@ impl Schema {
             .iter()
             .map(|(name, _)| self.names.ending(name))
             .filter(|procedure| !has("procedure", procedure));
-        // The database shows a procedure to those who may execute it.
+        // The database shows a procedure to users who may execute it.
         lacks.extend(procedures.map(|procedure| {
             format!("the procedure {procedure} is missing, or this user lacks EXECUTE on it")
         }));
@@ -160,7 +161,7 @@ impl Names {
             check("database", database, MAX_IDENTIFIER)?;
         }
         check("table", table, MAX_IDENTIFIER - LONGEST_ENDING)?;
-        // Names of procedures are compared without regard to case, those of tables perhaps not.
+        // The server compares names of procedures without regard to case, and those of tables perhaps not.
         if table.chars().any(|letter| letter.is_ascii_uppercase()) {
             return Err(refused(
                 "table",
@@ -180,7 +181,7 @@ impl Names {
         self.quoted(&self.table)
     }
 
-    /// Puts the parts and the names in. Neither names nor parts that are put in have words in braces that come before.
+    /// Puts the parts and the names in. Neither names nor parts contain words in braces that were already replaced.
     pub(crate) fn fill(&self, sql: &str) -> String {
         let mut filled = sql.to_owned();
         for (name, part) in PARTS {
@@ -219,7 +220,7 @@ impl Names {
     }
 }
 
-/// Without quotes in it, a name cannot end its own.
+/// A name without quotes cannot end its own quotes.
 fn check(what: &'static str, name: &str, most: usize) -> Result<(), BuildError> {
     let reason = if name.is_empty() {
         "it is empty"
@@ -245,7 +246,7 @@ fn refused(what: &'static str, name: &str, reason: &'static str, most: usize) ->
     }
 }
 
-/// The statement alone: what is sent with every call, or stands within another.
+/// The statement alone, for sending with every call or for use within another statement.
 pub(crate) fn without_comments(sql: &str) -> String {
     let lines: Vec<&str> = sql
         .lines()

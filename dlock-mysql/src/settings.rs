@@ -1,4 +1,4 @@
-//! What a provider is built from, and what of it is refused.
+//! The settings of a provider, and which of them are refused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,32 +8,32 @@ use typed_builder::TypedBuilder;
 
 use crate::{connections::Connections, error::BuildError, provider::MysqlProvider, schema::Schema};
 
-/// What a provider is built from.
+/// The settings of a provider.
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = MysqlProviderBuilder, doc = "Builds a [`MysqlProvider`]; made by [`MysqlProvider::builder`]."),
     build_method(into = Result<MysqlProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
-    /// The way to the database, and how many connections there may be: the provider keeps a pool of its own. One
-    /// connection is left to renewals and releases; a pool of a single connection has none to leave. Which options
-    /// matter is said [there](crate#connections).
+    /// The connection options, with the size of the pool: the provider keeps its own. One connection is left to
+    /// renewals and releases; a pool of a single connection has none to leave. The [documentation of the
+    /// crate](crate#connections) says which options matter.
     #[builder(setter(into))]
     options: Opts,
     /// Separates the locks of one application from those of others in the same table: providers with different prefixes
-    /// never meet. None by default. With the name at most 1024 bytes.
+    /// never meet. None by default. Prefix and name together have at most 1024 bytes.
     #[builder(default, setter(into))]
     prefix: String,
-    /// The table; `dlock_lock` by default. Its procedures are named after it. Lower-case letters, digits, `_` and `-`,
-    /// at most 52 bytes. It is in the database that the options name, or in one that stands before a dot:
-    /// `locks.nightly`.
+    /// The table; `dlock_lock` by default. Its procedures are named after it. Its name has lower-case letters, digits,
+    /// `_` and `-`, at most 52 bytes. The table is in the database that the options name, or in the one named before a
+    /// dot: `locks.nightly`.
     #[builder(
         default = "dlock_lock".into(),
         setter(into)
     )]
     table: String,
     /// How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a
-    /// lease at most; this also bounds what is called without it.
+    /// lease at most; this limit also bounds calls that bypass the frontend.
     #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
 }

@@ -1,4 +1,4 @@
-//! Making the schema, and looking whether it is there.
+//! Making the schema, and verifying it.
 
 use crate::{
     MysqlProvider,
@@ -8,15 +8,16 @@ use crate::{
 };
 
 impl MysqlProvider {
-    /// Makes the table and the procedures where they are missing, not the database. Any number of processes may do so at
-    /// once, and again at every start; where everything is there, it only looks, and needs no right to create anything.
+    /// Makes the table and the procedures if they are missing, but not the database. Any number of processes may do so
+    /// at once, and again at every start; if nothing is missing, this only looks, and needs no right to create
+    /// anything.
     ///
     /// # Errors
     /// [`SchemaError::Store`] if the database gives no answer, or its user may not create them;
     /// [`SchemaError::Differs`] if there is another table of this name, which is left as it is.
     ///
     /// # Cancel safety
-    /// The database makes one after the other; what is missing of them is made the next time.
+    /// The database makes them one after the other; the next call makes those that are still missing.
     pub async fn create_schema(&self) -> Result<(), SchemaError> {
         match self.verify_schema().await {
             Err(SchemaError::Differs { .. }) => {}
@@ -28,7 +29,7 @@ impl MysqlProvider {
         self.verify_schema().await
     }
 
-    /// Looks whether the table and its procedures are as this release needs them.
+    /// Checks that the table and its procedures are as this release needs them.
     ///
     /// # Errors
     /// [`SchemaError::Differs`] names what is missing, or what the user has no right to see; [`SchemaError::Store`] says
@@ -54,16 +55,16 @@ impl MysqlProvider {
         })
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by themselves. Safe to run
-    /// again. There are semicolons within its statements: give it to the server as one text, which a driver does that
-    /// allows many statements, and `mariadb --delimiter=//`.
+    /// The statements that [`create_schema`](Self::create_schema) runs, for users who run their own migrations. Safe to
+    /// run again. There are semicolons within its statements: send it to the server as one text, through a driver that
+    /// allows many statements, or with `mariadb --delimiter=//`.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         self.schema.sql()
     }
 }
 
-/// Some servers show how wide they would print a whole number: `bigint(20)`.
+/// Some servers add the display width to an integer type: `bigint(20)`.
 fn without_width(column: &str) -> String {
     match column.split_once("int(") {
         Some((before, after)) => {

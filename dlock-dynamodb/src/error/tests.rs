@@ -1,4 +1,4 @@
-//! What a refusal by DynamoDB is.
+//! The kind of each refusal by DynamoDB.
 
 use super::*;
 

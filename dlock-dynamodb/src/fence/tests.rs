@@ -1,4 +1,4 @@
-//! Where the assignment of the token goes in an update of the user's.
+//! The place of the token's assignment in a user's update.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Keys of items, which differ where prefix or name do, and can be read back.
+//! Keys of items, which differ if prefix or name do, and can be read back.
 
 use super::*;
 

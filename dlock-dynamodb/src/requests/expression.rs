@@ -1,9 +1,9 @@
-//! The conditional writes as DynamoDB's expressions: A1 to A7, N1, R1, L1, B1, B3, B4 are one condition and
-//! one update each. What a failed condition means is decided in `requests.rs`.
+//! The conditional writes as DynamoDB's expressions: A1 to A7, N1, R1, L1, B1, B3, B4 are one condition and one update
+//! each. `requests.rs` decides the meaning of a failed condition.
 //!
-//! Every write on an existing item also demands that the item is a record in all its fields
-//! ([`SOUND`]): DynamoDB calls `#u <> :new` true where there is no `#u` at all, so without it an
-//! acquire could overwrite a foreign item.
+//! Every write on an existing item also demands that the item is a record in all its fields ([`SOUND`]): DynamoDB
+//! evaluates `#u <> :new` as true if there is no `#u` at all, so without that condition an acquire could overwrite a
+//! foreign item.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::record::{ATTRIBUTES, DURATIONS, MAX_EXACT};
 
-/// One `UpdateItem`, short of its table and key.
+/// One `UpdateItem`, without its table and key.
 #[derive(Clone, Debug)]
 pub(crate) struct Update {
     pub(crate) condition: String,
@@ -28,8 +28,8 @@ pub(crate) struct Update {
     pub(crate) names_ttl: bool,
 }
 
-/// The item is a record. Whatever `record::read` accepts passes; the other way round all but what
-/// only a parser can see.
+/// The item is a record. Every item that `record::read` accepts passes; of the others, only those whose flaw a parser
+/// alone can see.
 const SOUND: &str = "attribute_type(#u, :S) AND size(#u) = :uuid \
     AND #n BETWEEN :zero AND :max AND attribute_type(#o, :S) AND #s BETWEEN :zero AND :max \
     AND #t BETWEEN :one AND :max AND #d BETWEEN :short AND :long \
@@ -37,7 +37,7 @@ const SOUND: &str = "attribute_type(#u, :S) AND size(#u) = :uuid \
     AND (attribute_not_exists(#x) OR (attribute_type(#x, :B) AND size(#x) <= :much)) \
     AND (attribute_not_exists(#w) OR #w BETWEEN :zero AND :marks)";
 
-/// What a take may begin with where there is no record: the token before the first one.
+/// The start of a take if there is no record: the token before the first one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start(u64);
 
@@ -50,8 +50,8 @@ impl Start {
     }
 }
 
-/// A1, and A4 or the claim of `prev` (A6), with the tokens from `last + 1` on, on the condition that this is not
-/// below the floor. Without a `start` only a record that is there can be taken.
+/// A1, and A4 or the claim of `prev` (A6), with the tokens from `last + 1` on, on the condition that this is not below
+/// the floor. Without a `start` only an existing record can be taken.
 pub(crate) fn take(
     request: &Acquire,
     prev: Option<Version>,
@@ -65,7 +65,7 @@ pub(crate) fn take(
         (request.floor - 1).to_string()
     };
     update.value(":least", AttributeValue::N(least));
-    // For one token the values that every write has are enough; DynamoDB refuses values that are not used.
+    // For one token the values that every write has suffice; DynamoDB refuses unused values.
     let (count, end) = match u64::from(request.tokens.get()) {
         1 => (":one", ":max"),
         count => {
@@ -91,8 +91,8 @@ pub(crate) fn take(
     update
 }
 
-/// A4, A6 where the record's token is more than one below the floor: DynamoDB cannot compute a
-/// maximum, so the first new token becomes the floor on the condition that this is a rise.
+/// A4, A6 if the record's token is more than one below the floor: DynamoDB cannot compute a maximum, so the first new
+/// token becomes the floor on the condition that this is a rise.
 pub(crate) fn take_at_floor(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
     let mut update = taking(request, prev, since);
     update.value(":least", whole(request.floor.saturating_sub(1)));
@@ -103,7 +103,7 @@ pub(crate) fn take_at_floor(request: &Acquire, prev: Option<Version>, since: u64
     update
 }
 
-/// What both kinds of take share: every field but the token, on a record that may be taken.
+/// The common part of both kinds of take: every field but the token, on a record that may be taken.
 fn taking(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
     let Acquire {
         name: _,
@@ -121,7 +121,7 @@ fn taking(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
     update.value(":since", whole(since));
     update.value(":d", AttributeValue::N(duration.as_millis().to_string()));
     update.value(":false", AttributeValue::Bool(false));
-    // A claim keeps the mark that is there (N2).
+    // A claim keeps the record's mark (N2).
     let (free, mark) = match prev {
         None => {
             update.value(":true", AttributeValue::Bool(true));
@@ -135,7 +135,7 @@ fn taking(request: &Acquire, prev: Option<Version>, since: u64) -> Update {
     update.condition = format!("{SOUND} AND #u <> :new AND {free}");
     let fields =
         "#u = :new, #n = :zero, #o = :owner, #s = :since, #d = :d, #r = :false, #a = :false";
-    // The clean-up attribute goes, also one of another client: DynamoDB would delete a held record.
+    // The clean-up attribute is removed, even if another client wrote it: DynamoDB would delete a held record.
     update.names_ttl = true;
     update.update = match data {
         None => format!("{fields}{mark} REMOVE #x, #l"),
@@ -211,7 +211,7 @@ pub(crate) fn ask(request: &Ask) -> Update {
 }
 
 impl Update {
-    /// On a record; the condition still says of which.
+    /// On any record; the condition still has to say which one.
     fn of_a_record() -> Self {
         let mut update = Self {
             condition: String::new(),
@@ -238,7 +238,7 @@ impl Update {
         update
     }
 
-    /// On a record that is held by this term.
+    /// On a record that this term holds.
     fn of_term(uuid: &Uuid) -> Self {
         let mut update = Self::of_a_record();
         update.value(":u", text(uuid));
@@ -256,7 +256,7 @@ impl Update {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// The aliases it uses: DynamoDB refuses one that is not used.
+    /// The aliases that the update uses: DynamoDB refuses unused ones.
     pub(crate) fn names(&self, key: &str, ttl: &str) -> HashMap<String, String> {
         let mut names: HashMap<String, String> = ATTRIBUTES
             .iter()

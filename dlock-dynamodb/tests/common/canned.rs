@@ -1,4 +1,4 @@
-//! A server that gives prepared answers, for what no emulator can be made to say.
+//! A server that gives prepared answers, for cases that no emulator can produce.
 
 use std::{
     collections::VecDeque,
@@ -14,10 +14,10 @@ use tokio::{
 /// An HTTP status and a body.
 pub type Answer = (u16, String);
 
-/// What is answered to the text of a request; nothing at all if there is none.
+/// The answer to the text of a request; `None`: no answer at all.
 type Script = dyn FnMut(&str) -> Option<Answer> + Send;
 
-/// A server that answers as it was told.
+/// A server with prepared answers.
 #[derive(Clone)]
 pub struct Canned {
     script: Arc<Mutex<Script>>,
@@ -39,7 +39,7 @@ pub fn refusal(status: u16, code: &str) -> Answer {
 }
 
 impl Canned {
-    /// Gives these answers in order, and the last one again and again.
+    /// Gives these answers in order, then the last one again and again.
     pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let mut answers: VecDeque<Answer> = answers.into_iter().collect();
         Self::scripted(move |_| match answers.len() {
@@ -49,7 +49,7 @@ impl Canned {
         .await
     }
 
-    /// Answers what the script says.
+    /// Gives the answers of the script.
     pub async fn scripted(script: impl FnMut(&str) -> Option<Answer> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let canned = Self {
@@ -76,7 +76,7 @@ impl Canned {
         self.counts.lock().unwrap().requests
     }
 
-    /// How many requests wait, with their callers still there, for an answer that will not come.
+    /// How many requests, with callers still connected, wait for an answer that will not come.
     pub fn unanswered(&self) -> usize {
         self.counts.lock().unwrap().unanswered
     }
@@ -104,7 +104,7 @@ impl Canned {
                 self.counts.lock().unwrap().unanswered += 1;
                 let mut piece = [0; 4096];
                 tokio::select! {
-                    // The other side closes: it has sent all it will.
+                    // The other side closes: it has sent everything.
                     _ = client.read(&mut piece) => {}
                     () = self.hung_up.notified() => {}
                 }
@@ -122,7 +122,7 @@ impl Canned {
     }
 }
 
-/// The length of the first request, if it is there as a whole.
+/// The length of the first request, once it has arrived completely.
 fn complete(received: &[u8]) -> Option<usize> {
     let head = received.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&received[..head])

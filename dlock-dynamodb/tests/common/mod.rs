@@ -1,7 +1,7 @@
-//! What every test of this crate needs: a server, tables of its own, and clients.
+//! Common parts of this crate's tests: a server, separate tables, and clients.
 //!
-//! The server is `dynoxide`, inside this process. `DLOCK_TEST_DYNAMODB_URL=http://..` takes a
-//! compatible server that runs already.
+//! The server is `dynoxide`, inside this process. `DLOCK_TEST_DYNAMODB_URL=http://..` uses a
+//! compatible server that already runs.
 
 #![allow(
     dead_code,
@@ -31,11 +31,11 @@ use dlock_test_servers::dynamodb::dynamodb;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-/// What a request may take where the test is of something else: a server may have to share two
+/// How long a request may take in tests of something else: a server may have to share two
 /// processors with sixteen tests.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What nobody may print.
+/// The secret that no output may contain.
 pub const SECRET: &str = "wJalrXUtnFEMI-a-secret-key";
 
 /// The address of the server, which is started at the first call.
@@ -51,8 +51,8 @@ pub async fn url() -> &'static str {
 pub fn settings(url: &str) -> Builder {
     let http = aws_smithy_http_client::Builder::new()
         .build_with_connector_fn(|_, _| Connector::builder().build_http());
-    // Without the SDK's feature `rt-tokio` a client has no timer, so whatever needs one is off here.
-    // The provider brings its own.
+    // Without the SDK's feature `rt-tokio` a client has no timer, so everything that needs one is
+    // off here. The provider brings its own.
     Builder::new()
         .retry_config(RetryConfig::disabled())
         .timeout_config(TimeoutConfig::disabled())
@@ -91,14 +91,14 @@ pub fn provider_on(client: Client, table: &str) -> DynamodbProvider {
         .unwrap()
 }
 
-/// A provider on a table of its own.
+/// A provider on a separate table.
 pub async fn provider() -> DynamodbProvider {
     let provider = provider_on(client().await, &table_name());
     provider.create_table().await.unwrap();
     provider
 }
 
-/// A try for a lock of ten minutes.
+/// An attempt to acquire a lock for ten minutes.
 pub fn term(name: &str) -> Acquire {
     Acquire::new(
         Name::new(name).unwrap(),
@@ -115,7 +115,7 @@ pub fn key(name: &str) -> Item {
     HashMap::from([("name".into(), AttributeValue::S(format!("/{name}")))])
 }
 
-/// The item of a lock, as anybody sees it.
+/// The item of a lock, as any client sees it.
 pub async fn item(client: &Client, table: &str, name: &str) -> Option<Item> {
     client
         .get_item()
@@ -128,7 +128,7 @@ pub async fn item(client: &Client, table: &str, name: &str) -> Option<Item> {
         .item
 }
 
-/// Writes an item as anybody could.
+/// Writes an item as any client could.
 pub async fn put(client: &Client, table: &str, item: Item) {
     client
         .put_item()

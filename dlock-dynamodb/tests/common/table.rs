@@ -1,4 +1,4 @@
-//! A table for the conformance suite: how it is keyed, and how its store answers.
+//! A table for the conformance suite: its key attributes, and how its store answers.
 
 use std::marker::PhantomData;
 
@@ -13,9 +13,9 @@ pub const CAPABILITIES: Capabilities = Capabilities::new("dynamodb", Discipline:
     .marks(true)
     .cheap_reads(true);
 
-/// What one suite differs in from the others.
+/// The differences between one suite and the others.
 pub trait Kind: Send + Sync + 'static {
-    /// The prefix of providers that were not asked for one.
+    /// The prefix of providers made without one.
     const PREFIX: &'static str = "";
 
     fn client(url: &str) -> Client {

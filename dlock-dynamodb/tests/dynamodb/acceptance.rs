@@ -1,8 +1,8 @@
-//! What the documents ask for that this store grew from, number by number: 000 (a lease in the
-//! background), 001 (the three diagrams), 003 (the lock client's protocol). Wall clocks (000-4, 003-5)
-//! are in `src/tests.rs`, the table helper (003-10) in `tests/dynamodb/table.rs`, the three diagrams with a
-//! storage that checks the token (001-3) in `tests/dynamodb/fence.rs`. What takes time is in the published
-//! suites, which this crate passes on a table, and in the frontend's cases, whose time is virtual.
+//! The requirements of the documents from which this store grew, by their numbers: 000 (a lease in the background), 001
+//! (the three diagrams), 003 (the lock client's protocol). Wall clocks (000-4, 003-5) are in `src/tests.rs`, the table
+//! helper (003-10) in `tests/dynamodb/table.rs`, the three diagrams with a storage that checks the token (001-3) in
+//! `tests/dynamodb/fence.rs`. Cases that take time are in the published suites, which this crate passes on a table, and
+//! in the frontend's cases, whose time is virtual.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -20,7 +20,7 @@ use crate::common::{PATIENCE, client, item, provider, table_name, term};
 
 const D: Duration = Duration::from_secs(2);
 
-/// A lock as another process has it: its provider shares nothing with the first one's.
+/// A lock in another process: its provider shares nothing with the first one's.
 fn lock(provider: &DynamodbProvider, name: &str, duration: Duration) -> DLock {
     DLock::builder()
         .name(name)
@@ -53,8 +53,8 @@ async fn is_granted(provider: &DynamodbProvider, request: &Acquire) -> bool {
     )
 }
 
-/// 000-1, 003-1: created only where there is none, with owner, duration, a unique version, and the
-/// time of creation for people.
+/// 000-1, 003-1: created only if there is none, with owner, duration, a unique version, and the time of creation for
+/// people.
 #[tokio::test]
 async fn a_new_lock_is_created_only_if_absent() {
     let provider = provider().await;
@@ -84,8 +84,8 @@ async fn a_new_lock_is_created_only_if_absent() {
     );
 }
 
-/// 000-1, 003-3: a heartbeat is conditional on the holder's own version, and changes it; what an
-/// observer saw before is no ground for a takeover any more.
+/// 000-1, 003-3: a heartbeat is conditional on the holder's own version, and changes it; an observer's earlier view no
+/// longer justifies a takeover.
 #[tokio::test]
 async fn a_heartbeat_changes_the_version_it_is_conditional_on() {
     let provider = provider().await;
@@ -108,7 +108,7 @@ async fn a_heartbeat_changes_the_version_it_is_conditional_on() {
     assert!(matches!(late, RenewOutcome::Lost(Some(record)) if record.uuid != a.new));
 }
 
-/// 000-2, 003-7: what is dropped or cancelled is given back, long before its lease could have run out.
+/// 000-2, 003-7: a lock that is dropped or cancelled is released, long before its lease could have run out.
 #[tokio::test]
 async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
     const LONG: Duration = Duration::from_secs(10 * PATIENCE.as_secs());
@@ -120,7 +120,7 @@ async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
         let contender = contender.clone();
         tokio::spawn(async move { contender.acquire_timeout(LONG).await })
     };
-    // It is refused, and waits, before the guard goes.
+    // The attempt is refused, and waits, before the guard is dropped.
     sleep(D / 2).await;
     assert!(!waiting.is_finished());
     drop(guard);

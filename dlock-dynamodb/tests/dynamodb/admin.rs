@@ -1,5 +1,5 @@
-//! What only this store's clean-up does: purging released records by two clocks, and DynamoDB's own
-//! deletion. And pages that begin outside of what is asked for.
+//! The clean-up that only this store has: purging released records by two clocks, and DynamoDB's
+//! own deletion. And pages that begin outside the requested range.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -26,7 +26,7 @@ use dlock_dynamodb::DynamodbProvider;
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// Sets a number of a record, as time would have.
+/// Sets a number of a record, as if time had passed.
 async fn set(provider: &DynamodbProvider, of: &Acquire, attribute: &str, value: u64) {
     let client = client().await;
     let mut changed = item(&client, provider.table_name(), of.name.as_str())
@@ -44,7 +44,7 @@ fn seconds_now() -> u64 {
         .as_secs()
 }
 
-/// A lock, released or not, whose term began and whose name was first used so many days ago.
+/// A lock, released or not, whose term began and whose name was first used that many days ago.
 pub(super) async fn aged(
     provider: &DynamodbProvider,
     name: &str,
@@ -73,9 +73,9 @@ async fn purge_takes_released_records_that_are_a_week_past_and_no_others() {
     let old = aged(&provider, "old", true, 8).await;
     let young = aged(&provider, "young", true, 6).await;
     let fresh = aged(&provider, "fresh", true, 0).await;
-    // Nobody can tell a dead holder from one that renews.
+    // No clock can tell a dead holder from one that renews.
     let held = aged(&provider, "held", false, 400).await;
-    // Long unused, and its token is ahead of the clock: its name would start again below it.
+    // Long unused, but its token is ahead of the clock: its name would restart below it.
     let ahead = aged(&provider, "ahead", true, 30).await;
     set(
         &provider,
@@ -102,7 +102,7 @@ async fn purge_takes_released_records_that_are_a_week_past_and_no_others() {
     for kept in [&young, &fresh, &held, &ahead, &recent, &long] {
         assert!(there(&provider, kept).await, "{}", kept.name);
     }
-    // The holder has noticed nothing, and a purged name goes on above its old tokens.
+    // The holder has noticed nothing, and the tokens of a purged name continue above its old ones.
     let renewal = Renew::new(held.name.clone(), held.new, 1);
     provider.renew(&renewal).await.unwrap();
     let AcquireOutcome::Acquired(tokens) = provider.acquire(&term("old")).await.unwrap() else {
@@ -131,7 +131,7 @@ async fn purge_stops_at_its_limit_and_keeps_to_its_prefix() {
     assert!(there(&other, &stranger).await);
 }
 
-/// Takes a lock when a deletion of its record is about to be sent.
+/// Takes a lock just before a deletion of its record is sent.
 #[derive(Debug)]
 struct TakenMeanwhile {
     url: &'static str,
@@ -186,7 +186,7 @@ async fn purge_spares_a_record_that_was_taken_meanwhile() {
     assert_eq!((record.uuid, record.released), (taken.new, false));
 }
 
-/// A provider that lets this server delete, and one beside it that does not.
+/// A provider that lets this server delete, and another one that does not.
 async fn expiring(url: &str) -> (DynamodbProvider, DynamodbProvider) {
     let table = table_name();
     let expiring = DynamodbProvider::builder()
@@ -257,7 +257,7 @@ async fn released_records_alone_have_a_time_to_live() {
     let written = ttl(url, &expiring, &c).await.unwrap();
     assert_eq!(written, ahead.get() / 1_000_000 + 30 * DAY);
 
-    // Without a token it cannot be known; then the record stays.
+    // Without a token the time is unknown, so the record stays.
     let d = term("unknown");
     expiring.acquire(&d).await.unwrap();
     expiring
@@ -291,7 +291,7 @@ async fn store_deletes_what_was_released_long_ago_and_nothing_that_is_held() {
         );
         put(&client, expiring.table_name(), aged).await;
     }
-    // One of them is taken just before the store comes by.
+    // One of them is taken just before the store's sweep.
     let taken = term("held");
     expiring.acquire(&taken).await.unwrap();
     assert_eq!(database.sweep_ttl().unwrap(), 1);
@@ -315,7 +315,7 @@ async fn pages_may_begin_anywhere() {
     for name in ["a", "m/1", "m/2", "m/3", "z"] {
         provider.acquire(&term(name)).await.unwrap();
     }
-    // DynamoDB refuses to begin a query outside of the names it is asked for.
+    // DynamoDB refuses to begin a query outside the range of names it queries.
     for (after, expected) in [
         (None, vec!["m/1", "m/2", "m/3"]),
         (Some("a"), vec!["m/1", "m/2", "m/3"]),

@@ -1,5 +1,5 @@
-//! Renewals of many locks at once: side by side, a bounded number of them, and nobody pays for
-//! another's trouble.
+//! Renewals of many locks at once: concurrent, a bounded number of them, and none delayed by
+//! another that hangs.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -70,7 +70,7 @@ async fn one_that_hangs_and_one_that_is_refused_delay_no_other() {
     let provider = provider_on(client_of(store.url()), "locks");
     let batch = batch(NAMES);
     let answering = tokio::spawn(async move { provider.renew_many(&batch).await });
-    // Behind the first of all, which is still under way.
+    // Behind the first of all, which is still in flight.
     reaches("requests", NAMES, || store.requests()).await;
     assert!(!answering.is_finished() && store.unanswered() == 1);
     store.hang_up();
@@ -92,7 +92,7 @@ async fn only_so_many_are_under_way_and_dropping_the_batch_ends_them() {
     let batch = batch(3 * AT_ONCE);
     let answering = tokio::spawn(async move { provider.renew_many(&batch).await });
     reaches("under way", AT_ONCE, || store.unanswered()).await;
-    // One more would come at once.
+    // One more would arrive at once.
     sleep(Duration::from_millis(200)).await;
     assert_eq!(store.requests(), AT_ONCE);
     answering.abort();

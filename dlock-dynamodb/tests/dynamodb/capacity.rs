@@ -1,6 +1,6 @@
-//! What each path costs in DynamoDB's capacity units, as the store itself accounts for it
-//! (`ReturnConsumedCapacity`). It accounts for nothing where a condition failed; there DynamoDB's
-//! documentation says that the write costs as much as if it had been made.
+//! The cost of each path in DynamoDB's capacity units, as the store itself accounts for it
+//! (`ReturnConsumedCapacity`). It accounts for nothing if a condition failed; for that case
+//! DynamoDB's documentation says that the write costs as much as if it had been made.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -81,7 +81,7 @@ impl Intercept for Meter {
 }
 
 impl Meter {
-    /// What the requests since the last look consumed, one by one.
+    /// The units that each request since the last reading consumed.
     fn read(&self) -> Vec<f64> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -117,7 +117,7 @@ async fn each_write_is_one_unit_and_each_read_one() {
     provider.create_table().await.unwrap();
     for paths in [
         life(&meter, &provider, term("nightly")).await,
-        // Whatever fits into 1 KB together with name and owner.
+        // As much as fits into 1 KB together with name and owner.
         life(
             &meter,
             &provider,
@@ -143,7 +143,8 @@ async fn data_costs_a_unit_for_every_kilobyte_of_every_write() {
     let expected = [
         ("acquire", 5.0),
         ("renew", 5.0),
-        // A consistent read costs one for every 4 KB, and with its other fields it has more.
+        // A consistent read costs one for every 4 KB, and with its other fields the record is
+        // larger.
         ("read", 2.0),
         ("release", 5.0),
         ("take", 5.0),

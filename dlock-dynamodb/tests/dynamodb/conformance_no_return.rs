@@ -1,5 +1,5 @@
-//! The provider passes the conformance suite on a store that does not return the item a condition
-//! failed on: the losers have to read it, and what they read may be another one by then.
+//! The provider passes the conformance suite on a store that does not return the item that failed a
+//! condition: the losers have to read it, and by then may read another one.
 
 use aws_sdk_dynamodb::{
     Client,

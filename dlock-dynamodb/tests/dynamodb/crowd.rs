@@ -22,7 +22,7 @@ use crate::common::{PATIENCE, provider};
 const FOLLOWERS: usize = 100;
 const LEASE: Duration = Duration::from_secs(60);
 
-/// One instance with the defaults of everything, on a clock that moves by hand.
+/// One instance with all defaults, on a clock that the test advances.
 struct Follower {
     election: Election,
     provider: Faulty<DynamodbProvider>,
@@ -90,7 +90,7 @@ async fn a_hundred_followers_at_one_expiry_cost_a_refused_write_each() {
     let followers: Vec<Follower> = (0..FOLLOWERS)
         .map(|_| Follower::start(provider.with_prefix("").unwrap(), clock.clone()))
         .collect();
-    // Each sees the holder by a first write.
+    // Each learns of the holder through its first write.
     while followers.iter().any(|one| one.writes() != (0, 1, true)) {
         quiet(&followers).await;
     }

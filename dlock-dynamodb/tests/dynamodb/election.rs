@@ -1,5 +1,5 @@
-//! Elections on a table, through a network that breaks. Nobody is woken here: no clock and no channel
-//! of the store helps.
+//! Elections on a table, through a network that breaks. There are no wake-ups here: no clock and no
+//! channel of the store helps.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

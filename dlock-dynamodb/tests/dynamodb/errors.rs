@@ -1,4 +1,4 @@
-//! What failures of the store are called, and that nothing secret is in them.
+//! The kinds of the store's failures, and that they contain no secret.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -18,7 +18,7 @@ use dlock_core::{
 };
 use dlock_dynamodb::DynamodbProvider;
 
-/// What each operation fails with.
+/// The error of each operation.
 async fn failures(provider: &DynamodbProvider, of: &Acquire) -> Vec<ProviderError> {
     let renew = Renew::new(of.name.clone(), of.new, 1);
     let release = Release::new(of.name.clone(), of.new, None);
@@ -31,7 +31,7 @@ async fn failures(provider: &DynamodbProvider, of: &Acquire) -> Vec<ProviderErro
     ]
 }
 
-/// Everything an error says, its causes included.
+/// The whole text of an error, its causes included.
 fn told(error: &ProviderError) -> String {
     let mut text = format!("{error}; {error:?}");
     let mut cause = std::error::Error::source(error);
@@ -93,7 +93,8 @@ async fn answer_that_makes_no_sense_is_unknown() {
 
 #[tokio::test]
 async fn record_that_changes_at_every_look_ends_in_unknown() {
-    // Refused, but shown a record that would have fitted: released, with a token of its own.
+    // Refused, but with a record that would have met the condition: released, with a token of its
+    // own.
     let record = r#"{"name":{"S":"/a"},"uuid":{"S":"0b87b9ac-6bd8-4c2b-8f3e-000000000001"},
         "renewals":{"N":"0"},"owner":{"S":""},"since":{"N":"1790000000000000"},
         "token":{"N":"1790000000000000"},"duration":{"N":"1000"},
@@ -120,7 +121,7 @@ async fn missing_table_is_fatal_and_says_so() {
             "{text}"
         );
     }
-    // So a lock ends at once, and does not wait for it.
+    // So a lock ends at once, without waiting for it.
     let lock = DLock::builder()
         .name("a")
         .provider(provider)
@@ -167,7 +168,7 @@ async fn table_with_another_key_is_fatal() {
 
 #[tokio::test]
 async fn missing_credentials_are_fatal_and_say_so() {
-    /// Finds none, as a chain of places does where nothing is configured.
+    /// Finds no credentials, like a chain of providers where nothing is configured.
     #[derive(Debug)]
     struct Nowhere;
 

@@ -37,7 +37,7 @@ async fn write(
     Fence::default().update(update, token).await.map(|_| ())
 }
 
-/// Writes two items of a resource, of which a third one remembers the token.
+/// Writes two items of a resource; a third one remembers the token.
 async fn write_both(
     client: &Client,
     table: &str,
@@ -63,7 +63,7 @@ async fn write_both(
         .map(|_| ())
 }
 
-/// One of a story's writers: a resource of one item, or of two and a third one for the fence.
+/// One writer of a story: of a resource of one item, or of two and a third one for the fence.
 #[derive(Clone)]
 struct Pages {
     client: Client,
@@ -89,8 +89,8 @@ impl Storage for Pages {
 
     async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
         let (client, table, page) = (&self.client, &self.table, value.to_string());
-        // Two transactions at one item are one too many: DynamoDB cancels the later one, and leaves
-        // it to its sender to repeat it.
+        // Two transactions cannot run on one item: DynamoDB cancels the later one, and leaves it to
+        // its sender to repeat it.
         for _ in 0..1_000 {
             let written = if self.both {
                 write_both(client, table, token, &page).await
@@ -228,9 +228,10 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
         matches!(*error, StoreError::ConditionalCheckFailedException(_)),
         "{error:?}"
     );
-    // Refused by its own condition, it has raised nothing.
+    // An update refused by its own condition has not raised the token.
     update("new", token(8)).await.unwrap();
-    // The fence counts beside each part of it: this one would hold.
+    // The fence's condition counts in addition to each part of the update's own, which would hold
+    // here.
     let stale = client
         .update_item()
         .table_name(table)
@@ -240,11 +241,11 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
         .expression_attribute_values(":new", text("late"));
     let error = Fence::default().update(stale, token(7)).await.unwrap_err();
     assert!(matches!(error, FenceError::Stale(_)), "{error:?}");
-    // Both refuse it, and the fence is what the writer has to know.
+    // Both conditions refuse the update; the writer has to learn of the fence's.
     let error = update("old", token(7)).await.unwrap_err();
     assert!(matches!(error, FenceError::Stale(_)), "{error:?}");
 
-    // In a transaction the other items' reasons are theirs.
+    // In a transaction the reasons of the other items belong to those items.
     let only_once = Put::builder()
         .table_name(table)
         .set_item(Some(key("page")))

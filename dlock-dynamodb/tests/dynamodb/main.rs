@@ -1,5 +1,5 @@
-//! The provider for DynamoDB against a compatible server: the published suites, and what only this store
-//! can do to a lock.
+//! The provider for DynamoDB against a compatible server: the published suites, and the effects on a lock that only
+//! this store has.
 
 mod acceptance;
 mod admin;

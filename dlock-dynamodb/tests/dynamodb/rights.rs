@@ -1,4 +1,4 @@
-//! 002-16: the permissions that the README lists, beside the requests that each call sends.
+//! 002-16: the permissions that the README lists, against the requests that each call sends.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -52,7 +52,7 @@ impl Sent {
         Client::from_conf(settings(url().await).interceptor(self.clone()).build())
     }
 
-    /// Compares what was sent since the last time with a row of the README.
+    /// Compares the operations sent since the last comparison with a row of the README.
     fn are_the_rights_of(&self, row: &str) {
         let sent = std::mem::take(&mut *self.0.lock().unwrap());
         let begins = format!("| {row} |");

@@ -15,7 +15,7 @@ fn n(text: &str) -> Option<AttributeValue> {
     Some(AttributeValue::N(text.into()))
 }
 
-/// One attribute of a record that somebody spoilt: what it is then; `None`: it is gone.
+/// One corrupted attribute of a record: its new value; `None`: it is gone.
 fn spoilt() -> Vec<(&'static str, Option<AttributeValue>)> {
     let flag = Some(AttributeValue::Bool(true));
     let null = Some(AttributeValue::Null(true));
@@ -79,7 +79,7 @@ async fn spoilt_record_is_an_error_and_stays_as_it_is() {
             spoilt.remove(attribute);
             spoilt.extend(value.clone().map(|value| (attribute.to_owned(), value)));
             put(&client, table, spoilt).await;
-            // As the store keeps it: it writes numbers its own way.
+            // As the store keeps it: it formats numbers in its own way.
             let spoilt = item(&client, table, &name).await;
 
             let newcomer = term(&name);
@@ -126,7 +126,7 @@ async fn foreign_item_is_an_error_and_stays_as_it_is() {
     for (name, attributes) in [
         ("bare", vec![]),
         ("somebody's", vec![("email", text("a@example.org"))]),
-        // DynamoDB calls `uuid <> :new` true where there is no uuid.
+        // DynamoDB evaluates `uuid <> :new` as true if there is no uuid.
         (
             "like a released one",
             vec![
@@ -157,7 +157,7 @@ async fn foreign_item_is_an_error_and_stays_as_it_is() {
         }
         assert_eq!(item(&client, table, name).await, Some(foreign));
     }
-    // A list passes over them; a spoilt record of ours it names, and shows the others.
+    // A list skips foreign items; it names a corrupted record of ours, and shows the others.
     let a = term("a lock");
     provider.acquire(&a).await.unwrap();
     let page = provider.list(&List::new("")).await.unwrap();

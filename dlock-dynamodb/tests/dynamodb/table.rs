@@ -122,7 +122,7 @@ async fn creation_waits_until_the_table_is_active() {
             ),
         )
     };
-    // Not known everywhere at once.
+    // A new table is not known everywhere at once.
     let mut looks = vec![
         described("ACTIVE"),
         described("CREATING"),
@@ -213,7 +213,7 @@ async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
     // Again, and by a provider that does not use the time to live.
     expiring.create_table().await.unwrap();
     plain.create_table().await.unwrap();
-    // Only one attribute can be it.
+    // Only one attribute can be the time to live.
     let error = with_expiry(plain.table_name(), "another")
         .verify_table()
         .await

@@ -1,5 +1,4 @@
-//! TLS, by the client that the user brings: everything goes over it, and a server that proves nothing is
-//! refused.
+//! TLS, with the client that the user brings: everything uses it, and a server without a valid certificate is refused.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -29,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::common::{PATIENCE, provider_on, settings, table_name, term, url};
 
-/// The server behind a front that speaks TLS, which calls it `localhost`.
+/// The server behind a TLS front end, which calls it `localhost`.
 struct Secure {
     port: u16,
     certificates: Certificates,
@@ -78,7 +77,7 @@ fn acceptor(certificates: &Certificates) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Passes on what comes over TLS.
+/// Forwards what arrives over TLS.
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor, server: &'static str) {
     loop {
         let (client, _) = listener.accept().await.unwrap();
@@ -137,7 +136,7 @@ async fn a_server_with_an_unknown_certificate_is_refused_at_once() {
         distrusted(&provider.renew(&renew).await.unwrap_err());
         let lock = DLock::builder()
             .name("lock")
-            // It would be asked for longer than the test waits.
+            // Otherwise the lock would retry for longer than the test waits.
             .give_up_after(Duration::from_secs(3600))
             .provider(provider)
             .build()

@@ -1,4 +1,4 @@
-//! What goes over the wire: one request per operation.
+//! The requests on the wire: one per operation.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -16,7 +16,7 @@ use dlock_testkit::proxy::Proxy;
 
 use crate::common::{client_of, provider_on, table_name, term, url};
 
-/// A provider behind a proxy, on a table of its own.
+/// A provider behind a proxy, on a separate table.
 async fn behind_a_proxy() -> (Proxy, DynamodbProvider) {
     let server: SocketAddr = url()
         .await
@@ -153,7 +153,7 @@ async fn token_below_the_floor_costs_a_second_write_and_absence_a_read() {
         matches!(outcome, AcquireOutcome::Acquired(tokens) if tokens.last().get() == floor + 1)
     );
     assert_eq!(requests, 1);
-    // Where there is no record, a refusal cannot show one: one consistent read makes sure.
+    // If there is no record, a refusal cannot show one: one consistent read makes sure.
     let (outcome, requests) = counted(&proxy, provider.renew(&renewal(&term("other"), 1))).await;
     assert_eq!((outcome, requests), (RenewOutcome::Lost(None), 2));
     let (outcome, requests) = counted(&proxy, provider.release(&release(&term("other")))).await;

@@ -18,7 +18,7 @@ struct Table {
 impl Wired for Table {
     type Provider = DynamodbProvider;
 
-    /// HTTP begins with the question.
+    /// HTTP begins with the request.
     const HANDSHAKE: usize = 0;
 
     async fn start() -> Self {

@@ -1,4 +1,4 @@
-//! What is known after each error of the server and of the driver.
+//! The outcome that is known after each error of the server and of the driver.
 
 use std::io;
 
@@ -17,7 +17,7 @@ fn server(code: u16) -> Error {
 #[test]
 fn refused_statement_has_a_kind_for_each_code() {
     for (codes, expected) in [
-        // Schema; rights; the format of the log; what nobody has thought of.
+        // Schema; rights; the format of the log; an error that the code does not list.
         (&[1046, 1049, 1054, 1146, 1305, 1318][..], Fatal),
         (&[1044, 1045, 1142, 1143, 1227, 1370], Fatal),
         (&[1665, 1064, 1264], Fatal),

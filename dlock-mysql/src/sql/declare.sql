@@ -1,5 +1,5 @@
--- How each procedure begins: variables for the record it finds, its verdict, the store's clock; and what becomes of
--- a transaction that fails.
+-- The beginning of each procedure: variables for the record it finds, its verdict and the store's clock, and the
+-- handling of a transaction that fails.
 DECLARE v_found, v_sound BOOLEAN DEFAULT FALSE;
 DECLARE v_uuid BINARY(16);
 DECLARE v_owner, v_data VARBINARY(4096);
@@ -9,7 +9,7 @@ DECLARE v_wanted INT UNSIGNED;
 DECLARE v_verdict VARBINARY(16);
 DECLARE EXIT HANDLER FOR SQLEXCEPTION
 BEGIN
-    -- The server itself undoes only the statement, and keeps the row locked.
+    -- The server by itself undoes only the statement, and keeps the row locked.
     ROLLBACK AND NO CHAIN NO RELEASE;
     RESIGNAL;
 END;

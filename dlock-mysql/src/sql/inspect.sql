@@ -1,6 +1,6 @@
--- What there is of the schema, among what the user may see. {database} and {name}, the table's, as literals.
--- Result: a row for the table, one for each of its columns, for each column of its primary key in order, and for each of
--- the procedures of its database: what it is, and its name with what else counts of it.
+-- The parts of the schema that exist, as far as the user may see them. {database} and {name}, the table's, as literals.
+-- Result: a row for the table, one for each of its columns, for each column of its primary key in order, and for each
+-- of the procedures of its database: its kind, and its name with its relevant properties.
 SELECT 'table', CONCAT_WS(' ', t.TABLE_TYPE, t.ENGINE)
 FROM information_schema.TABLES AS t
 WHERE t.TABLE_SCHEMA = {database} AND t.TABLE_NAME = {name}
@@ -15,7 +15,7 @@ WHERE k.TABLE_SCHEMA = {database} AND k.TABLE_NAME = {name} AND k.INDEX_NAME = '
 UNION ALL
 SELECT 'procedure', r.ROUTINE_NAME
 FROM information_schema.ROUTINES AS r
--- Here names of databases are compared without regard to case, even where they are not.
+-- This compares names of databases without regard to case, even where the server does not.
 WHERE CAST(r.ROUTINE_SCHEMA AS BINARY) = CAST({database} AS BINARY) AND r.ROUTINE_TYPE = 'PROCEDURE'
--- A session may have a limit of its own (sql_select_limit), which this one replaces.
+-- A session may have its own limit (sql_select_limit), which this one replaces.
 LIMIT 1000000

@@ -1,3 +1,3 @@
--- The same, and locks its row until the transaction ends.
+-- Like look.sql, but locks the row until the transaction ends.
 {look} FOR UPDATE;
 SET v_now = {now};

@@ -1,7 +1,7 @@
 -- Extends a term by the lease in its record (R1 to R3).
 -- Parameters: prefix; name; the term's uuid; the number of this renewal.
 -- Result: one row as in answer.sql. The verdict is
---   'renewed'  R1, R2; of the record only whether somebody asked for the lock counts
+--   'renewed'  R1, R2; of the record only whether a client asked for the lock counts
 --   'lost'     R3, and the record that shows it
 --   'absent'   R3: there is no record
 --   'unsound'  the row is no record; nothing was written

@@ -1,6 +1,6 @@
 -- The table of locks. No parameters, no result; safe to repeat. The words in braces are filled in by `schema.rs`.
 --
--- prefix    the provider's prefix, '' without one. A column of its own, so that ('ab', 'c') and ('a', 'bc') are two
+-- prefix    the provider's prefix, '' without one. A separate column, so that ('ab', 'c') and ('a', 'bc') are two
 --           locks and both stay readable
 -- name      the lock, compared and ordered byte by byte: as text, 'A' might equal 'a', and 'a' the same with a blank
 -- uuid      the term
