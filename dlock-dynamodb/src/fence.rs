@@ -20,7 +20,7 @@
 //!     .expression_attribute_values(":b", AttributeValue::N("40".into()));
 //! match Fence::default().update(write, token).await {
 //!     Ok(_) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written since: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }

@@ -1,4 +1,4 @@
-//! How long failover takes on the embedded store, beside the formula:
+//! How long failover takes on the embedded store, next to the formula:
 //!
 //! ```sh
 //! cargo bench -p dlock-sqlite --bench failover

@@ -1,5 +1,5 @@
-//! What people and tools ask of the whole file: pages of records, revocations, polite requests, the
-//! clean-up of old records.
+//! Administration of the whole file: pages of records, revocations, polite requests, the clean-up
+//! of old records.
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -17,7 +17,7 @@ use crate::{
     worker::Caller,
 };
 
-/// A record is kept so long after its lease has ended (T5): 7 days in nanoseconds.
+/// How long a record is kept after its lease has ended (T5): 7 days in nanoseconds.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000_000_000;
 
 #[async_trait]
@@ -45,8 +45,8 @@ impl Admin for SqliteProvider {
     }
 }
 
-/// One page, of one state of the file. A page ends with a name that the next one can begin after, so
-/// rows whose names are none come beside the `limit`.
+/// One page, of one state of the file. A page ends with a name after which the next one can begin,
+/// so rows with an invalid name are added beyond the `limit`.
 pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Page, Failure> {
     let prefix = prefix.as_str();
     let after = request.after.as_ref().map_or("", Name::as_str);
@@ -98,8 +98,8 @@ fn name(column: ValueRef<'_>) -> Result<Name, Flaw> {
     Name::new(text).map_err(|error| error.to_string())
 }
 
-/// What to call a row whose name is none: as much of it as a name can have, and the replacement
-/// character for what no name has.
+/// The displayed name of a row whose name is invalid: as many of its bytes as a name can have, and
+/// the replacement character for bytes that no name has.
 #[expect(
     clippy::expect_used,
     reason = "it is cut, not empty, and no NUL is left"
@@ -114,13 +114,13 @@ fn resembling(bytes: &[u8]) -> Name {
     Name::new(text).expect("1 to 1024 bytes without NUL")
 }
 
-/// Deletes what ended 7 days ago and whose token the clock has passed (T5).
+/// Deletes records that ended 7 days ago and whose token the clock has passed (T5).
 pub(crate) fn purge(view: View<'_>, prefix: &Prefix, limit: usize) -> Result<u64, Failure> {
     let now = view.clock().now();
     let ended = now.instant.saturating_sub(KEPT);
     let boot = view.clock().boot();
-    // A lease of an earlier boot ended before this one began, at 0 of this clock. Of a strange
-    // clock nothing is known.
+    // A lease of an earlier boot ended before this one began, at 0 of this clock. Nothing is known
+    // of a strange clock.
     let earlier_boots = ended >= 0 && matches!(boot, Boot::Kernel(_));
     let deleted = view.delete(
         include_str!("sql/purge.sql"),

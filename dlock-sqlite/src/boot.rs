@@ -1,4 +1,4 @@
-//! Whose clock a record's expiry is on. What time it is there is the clock's business.
+//! The boot whose clock a record's expiry is on. `clock.rs` reads the time on it.
 
 #[cfg(test)]
 mod tests;
@@ -13,17 +13,18 @@ pub(crate) enum Boot {
     /// The kernel's boot id: the machine can have had only one such boot at a time, so a holder of
     /// another boot is dead.
     Kernel(Uuid),
-    /// The boot id that a container shows instead of the kernel's (LXC and systemd-nspawn do).
-    /// Another one may live beside it on the same machine, so nothing follows from a difference.
+    /// The boot id that a container shows instead of the kernel's (LXC and systemd-nspawn do this).
+    /// A container with another id may live on the same machine, so nothing follows from a
+    /// difference.
     Private(Uuid),
     /// No such clock: the wall clock.
     Wall,
 }
 
-/// What the boot of a record says to a process of this boot.
+/// The meaning of a record's boot to a process of this boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// The clocks are one: compare.
+    /// The clocks are the same: compare.
     Same,
     /// The machine was restarted since: the process that wrote the record is dead.
     Over,
@@ -44,7 +45,7 @@ impl Boot {
         }
     }
 
-    /// How a record of `other` stands to this boot.
+    /// The relation of a record of `other` to this boot.
     pub(crate) fn relation(self, other: Self) -> Relation {
         match (self, other) {
             _ if self == other => Relation::Same,

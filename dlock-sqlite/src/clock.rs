@@ -1,4 +1,4 @@
-//! The store's clock: what decides that a lease ended, and the wall time that tokens grow by.
+//! The store's clock, which decides that a lease ended, and the wall time by which tokens grow.
 //! Nothing else in this crate reads a clock.
 
 #[cfg(test)]
@@ -13,7 +13,7 @@ use crate::boot::{Boot, Relation};
 
 /// The clock of one host, the same in every process of it.
 ///
-/// On Linux `CLOCK_BOOTTIME`: it counts suspends, and nobody can set it. Elsewhere the wall clock,
+/// On Linux `CLOCK_BOOTTIME`: it counts suspends, and it cannot be set. Elsewhere the wall clock,
 /// whose forward step can end a lease early.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreClock {
@@ -35,7 +35,7 @@ enum Source {
 /// One reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// Nanoseconds on the clock that expiries are on.
+    /// Nanoseconds on the clock of the expiries.
     pub(crate) instant: i64,
     /// Unix time in microseconds: for tokens and `since`, never for a verdict.
     pub(crate) unix_micros: u64,
@@ -45,18 +45,18 @@ impl StoreClock {
     /// The clock of this machine.
     ///
     /// # Errors
-    /// When the system does not tell its boot id. There is no falling back to another clock: two
+    /// When the system does not reveal its boot id. There is no fallback to another clock: two
     /// processes with different clocks would take each other for dead.
     pub(crate) fn system() -> io::Result<Self> {
         system::clock()
     }
 
-    /// Which boot an expiry on this clock belongs to.
+    /// The boot to which an expiry on this clock belongs.
     pub(crate) const fn boot(&self) -> Boot {
         self.boot
     }
 
-    /// The time. Ask after the wait for a lock, not before.
+    /// The time. Call this after the wait for a lock, not before.
     pub(crate) fn now(&self) -> Now {
         match &self.source {
             #[cfg(target_os = "linux")]
@@ -82,9 +82,10 @@ impl StoreClock {
         now.instant.saturating_add(nanos(duration))
     }
 
-    /// What is left of a lease that ends at `expiry` on the clock of `boot`: rounded up to the
-    /// millisecond, so zero means expired and nothing else does; never more than `duration`, which
-    /// is also the answer where nothing can be known (takeover then needs an observation, A6).
+    /// The remainder of a lease that ends at `expiry` on the clock of `boot`, rounded up to the
+    /// millisecond, so that zero means expired and nothing else does. It is never more than
+    /// `duration`, which is also the answer if nothing can be known (takeover then needs an
+    /// observation, A6).
     pub(crate) fn left(&self, boot: Boot, expiry: i64, duration: Duration, now: Now) -> Duration {
         match self.boot.relation(boot) {
             Relation::Same => {
@@ -144,7 +145,7 @@ mod system {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };
-        // The offsets are those of the children's namespace.
+        // These offsets are those of the children's namespace.
         let [own, childrens] = ["time", "time_for_children"]
             .map(|namespace| fs::read_link(format!("/proc/self/ns/{namespace}")).ok());
         if own != childrens {

@@ -1,5 +1,5 @@
-//! What went wrong, in words that say what to do: the errors of opening, and the one place where
-//! SQLite's errors become the three kinds of the protocol.
+//! Error texts that say what to do: the errors of opening, and the one place where SQLite's errors become the three
+//! kinds of the protocol.
 
 #[cfg(test)]
 mod tests;
@@ -15,16 +15,16 @@ use std::{
 use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
 use rusqlite::{ErrorCode, ffi::SQLITE_IOERR_SHMSIZE};
 
-/// Why a lock file cannot be used. A foreign file was not written to.
+/// The reason why a lock file cannot be used. A foreign file was not written to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The path names no file that processes could share.
     #[error("{path:?} is not the path of a lock file: {reason}")]
     Path {
-        /// What was asked for.
+        /// The path that was given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw of the path.
         reason: &'static str,
     },
     /// The directory of the file does not exist.
@@ -35,7 +35,7 @@ pub enum OpenError {
         /// The lock file.
         path: PathBuf,
     },
-    /// The file or its directory may not be written.
+    /// The user may not write the file or its directory.
     #[error(
         "no permission to use the lock file {path:?}: this user must be able to read and write the file, \
          and to create and delete files beside it (`-wal` and `-shm`)"
@@ -52,7 +52,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database of something else.
+    /// The file is the database of another application.
     #[error("{path:?} is a database of another program: name another file for the locks")]
     Foreign {
         /// The file.
@@ -80,8 +80,8 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file has several names (hard links). Each has a `-wal` and `-shm` of its own, so that
-    /// those who open it by another name would hold the same locks.
+    /// The file has several names (hard links). Each has its own `-wal` and `-shm`, so that processes that open it by
+    /// another name would hold the same locks.
     #[error(
         "the lock file {path:?} has {links} names (hard links), and processes that use different ones \
          do not see each other's locks: leave it one name"
@@ -89,12 +89,11 @@ pub enum OpenError {
     Linked {
         /// The file.
         path: PathBuf,
-        /// How many names it has.
+        /// The number of its names.
         links: u64,
     },
-    /// The file itself is a mount point, as `docker run --volume FILE:FILE` makes it. Its `-wal` and
-    /// `-shm` are not mounted with it, so that those who have it elsewhere would hold the same
-    /// locks.
+    /// The file itself is a mount point, as `docker run --volume FILE:FILE` makes it. Its `-wal` and `-shm` are not
+    /// mounted with it, so that processes that see it elsewhere would hold the same locks.
     #[error(
         "the lock file {path:?} is a mount point of its own, and processes that have it elsewhere do not \
          see its locks: mount its directory instead"
@@ -103,9 +102,8 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is on a file system that several machines may share, and the locks of one count for
-    /// nothing on another. [`SqliteProviderBuilder`](crate::SqliteProviderBuilder) has a setting for
-    /// those who know better.
+    /// The file is on a file system that several machines may share, and locks of one machine do not count on another.
+    /// [`SqliteProviderBuilder`](crate::SqliteProviderBuilder) has a setting to accept it nevertheless.
     #[error(
         "the lock file {path:?} is on a file system that other machines may share ({kind}), and they do not \
          see its locks: put it on a local disk, or use a store for several machines, such as PostgreSQL, \
@@ -114,10 +112,10 @@ pub enum OpenError {
     FileSystem {
         /// The file.
         path: PathBuf,
-        /// What kind of file system it is.
+        /// The kind of file system.
         kind: String,
     },
-    /// Somebody kept the file locked.
+    /// Another connection kept the file locked.
     #[error("the lock file {path:?} was locked by another process for {waited:?}: try again")]
     Busy {
         /// The file.
@@ -125,7 +123,7 @@ pub enum OpenError {
         /// How long the opening waited.
         waited: Duration,
     },
-    /// Somebody replaces the file.
+    /// Another program keeps replacing the file.
     #[error("the lock file {path:?} was replaced while it was being opened: try again")]
     Replaced {
         /// The file.
@@ -143,16 +141,16 @@ pub enum OpenError {
     /// The busy timeout.
     #[error("a busy timeout of {timeout:?} is not possible: at most one minute")]
     BusyTimeout {
-        /// What was asked for.
+        /// The timeout that was given.
         timeout: Duration,
     },
-    /// The system does not tell which boot this is.
+    /// The system does not reveal the id of this boot.
     #[error(
         "the boot id of this machine cannot be read, and leases count on it{}",
         if .source.kind() == io::ErrorKind::NotFound { ": mount /proc" } else { "" }
     )]
     Clock {
-        /// What the system reported.
+        /// The error that the system reported.
         source: io::Error,
     },
     /// The system or SQLite failed in another way.
@@ -160,7 +158,7 @@ pub enum OpenError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What was reported.
+        /// The error that was reported.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
@@ -174,8 +172,8 @@ impl OpenError {
         }
     }
 
-    /// SQLite cannot write the file, and says no more. The system also tells a read-only file system, and too many open
-    /// files.
+    /// SQLite cannot write the file, and gives no reason. The system also reports a read-only file system, and too many
+    /// open files.
     pub(crate) fn not_writable(path: &Path) -> Self {
         let rights = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
         match File::options().read(true).write(true).open(path) {
@@ -186,7 +184,7 @@ impl OpenError {
         }
     }
 
-    /// What SQLite's failure to open `path` means.
+    /// Classifies SQLite's failure to open `path`.
     pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
         let path = path.to_owned();
         if let Some(failed) = error.sqlite_error()
@@ -226,7 +224,7 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Somebody had the write lock for longer than the call could wait, and so far for this long.
+/// Another connection had the write lock for longer than the call could wait; so far it has had it for `so_far`.
 pub(crate) fn locked(path: &Path, so_far: Duration, error: rusqlite::Error) -> ProviderError {
     let so_far = Duration::from_millis(u64::try_from(so_far.as_millis()).unwrap_or(u64::MAX));
     ProviderError::not_applied(format!(
@@ -237,7 +235,7 @@ pub(crate) fn locked(path: &Path, so_far: Duration, error: rusqlite::Error) -> P
     .with_source(error)
 }
 
-/// What SQLite's failure of a call means. A transaction that failed was rolled back.
+/// Classifies SQLite's failure of a call. A transaction that failed was rolled back.
 pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderError {
     let path = path.display();
     let (kind, message) = match code(&error) {
@@ -287,8 +285,7 @@ pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderErr
             ErrorKind::Unknown,
             format!("the lock file {path} failed in the middle of a call"),
         ),
-        // A missing table or column, a broken constraint, a type that cannot be: somebody changed
-        // the layout.
+        // A missing table or column, a broken constraint, an impossible type: the layout was changed.
         _ => (
             ErrorKind::Fatal,
             format!(
@@ -299,7 +296,7 @@ pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderErr
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// A record that nobody can have meant. It stays as it is: what it protected is unknown.
+/// A record that no client can have written. It stays as it is, because what it protected is unknown.
 pub(crate) fn bad_record(path: &Path, prefix: &str, name: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the record of lock {name:?} (prefix {prefix:?}) in {} cannot be read: {flaw}; \
@@ -308,7 +305,7 @@ pub(crate) fn bad_record(path: &Path, prefix: &str, name: &str, flaw: &str) -> P
     ))
 }
 
-/// The file under the path is no longer the one that was opened.
+/// The path no longer leads to the file that was opened.
 pub(crate) fn moved(path: &Path, file: &Path) -> ProviderError {
     ProviderError::fatal(format!(
         "{} was deleted or replaced while it was in use, so other processes no longer see the locks of {}: \
@@ -318,7 +315,7 @@ pub(crate) fn moved(path: &Path, file: &Path) -> ProviderError {
     ))
 }
 
-/// The file has got a second name.
+/// The file has acquired a second name.
 pub(crate) fn linked(file: &Path) -> ProviderError {
     ProviderError::fatal(format!(
         "{} has got another name (hard link), and processes that use that one do not see the locks of this \
@@ -327,7 +324,7 @@ pub(crate) fn linked(file: &Path) -> ProviderError {
     ))
 }
 
-/// The file could not be looked at.
+/// The file's state could not be read.
 pub(crate) fn unseen(file: &Path, error: io::Error) -> ProviderError {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => ErrorKind::Fatal,

@@ -1,9 +1,8 @@
-//! T3 for resources in an SQLite database of the user's: a write with a stale token is refused in
-//! the transaction that would make it.
+//! T3 for resources in a user's SQLite database: a write with a stale token is refused in the transaction that would
+//! make it.
 //!
-//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the data reach
-//! the file together or not at all, whichever process dies between them, and until the transaction
-//! ends nobody else writes.
+//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the data reach the file together
+//! or not at all, whichever process dies between them, and until the transaction ends no other connection writes.
 //!
 //! ```
 //! use dlock_sqlite::{
@@ -27,13 +26,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `Immediate` waits for other writers before anything is read. A deferred transaction, rusqlite's
-//! default, is as safe; but if it has read before the check and another connection has written
-//! since, the check fails at once as busy, whatever the busy timeout, and the transaction has to be
-//! begun again.
+//! `Immediate` waits for other writers before anything is read. A deferred transaction, rusqlite's default, is as safe.
+//! But if it has read before the check and another connection has written since, the check fails at once as busy,
+//! whatever the busy timeout, and the transaction has to be begun again.
 //!
-//! The fence belongs into the database of the data it guards, which is not the lock file. It does
-//! not matter whether that database uses the write-ahead log.
+//! The fence belongs in the database of the data it guards, which is not the lock file. That database may use the
+//! write-ahead log or not.
 //!
 //! # Without a table of its own
 //! A resource that is one row can keep the token in that row. Then the rule is one predicate, here
@@ -43,8 +41,8 @@
 //! UPDATE account SET balance = ?1, token = ?2 WHERE id = 7 AND token <= ?2
 //! ```
 //!
-//! If it changes no row the token is stale (or the row is not there): the writer has lost its lease
-//! and must stop.
+//! If the statement changes no row, the token is stale (or the row does not exist): the writer has lost its lease and
+//! must stop.
 
 use dlock_core::FencingToken;
 use rusqlite::{Connection, OptionalExtension, Transaction, ffi};
@@ -58,15 +56,15 @@ pub struct Fence {
     highest: String,
 }
 
-/// Why a write was not made; see [there](dlock_core::FenceError).
+/// The reason why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<rusqlite::Error>;
 
 impl Fence {
-    /// The table of this name, in the database that a connection has opened as its main one;
-    /// `"fence"` is a good choice. All writers of a resource must name the same.
+    /// The table of this name, in the database that a connection has opened as its main one; `"fence"` is a good
+    /// choice. All writers of a resource must use the same table.
     #[must_use]
     pub fn new(table: &str) -> Self {
-        // Qualified: a temporary table of the same name would come first, and be this connection's.
+        // Qualified: a temporary table of the same name would come first, and belong to this connection alone.
         let table = format!("main.\"{}\"", table.replace('"', "\"\""));
         let fill = |sql: &str| sql.replace("{table}", &table);
         Self {
@@ -76,17 +74,16 @@ impl Fence {
         }
     }
 
-    /// Makes the table where it is missing; any number of connections may do so at once.
+    /// Makes the table if it is missing; any number of connections may do so at once.
     ///
     /// # Errors
-    /// SQLite's error: no right to write the file, another writer for longer than the busy timeout,
-    /// or no such name for a table.
+    /// SQLite's error: no right to write the file, another writer for longer than the busy timeout, or a name that no
+    /// table can have.
     pub fn create_schema(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch(&self.sql)
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by
-    /// themselves.
+    /// The statement that [`create_schema`](Self::create_schema) runs, for users who run their own migrations.
     #[must_use]
     pub fn schema_sql(&self) -> &str {
         &self.sql
@@ -95,14 +92,14 @@ impl Fence {
     /// Admits a write that carries `token` to `resource`, and remembers the token (T3). An equal
     /// token is the same holder's next write and passes.
     ///
-    /// From here on the transaction is the only one that writes to the file. To undo it undoes this
-    /// too, and so does the end of the process before the commit.
+    /// From here on the transaction is the only writer of the file. Rolling it back also undoes this, and so does the
+    /// end of the process before the commit.
     ///
     /// # Errors
-    /// [`FenceError::Stale`]: somebody with a greater token was here; the transaction is as before.
-    /// [`FenceError::Store`]: SQLite's error, the transaction has to be rolled back. One that SQLite
-    /// has rolled back by itself (after a full disk, for one) is among them: a check outside of a
-    /// transaction would commit without the data.
+    /// [`FenceError::Stale`]: the resource has seen a greater token; the transaction is as before.
+    /// [`FenceError::Store`]: SQLite's error; the transaction has to be rolled back. This includes errors after which SQLite
+    /// itself has rolled back (for example after a full disk): a check outside of a transaction would commit without
+    /// the data.
     pub fn check(
         &self,
         transaction: &Transaction<'_>,
@@ -120,7 +117,7 @@ impl Fence {
         if admitted == 1 {
             return Ok(());
         }
-        // Nobody else writes by now: this is what refused us.
+        // No other connection can write by now, so this is the token that refused us.
         let highest: Option<i64> = transaction
             .prepare_cached(&self.highest)?
             .query_row([resource], |row| row.get(0))

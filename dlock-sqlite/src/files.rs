@@ -2,10 +2,10 @@
 //!
 //! A process keeps using a file that was deleted or renamed, while others make a new one under the
 //! old path: each of the two would give the same lock away. The same happens when the `-wal` or
-//! `-shm` file is removed beside a database in use, and when a database has two names (hard links),
+//! `-shm` file of a database in use is removed, and when a database has two names (hard links),
 //! because each name has its own `-wal` and `-shm`.
 //!
-//! Files are looked at with `stat` only. Opening and closing the database with anything but SQLite
+//! Files are examined with `stat` only. Opening and closing the database with anything but SQLite
 //! would drop the POSIX locks that this process has on it.
 
 use std::{
@@ -17,8 +17,8 @@ use dlock_core::ProviderError;
 
 use crate::error;
 
-/// What tells a file from another one of the same name. Where the system has no such thing nothing
-/// is noticed; Windows does not delete a file in use.
+/// The identity of a file among others of the same name. On a system without one, no replacement is
+/// noticed; Windows does not delete a file in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileId {
     #[cfg(unix)]
@@ -27,7 +27,7 @@ pub(crate) struct FileId {
     inode: u64,
 }
 
-/// The database and the two files that SQLite keeps beside it as long as somebody has it open.
+/// The database and the two files that SQLite keeps next to it as long as any process has it open.
 #[derive(Clone, Debug)]
 pub(crate) struct Files([(PathBuf, FileId); 3]);
 
@@ -64,7 +64,7 @@ pub(crate) fn links(_: &fs::Metadata) -> u64 {
     1
 }
 
-/// Where SQLite keeps a companion of a database: it follows symbolic links first.
+/// The path of a database's companion file: SQLite follows symbolic links first.
 fn beside(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     let mut name = path.canonicalize()?.into_os_string();
     name.push(suffix);
@@ -79,8 +79,8 @@ pub(crate) fn has_log(path: &Path) -> bool {
 }
 
 impl Files {
-    /// The files of a database that is open and has been read. `main` is what its path led to when
-    /// it was opened.
+    /// The files of a database that is open and has been read. `main`: the file that its path led
+    /// to when it was opened.
     pub(crate) fn new(path: &Path, main: FileId) -> io::Result<Self> {
         let companion = |suffix| {
             let path = beside(path, suffix)?;
@@ -93,20 +93,20 @@ impl Files {
         ]))
     }
 
-    /// Where the database is, and what tells it from other files.
+    /// The path of the database, and its identity.
     pub(crate) fn database(&self) -> (&Path, FileId) {
         let [(path, id), ..] = &self.0;
         (path, *id)
     }
 
-    /// Where SQLite writes what is committed.
+    /// The file to which SQLite writes commits.
     pub(crate) fn log(&self) -> &Path {
         let [_, (path, _), _] = &self.0;
         path
     }
 
     /// # Errors
-    /// `Fatal` if one of the files is gone or another one, or has a second name.
+    /// `Fatal` if one of the files is gone or was replaced, or has a second name.
     pub(crate) fn check(&self) -> Result<(), ProviderError> {
         let [(main, _), ..] = &self.0;
         for (path, id) in &self.0 {

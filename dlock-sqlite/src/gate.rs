@@ -1,8 +1,9 @@
-//! Who of this process writes next to a file that has locks and tasks.
+//! The order in which calls of this process write to a file that has both locks and tasks.
 //!
-//! SQLite lets the first call that asks have the file, and calls that found it taken ask again after a pause, at last one of
-//! 100 ms. So one thread that writes without a pause, as with one claim after the other, can keep a renewal of a lock out until
-//! the lease has ended. Here a call of a lock that waits is known: those of tasks give way to it, and wake it when they end.
+//! SQLite gives the file to the first call that tries, and calls that found it taken retry after a pause, which grows
+//! to 100 ms. So one thread that writes without a pause, for example with one claim after another, can keep a renewal
+//! of a lock out until the lease has ended. This gate knows of the calls of locks that wait: those of tasks give way to
+//! them, and wake them when they end.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use crate::files::FileId;
 #[cfg(feature = "tasks")]
 pub(crate) const LONGEST: Duration = Duration::from_millis(500);
 
-/// The first and the longest pause between two questions of a call that waits: calls of other processes do not wake it.
+/// The first and the longest pause between two attempts of a call that waits: calls of other processes do not wake it.
 pub(crate) const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 
 /// The gate of one file.
@@ -32,7 +33,7 @@ pub(crate) struct Gate {
 pub(crate) struct Waiting(Arc<Gate>);
 
 impl Gate {
-    /// That of this file in this process.
+    /// The gate of this file in this process.
     pub(crate) fn of(file: FileId) -> Arc<Self> {
         static GATES: Mutex<BTreeMap<FileId, Weak<Gate>>> = Mutex::new(BTreeMap::new());
         let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +58,7 @@ impl Gate {
         *self.waiting() > 0
     }
 
-    /// Waits until no call of a lock waits, or for this time.
+    /// Waits until no call of a lock waits, but no longer than this.
     #[cfg(feature = "tasks")]
     pub(crate) fn give_way(&self, longest: Duration) {
         let waiting = self.waiting();
@@ -80,7 +81,7 @@ impl Gate {
 }
 
 impl Waiting {
-    /// A pause before the file is asked for again, which ends when a call of tasks has written.
+    /// A pause before the next attempt at the file, which ends early when a call of tasks has written.
     pub(crate) fn pause(&self, longest: Duration) {
         let waiting = self.0.waiting();
         drop(self.0.ended.wait_timeout(waiting, longest));

@@ -1,4 +1,4 @@
-//! Which row a lock is. The prefix is a column of its own, so nothing is joined and nothing can be
+//! The row of a lock. The prefix has its own column, so nothing is joined and nothing can be
 //! confused.
 
 use dlock_core::{Name, ProviderError, provider::Prefix};

@@ -1,5 +1,5 @@
-//! Opening a lock file: whose it is, making it ours if it is empty, and the settings of a
-//! connection. A file of anybody else is looked at and left as it was.
+//! Opening a lock file: finding whose it is, making it ours if it is empty, and the settings of a connection. A file of
+//! another application is read and left as it was.
 
 use std::{
     fs, io,
@@ -24,11 +24,11 @@ const APPLICATION_ID: i64 = 0x646c_6f6b;
 const LAYOUT: i64 = 1;
 /// How long an opening waits for others that open or change the file.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the file may be replaced under our hands, and how many links lead to it; the first attempt at a new file only
-/// makes it.
+/// How often the file may be replaced during the opening, and how many links may lead to it; the first attempt at a new
+/// file only makes it.
 const ATTEMPTS: usize = 5;
 
-/// Whose file it is.
+/// The owner of a file.
 enum Whose {
     Ours,
     Nobodys,
@@ -51,7 +51,7 @@ pub(crate) fn open(
             continue;
         };
         let connected = connect(path);
-        // The connection has the file that the path led to both before and after.
+        // The path led to the connection's file both before and after.
         if !look(path).is_ok_and(|after| after == Some(id)) {
             continue;
         }
@@ -103,11 +103,11 @@ fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
     }
 }
 
-/// Makes the file, for its owner alone whatever the umask is, unless it is there. SQLite would let everybody read it; the
-/// companions that it makes later have the file's mode.
+/// Makes the file, for its owner alone whatever the umask is, unless it exists. SQLite would let every user read it;
+/// the companions that SQLite makes later have the file's mode.
 ///
-/// To close a file is to drop the locks that this process has on it (`files.rs`). So a file is made and closed before anybody
-/// here can open it: those who make one take turns, and SQLite makes none.
+/// Closing a file drops the locks that this process has on it (`files.rs`). So a file is made and closed before any
+/// part of this process can open it: threads that make one take turns, and SQLite makes none.
 pub(crate) fn make(path: &Path) -> Result<(), OpenError> {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ pub(crate) fn make(path: &Path) -> Result<(), OpenError> {
         let path = || path.to_owned();
         match options.open(&target).map_err(|error| error.kind()) {
             Ok(_) => return Ok(()),
-            // A link that leads nowhere yet is there as well.
+            // A link that leads nowhere yet also counts as existing.
             Err(io::ErrorKind::AlreadyExists) => match fs::read_link(&target) {
                 Ok(link) => target = target.parent().unwrap_or(Path::new("/")).join(link),
                 Err(_) => return Ok(()),
@@ -135,9 +135,9 @@ pub(crate) fn make(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A connection that has written nothing. If it is closed because the file is another program's, a
-/// log that this program left there stays as it is (SQLite would move it into the database); an
-/// empty log is only the trace of our look, and goes.
+/// A connection that has written nothing. If it is closed because the file is another program's, a log that this
+/// program left there stays as it is (SQLite would move it into the database); an empty log is only the trace of our
+/// read, and is deleted.
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     // No URI: a path is a path. No mutex: one thread at a time has the connection.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -150,7 +150,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     open().map_err(|error| OpenError::from_sqlite(path, error, TIMEOUT))
 }
 
-/// Makes sure that the file is ours and that we may write it.
+/// Checks that the file is ours and that we may write it, or makes it ours.
 fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, error, TIMEOUT);
     let judge = |whose: Whose| match whose {
@@ -165,19 +165,19 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
             known: LAYOUT,
         }),
     };
-    // SQLite opens for reading what it may not write. Asked before the first look, which would leave
+    // SQLite opens a file that it may not write for reading. This is checked before the first read, which would leave
     // companions of the file behind that its owner cannot use.
     if connection.is_readonly(MAIN_DB).map_err(sqlite)? {
         return Err(OpenError::not_writable(path));
     }
     judge(inspect(connection).map_err(sqlite)?)?;
     share(path, connection)?;
-    // A file that was not shared before, such as a copy by `VACUUM INTO`, has its log from this look on.
+    // A file that was not shared before, such as a copy by `VACUUM INTO`, has its log from this read on.
     if judge(inspect(connection).map_err(sqlite)?)? {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(sqlite)?;
-        // Somebody else may have been faster.
+        // Another process may have been faster.
         if judge(inspect(&transaction).map_err(sqlite)?)? {
             transaction
                 .execute_batch(include_str!("sql/schema.sql"))
@@ -188,7 +188,7 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Switches to the write-ahead log, and has it.
+/// Switches to the write-ahead log, and checks that it is in use.
 fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     match use_log(connection, TIMEOUT) {
         Ok(mode) if mode == "wal" => Ok(()),
@@ -199,15 +199,15 @@ fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// Switches to the write-ahead log, where readers and the writer do not wait for each other. The file
-/// remembers it. Yields the mode that it has then. Where others open the file at the same time, it is tried
-/// again for so long.
+/// Switches to the write-ahead log, where readers and the writer do not wait for each other. The file remembers it.
+/// Returns the mode that the file then has. While other processes open the file at the same time, the switch is retried
+/// for up to `patience`.
 pub(crate) fn use_log(connection: &Connection, patience: Duration) -> rusqlite::Result<String> {
     const PAUSE: Duration = Duration::from_millis(5);
     let mut waited = Duration::ZERO;
     loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0));
-        // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
+        // The switch begins as a reader, and SQLite does not let a reader wait to become the writer.
         if waited >= patience || !mode.as_ref().is_err_and(is_busy) {
             return mode;
         }
@@ -216,7 +216,7 @@ pub(crate) fn use_log(connection: &Connection, patience: Duration) -> rusqlite::
     }
 }
 
-/// What a connection to a file of ours needs.
+/// The settings that a connection to a file of ours needs.
 fn settle(connection: &Connection, synchronous: Synchronous) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     connection.execute_batch(match synchronous {

@@ -1,11 +1,11 @@
-//! Whether everybody who opens a lock file meets there.
+//! Whether all processes that open a lock file meet there.
 //!
-//! SQLite keeps the log and the index of a database beside it, by its name, and processes share the
-//! index through the memory of one machine. A file that is mounted by itself is the same file under
+//! SQLite keeps the log and the index of a database next to it, by its name, and processes share
+//! the index through the memory of one machine. A file that is mounted alone is the same file under
 //! another name, without its companions; a network file system is shared by machines, but their
 //! memory is not. In both cases nothing fails, and a lock has two holders.
 //!
-//! Leaves to others: a file with several links (`files.rs`), which `stat` tells.
+//! Not covered here: a file with several links, which `files.rs` finds with `stat`.
 
 #[cfg(target_os = "linux")]
 mod mounts;
@@ -21,13 +21,13 @@ pub(crate) fn check(path: &Path, any_file_system: bool) -> Result<(), OpenError>
     use std::io::ErrorKind::NotFound;
 
     let other = |error| OpenError::other(path, error);
-    // SQLite follows symbolic links, and keeps the companions beside what they lead to.
+    // SQLite follows symbolic links, and keeps the companions next to the file they lead to.
     let place = match path.canonicalize() {
         Err(error) if error.kind() == NotFound => {
             match path.parent().map(Path::canonicalize).transpose() {
                 Ok(Some(directory)) => directory,
                 Err(error) if error.kind() != NotFound => return Err(other(error)),
-                // Opening tells what is missing.
+                // Opening reports what is missing.
                 _ => return Ok(()),
             }
         }
@@ -51,7 +51,7 @@ pub(crate) fn check(path: &Path, any_file_system: bool) -> Result<(), OpenError>
     }
 }
 
-/// Other systems tell this in other ways, which nobody has tried.
+/// Other systems report this in other ways, which are untested.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn check(_: &Path, _: bool) -> Result<(), OpenError> {
     Ok(())

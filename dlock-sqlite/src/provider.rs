@@ -1,5 +1,5 @@
-//! The provider: clones, and the way from an async call to the one blocking connection. The rules
-//! themselves are in `requests.rs`.
+//! The provider: its clones, and the way from an async call to the one blocking connection. The rules themselves are in
+//! `requests.rs`.
 
 use std::{
     fmt,
@@ -28,20 +28,18 @@ use crate::{
 
 /// Locks in one SQLite file, shared by every process of one host.
 ///
-/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What the file
-/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate). Its
-/// calls run one at a time on a thread that they share, those of holders first, and need no runtime.
-/// Lists have a connection and a thread of their own.
+/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). The [documentation of the
+/// crate](crate) says what the file guarantees, and how it can lose a lock. Calls run one at a time on one shared
+/// thread, those of holders first, and need no runtime. Lists have their own connection and thread.
 ///
 /// # Cancel safety
-/// A future that is dropped in line has done nothing. One that is dropped later leaves a call that
-/// runs to its end, at most the busy timeout and a few writes: it may be applied, and the connection
-/// stays usable.
+/// A future that is dropped while its call is queued has done nothing. One that is dropped later leaves a call that
+/// runs to its end, at most the busy timeout and a few writes: it may be applied, and the connection stays usable.
 #[derive(Clone)]
 pub struct SqliteProvider {
-    /// Before the store, so that its connection closes first.
+    /// Declared before the store, so that its connection closes first.
     pub(crate) watch: Arc<Watch>,
-    /// Lists, which may be long. Before the store, too.
+    /// Lists, which may be long. Declared before the store as well.
     pub(crate) reader: Arc<Reader<Store>>,
     /// Only calls on the worker's thread lock it.
     pub(crate) store: Arc<Mutex<Store>>,
@@ -88,7 +86,7 @@ impl SqliteProvider {
         self.worker.run(caller, work).await
     }
 
-    /// Reads what may be long, when its turn comes among such reads.
+    /// Runs a read that may be long, when its turn comes among such reads.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(View<'_>) -> Result<T, Failure> + Send + 'static,
@@ -140,7 +138,7 @@ impl Provider for SqliteProvider {
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(Caller::Other, move |store| {
             let outcome = requests::acquire(store, &key, &request)?;
-            // N4: only beside a mark does a waiter count on a hint.
+            // N4: a waiter counts on a hint only if the record has a mark.
             if let AcquireOutcome::Held(record) = &outcome
                 && record.wanted != 0
             {
@@ -199,9 +197,8 @@ impl Provider for SqliteProvider {
             .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
     }
 
-    /// Hints about names on which somebody was refused, or saw a holder, through a provider of this file in this
-    /// process: at once when a provider of this process releases one, else within a few
-    /// milliseconds.
+    /// Hints about names on which a caller was refused, or saw a holder, through a provider of this file in this
+    /// process: at once when a provider of this process releases one, otherwise within a few milliseconds.
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         Ok(Some(self.watch.listen(&self.prefix)))
     }

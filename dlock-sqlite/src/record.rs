@@ -1,5 +1,5 @@
-//! A record as it lies in the table. A person or another program may have put anything there, so
-//! nothing is believed before it was checked; what a good record means is `requests.rs`'s business.
+//! A record in the table. A person or another program may have put anything there, so every column is checked before it
+//! is used; `requests.rs` decides what a good record means.
 
 use std::{
     fmt,
@@ -18,14 +18,14 @@ use crate::{
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
-/// Below 2^53: what a double holds exactly (T2).
+/// Numbers below 2^53, which a double holds exactly (T2).
 pub(crate) const MAX_EXACT: i64 = (1 << 53) - 1;
 
-/// Why a row is no record, in words.
+/// The reason why a row is no record, in words.
 pub(crate) type Flaw = String;
 
-/// The record in a row with the columns of `read.sql`, short of its mark, and what is left of it when the clock shows `now`:
-/// nothing once it has expired, `None` if it is released.
+/// The record in a row with the columns of `read.sql`, without its mark, and the remainder of its lease when the clock
+/// shows `now`: zero once it has expired, `None` if it is released.
 pub(crate) fn read(
     row: &Row<'_>,
     clock: &StoreClock,
@@ -85,13 +85,13 @@ fn check(columns: [ValueRef<'_>; 11], clock: &StoreClock, now: Now) -> Result<Re
     Ok(record)
 }
 
-/// The mark of a lock's record, the column behind the others; tasks have none.
+/// The mark of a lock's record, the column after the others; tasks have none.
 pub(crate) fn wanted(row: &Row<'_>) -> rusqlite::Result<Result<u32, Flaw>> {
     let wanted = integer("wanted", row.get_ref(11)?, 0..=u32::MAX.into());
     Ok(wanted.map(|wanted| u32::try_from(wanted).unwrap_or(u32::MAX)))
 }
 
-/// A uuid as this crate writes it. Any other way to write one is damage, too.
+/// A uuid as this crate writes it. Any other spelling is damage, too.
 fn identity(text: &str) -> Result<Uuid, Flaw> {
     Uuid::try_parse(text)
         .ok()
@@ -114,7 +114,7 @@ fn integer(column: &str, value: ValueRef<'_>, range: RangeInclusive<i64>) -> Res
     }
 }
 
-/// Text of at most so many bytes.
+/// Text of at most `most` bytes.
 pub(crate) fn text<'v>(column: &str, value: ValueRef<'v>, most: usize) -> Result<&'v str, Flaw> {
     match value {
         ValueRef::Text(bytes) if bytes.len() <= most => {

@@ -1,6 +1,6 @@
 //! The rules of the lease protocol on one record: what each request writes and answers. The caller
-//! brings a view of the file that nobody else writes to meanwhile; waiting, committing and threads
-//! are its business.
+//! brings a view of the file that no other connection writes to meanwhile, and is responsible for
+//! waiting, committing and threads.
 
 use std::{slice, time::Duration};
 
@@ -21,9 +21,10 @@ use dlock_core::{
 /// A mark waits for the file as long as a call about such a lease would: 5 ms.
 const MARKING: Duration = Duration::from_millis(40);
 
-/// A1 to A7. A refused try takes no lock: one look shows a record that is held, and the clock that
-/// is read after it shows that it was not expired then either. Everything else is decided again
-/// under the write lock; a mark, too, which is left out where the file is busy or full (N1).
+/// A1 to A7. A refused attempt takes no lock: one read shows a record that is held, and the clock
+/// that is read after it shows that it was not expired then either. Every other outcome is decided
+/// again under the write lock, including a mark, which is left out if the file is busy or full
+/// (N1).
 pub(crate) fn acquire(
     store: &mut Store,
     key: &Key,
@@ -61,7 +62,7 @@ pub(crate) fn acquire(
 
 enum Decision {
     Answer(AcquireOutcome),
-    /// A7, and the record has no mark yet.
+    /// A7, for a record without a mark yet.
     Mark(Record),
     /// `last`: the token of the record, if there is one; `wanted`: the mark that stays (N2).
     Take {
@@ -71,7 +72,7 @@ enum Decision {
     },
 }
 
-/// The first rule that fits.
+/// The first rule that applies.
 fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Failure> {
     let (record, now) = view.record(key)?;
     let Some(record) = record else {
@@ -176,13 +177,13 @@ pub(crate) fn renew(view: View<'_>, key: &Key, request: &Renew) -> Result<RenewO
     Ok(RenewOutcome::Lost(Some(record))) // R3
 }
 
-/// One renewal of a trip: what it is about, or why it cannot be about anything.
+/// One renewal of a batch: its lock and request, or why it has none.
 pub(crate) type Item = Result<(Key, Renew), ProviderError>;
 
 type Outcomes = Vec<Result<RenewOutcome, ProviderError>>;
 
-/// Renewals of one trip: one transaction, and if that fails each by itself, so that one item's
-/// trouble is not another's.
+/// Renewals of one batch: one transaction, and if that fails each separately, so that one item's
+/// failure does not affect the others.
 pub(crate) fn renew_many(store: &mut Store, items: &[Item]) -> Outcomes {
     match renew_together(store, items) {
         Ok(Some(outcomes)) => outcomes,
@@ -213,7 +214,7 @@ fn renew_together(store: &mut Store, items: &[Item]) -> Result<Option<Outcomes>,
     Ok(writing.commit().is_ok().then_some(outcomes))
 }
 
-/// The shortest lease of a trip: its answer is wanted first.
+/// The shortest lease of a batch: its answer is needed first.
 fn shortest(view: View<'_>, items: &[Item]) -> Option<Duration> {
     let keys = items.iter().filter_map(|item| item.as_ref().ok());
     keys.filter_map(|(key, _)| view.lease(key)).min()
@@ -320,7 +321,8 @@ pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A number for a column. Every caller's is below 2^53, except a wall clock of the year 2255.
+/// A number for a column. Every caller's number is below 2^53, except a wall clock of the year
+/// 2255.
 pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(MAX_EXACT).min(MAX_EXACT)
 }

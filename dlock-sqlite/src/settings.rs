@@ -1,4 +1,4 @@
-//! What a provider is opened with.
+//! The settings of a provider.
 
 use std::{
     path::{self, PathBuf},
@@ -17,33 +17,33 @@ use crate::{
     worker::{Reader, Worker},
 };
 
-/// What a provider is opened with.
+/// The settings of a provider.
 #[derive(Debug, TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = SqliteProviderBuilder, doc = "Opens a [`SqliteProvider`]; made by [`SqliteProvider::builder`]."),
     build_method(into = Result<SqliteProvider, OpenError>, doc = "Opens the file, see [`SqliteProvider::open`].")
 )]
 pub(crate) struct Settings {
-    /// The lock file. It is made if it is missing; its directory is not. A relative path is one of the directory the
-    /// process is in now.
+    /// The lock file. It is made if it is missing; its directory is not. A relative path starts from the process's
+    /// current directory.
     #[builder(setter(into))]
     path: PathBuf,
     /// Separates the locks of one application from those of others in the same file: providers with different prefixes
-    /// never meet. None by default. With the name at most 1024 bytes.
+    /// never meet. None by default. Prefix and name together have at most 1024 bytes.
     #[builder(default, setter(into))]
     prefix: String,
     /// How much of a commit is on the disk when a call returns; [`Synchronous::Normal`] by default.
     #[builder(default)]
     synchronous: Synchronous,
     /// How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one
-    /// minute, and never longer than an eighth of the lease that it is about, so that its caller still hears why. Calls
-    /// of this provider behind it wait as long.
+    /// minute, and never longer than an eighth of the lease that it is about, so that its caller still learns why.
+    /// Calls of this provider that are queued behind it wait as long.
     #[builder(default = Duration::from_secs(2))]
     busy_timeout: Duration,
-    /// Takes a file on a file system that is refused otherwise, because several machines may share it (see
+    /// Accepts a file on a file system that is refused otherwise, because several machines may share it (see
     /// [`OpenError::FileSystem`]); `false` by default. **If a second machine opens the file, every lock in it has two
-    /// holders, without an error.** Only for a file system of one machine that is taken for another, such as one in
-    /// user space (FUSE) over a local disk.
+    /// holders, without an error.** Only for a file system of one machine that is mistaken for a shared one, such as
+    /// one in user space (FUSE) over a local disk.
     #[builder(default)]
     danger_accept_any_file_system: bool,
 }
@@ -55,9 +55,9 @@ impl SqliteProvider {
     /// processes keep a *new* file locked: call it at the start of a program.
     ///
     /// # Errors
-    /// [`OpenError`] says what is wrong with the file and what to do about it. A file of another
-    /// program is refused and not written to. None of them goes away by itself except
-    /// [`OpenError::Busy`], [`OpenError::Replaced`] and [`OpenError::Full`].
+    /// [`OpenError`] says what is wrong with the file and what to do about it. A file of another program is refused and
+    /// not written to. None of them goes away without intervention except [`OpenError::Busy`], [`OpenError::Replaced`]
+    /// and [`OpenError::Full`].
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         Self::builder().path(path).build()
     }

@@ -1,5 +1,5 @@
-//! One blocking connection and what happens around a call on it: the lock, the look at the files,
-//! the clock, commit and rollback. What a call decides is `requests.rs`'s business.
+//! One blocking connection and the steps around a call on it: the lock, the check of the files, the
+//! clock, commit and rollback. `requests.rs` decides the outcome of a call.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,10 +24,11 @@ use crate::{
     wakeups::Watch,
 };
 
-/// How long a reader waits for a process that repairs the file or closes it: no other keeps it waiting.
+/// How long a reader waits for a process that repairs the file or closes it; no other process keeps a
+/// reader waiting.
 const READING: Duration = Duration::from_secs(1);
 
-/// A lock file that is open.
+/// An open lock file.
 #[derive(Debug)]
 pub(crate) struct Store {
     connection: Connection,
@@ -36,13 +37,13 @@ pub(crate) struct Store {
     gate: Arc<Gate>,
     clock: StoreClock,
     busy_timeout: Duration,
-    /// When the call was made that runs now: its time in line counts.
+    /// The instant at which the running call was made: its time in the queue counts.
     called: i64,
-    /// Since when each call that wanted the write lock found it taken.
+    /// For each call that wanted the write lock: since when it has found the lock taken.
     locked_since: Option<i64>,
 }
 
-/// One state of the file, and the clock beside it.
+/// One state of the file, with the clock.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     connection: &'s Connection,
@@ -50,13 +51,14 @@ pub(crate) struct View<'s> {
     clock: &'s StoreClock,
 }
 
-/// The file with its write lock. Dropped without [`Writing::commit`] nothing was written.
+/// The file with its write lock. If this is dropped without [`Writing::commit`], nothing was
+/// written.
 pub(crate) struct Writing<'s> {
     transaction: Transaction<'s>,
     view: View<'s>,
 }
 
-/// Why a call has no outcome.
+/// The reason why a call has no outcome.
 pub(crate) enum Failure {
     /// SQLite failed, and the transaction with it.
     Sqlite(rusqlite::Error),
@@ -88,10 +90,10 @@ impl Store {
         })
     }
 
-    /// A further connection to the file that is open, which writes nothing.
+    /// A further connection to the open file, which writes nothing.
     ///
     /// # Errors
-    /// `Fatal` if the file is not there any more, and SQLite's error.
+    /// `Fatal` if the file does not exist any more, and SQLite's error.
     pub(crate) fn only_to_read(files: &Files, clock: &StoreClock) -> Result<Self, ProviderError> {
         files.check()?;
         let (path, _) = files.database();
@@ -116,7 +118,7 @@ impl Store {
         })
     }
 
-    /// The next call is one that was made at this instant of the store's clock.
+    /// Notes that the next call was made at this instant of the store's clock.
     pub(crate) const fn call_of(&mut self, called: i64) {
         self.called = called;
     }
@@ -125,12 +127,12 @@ impl Store {
         &self.clock
     }
 
-    /// Where the waiters of this process on this file meet.
+    /// The place where the waiters of this process on this file meet.
     pub(crate) fn watch(&self) -> Arc<Watch> {
         Watch::of(&self.files, &self.clock)
     }
 
-    /// Looks at one statement's state of the file, without a lock.
+    /// Reads one statement's state of the file, without a lock.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(View<'_>) -> Result<T, Failure>,
@@ -155,8 +157,8 @@ impl Store {
     }
 
     /// Waits for the write lock, at most the busy timeout. A caller waits for its answer no longer
-    /// than a sixth of the lease (W4): it hears of the lock a little earlier, and no call stays in the
-    /// way of those behind it when nobody waits for it any more. `lease` is asked only if somebody
+    /// than a sixth of the lease (W4): it learns of the lock a little earlier than that, and a call
+    /// that was given up does not block those behind it. `lease` is called only if another connection
     /// has the lock.
     pub(crate) fn begin(
         &mut self,
@@ -214,7 +216,7 @@ impl Store {
 
 #[cfg(test)]
 impl Store {
-    /// The same file on a clock that the test moves.
+    /// The same file on a clock that the test sets.
     pub(crate) fn with_clock(self, clock: StoreClock) -> Self {
         Self { clock, ..self }
     }
@@ -230,7 +232,7 @@ pub(crate) fn immediate(
     patience: Duration,
 ) -> rusqlite::Result<Transaction<'_>> {
     connection.busy_timeout(patience)?;
-    // The store is borrowed for as long as the transaction lives, so there is no second one.
+    // The store is borrowed as long as the transaction lives, so there is no second one.
     Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
 }
 
@@ -312,12 +314,12 @@ impl<'s> View<'s> {
     pub(crate) fn change(&self, sql: &str, parameters: impl Params) -> Result<(), Failure> {
         match self.delete(sql, parameters)? {
             1 => Ok(()),
-            // Only a trigger that somebody added can be in the way here.
+            // Only a trigger that was added to the database can interfere here.
             rows => Err(Failure::Sqlite(rusqlite::Error::StatementChangedRows(rows))),
         }
     }
 
-    /// Changes any number of rows, and says how many.
+    /// Changes any number of rows, and returns how many.
     pub(crate) fn delete(&self, sql: &str, parameters: impl Params) -> Result<usize, Failure> {
         Ok(self.connection.prepare_cached(sql)?.execute(parameters)?)
     }

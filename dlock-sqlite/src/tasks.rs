@@ -1,10 +1,8 @@
-//! A queue in an SQLite database of the user's, shared by every process of one host: the store of
-//! [`dlock_tasks`].
+//! A queue in a user's SQLite database, shared by every process of one host: the store of [`dlock_tasks`].
 //!
-//! Its tables, all of whose names begin with `dlock_task`, lie beside the user's own. So a task can be enqueued
-//! and completed in the transaction that writes the data it is about
-//! ([`enqueue_in`](SqliteTasks::enqueue_in), [`complete_in`](SqliteTasks::complete_in)): both are kept, or
-//! neither.
+//! Its tables, whose names all begin with `dlock_task`, are in the same database as the user's own. So a task can be
+//! enqueued and completed in the transaction that writes the data it is about ([`enqueue_in`](SqliteTasks::enqueue_in),
+//! [`complete_in`](SqliteTasks::complete_in)): both are kept, or neither.
 //!
 //! ```
 //! use dlock_sqlite::{
@@ -29,11 +27,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! An idle worker hears of a task a few milliseconds after the commit that made it ready, by whatever program: a thread
-//! of its own looks whether the database has changed, as long as the worker waits, and writes nothing.
+//! An idle worker learns of a task a few milliseconds after the commit that made it ready, by whatever program: a
+//! separate thread checks whether the database has changed, as long as the worker waits, and writes nothing.
 //!
-//! What decides that a lease is over is the clock of locks, see the [documentation of the crate](crate): the
-//! machine's, which counts suspends and cannot be set. When a task falls due is decided by the wall clock.
+//! The clock of locks decides that a lease has ended, see the [documentation of the crate](crate): it is the machine's,
+//! counts suspends and cannot be set. The wall clock decides when a task falls due.
 
 mod beats;
 mod claim;
@@ -80,16 +78,17 @@ use crate::{
     worker::{Caller, Reader, Worker},
 };
 
-/// A queue in one SQLite database. Cheap to clone; clones use one connection, whose calls run one at a time on
-/// a thread that they share, those of workers that have a task first. With a write-ahead log, which every database that is
-/// made here has, what only reads has a connection and a thread of its own.
+/// A queue in one SQLite database. Cheap to clone; clones use one connection, whose calls run one at a time on a shared
+/// thread, those of workers that have a task first. With a write-ahead log, which every database that is made here has,
+/// reads have their own connection and thread.
 ///
 /// # Cancel safety
-/// A future that is dropped in line has done nothing. One that is dropped later leaves a call that runs to its
-/// end.
+/// A future that is dropped while its call is queued has done nothing. One that is dropped later leaves a call that
+/// runs to its end.
 #[derive(Clone)]
 pub struct SqliteTasks {
-    /// Before the database, so that its connection closes first. `None` if readers and writers wait for each other.
+    /// Declared before the database, so that its connection closes first. `None` if readers and writers wait for each
+    /// other.
     reader: Option<Arc<Reader<Database>>>,
     database: Arc<Mutex<Database>>,
     clock: StoreClock,
@@ -103,7 +102,7 @@ pub struct SqliteTasks {
 const BUSY: Duration = Duration::from_secs(5);
 
 impl SqliteTasks {
-    /// Opens a database, makes it if it is missing, and makes the tables of the queue if they are.
+    /// Opens a database, makes it if it is missing, and makes the tables of the queue if they are missing.
     ///
     /// Blocks the thread for as long as a few file operations take.
     ///
@@ -112,15 +111,15 @@ impl SqliteTasks {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = path.into();
         let opened = Database::open(&path, true, BUSY)?;
-        // It was to be made.
+        // `find` yields `None` only without `make`; here the file was to be made.
         opened.map_or(Err(OpenError::Replaced { path }), Self::of)
     }
 
-    /// Opens a queue that is there, and makes nothing: `None` if the database or its tables are missing. For programs
-    /// that look.
+    /// Opens an existing queue, and makes nothing: `None` if the database or its tables are missing. For programs that
+    /// only read.
     ///
     /// # Errors
-    /// As of [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn find(path: impl Into<PathBuf>) -> Result<Option<Self>, OpenError> {
         let opened = Database::open(&path.into(), false, BUSY)?;
         opened.map(Self::of).transpose()
@@ -150,8 +149,8 @@ impl SqliteTasks {
         &self.path
     }
 
-    /// Runs one transaction when its turn comes. `lease`: the lease that it is about, if it is about one; its
-    /// caller waits no longer for an answer than a sixth of it.
+    /// Runs one transaction when its turn comes. `lease`: the lease that it is about, if any; its caller waits for an
+    /// answer no longer than a sixth of it.
     async fn write<T: Send + 'static>(
         &self,
         caller: Caller,
@@ -164,7 +163,7 @@ impl SqliteTasks {
             .await
     }
 
-    /// Looks at one state of the database.
+    /// Reads one state of the database.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(Work<'_>) -> Result<T, Failure> + Send + 'static,
@@ -271,7 +270,7 @@ impl TaskStore for SqliteTasks {
         Arc::clone(&self.beats) as Arc<dyn Provider>
     }
 
-    /// Hints about what any program has committed, within a few milliseconds.
+    /// Hints about commits of any program, within a few milliseconds.
     async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
         let opened = self.looking.open(&self.path, claim.clone());
         opened.map(Some).map_err(|error| {

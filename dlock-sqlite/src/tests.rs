@@ -1,4 +1,5 @@
-//! What only the inside can reach: clocks set by hand, and a disk that is full on command.
+//! Cases that only the crate's inside can reach: clocks set by hand, and a disk that is full on
+//! command.
 
 mod purge;
 mod terms;
@@ -68,7 +69,7 @@ impl Bench {
         }
     }
 
-    /// Another process looks, which counts its time under this boot.
+    /// Another process reads the file, which counts its time under this boot.
     fn under(self, boot: Boot) -> Self {
         let clock = StoreClock::manual(boot, self.clock.now());
         Self {
@@ -78,7 +79,7 @@ impl Bench {
         }
     }
 
-    /// The machine starts anew: another boot, `uptime` nanoseconds ago.
+    /// Restarts the machine: another boot, `uptime` nanoseconds ago.
     fn reboot(self, uptime: i64) -> Self {
         let bench = self.under(Boot::Kernel(Uuid::new_v4()));
         bench.clock.set(|now| now.instant = uptime);
@@ -178,7 +179,7 @@ fn a_full_disk_loses_nothing_and_says_what_to_do() {
     assert_eq!(error.kind(), ErrorKind::NotApplied);
     assert!(error.to_string().contains("free space"), "{error}");
     assert_eq!(bench.names(), ["before"], "nothing half-written");
-    // A takeover that does not fit leaves the old record whole.
+    // A takeover that does not fit on the disk leaves the old record whole.
     bench.pass(D_NANOS);
     assert_eq!(bench.acquire(&big("before")), Err(ErrorKind::NotApplied));
     let key = bench.key("before");
@@ -191,7 +192,7 @@ fn a_full_disk_loses_nothing_and_says_what_to_do() {
             .uuid,
         uuid
     );
-    // What needs no room goes on, and so does everything once there is some.
+    // Calls that need no room still work, and so does every call once there is some.
     bench.release("before", uuid);
     limit(&bench, pages + 100);
     assert!(matches!(

@@ -1,10 +1,9 @@
-//! Wake-ups (W3): where the providers of one process on one file meet. It remembers who listens and
-//! on which names somebody was refused; those are looked at until they are free (`wakeups/looking.rs`).
+//! Wake-ups (W3): the meeting place of the providers of one process on one file. It remembers the listeners and the
+//! names on which a caller was refused; those names are read until they are free (`wakeups/looking.rs`).
 //!
-//! A hint follows from what the file says, not from a message beside it. So nothing that a releaser
-//! leaves undone can lose one, a release by another process needs no help from it and costs it
-//! nothing, and renewals, which change the file too, wake nobody. In the process of the releaser the
-//! hint is sent at once.
+//! A hint follows from the contents of the file, not from a separate message. So a releaser that dies cannot lose one,
+//! a release by another process needs no help from it and costs it nothing, and renewals, which change the file too,
+//! wake no waiter. In the process of the releaser the hint is sent at once.
 
 mod changes;
 mod looking;
@@ -31,34 +30,33 @@ use crate::{
     key::Key,
 };
 
-/// How many hints a listener may leave unread. One that leaves more loses its stream, and is woken
-/// by that.
+/// How many hints a listener may leave unread. One that leaves more unread loses its stream, and that wakes it.
 const UNREAD: usize = 1024;
 
-/// A waiter that still waits when the record expires asks again then, so its name need not be
-/// remembered for longer; the second is for jitter and a busy machine.
+/// A waiter that still waits when the record expires tries again then, so its name need not be remembered for longer;
+/// the extra second is for jitter and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
 
 /// The name of the thread, for people.
 const THREAD: &str = "dlock-watch";
 
-/// One file: where it is, and what tells it from another of that name.
+/// One file: its path, and its identity among files of that name.
 type Place = (PathBuf, FileId);
 
-/// The files that this process has open. They are found by what they are and not handed around,
-/// because two parts of a program that know nothing of each other may open one.
+/// The files that this process has open. They are found by identity and not handed around, because two parts of a
+/// program that know nothing of each other may open the same one.
 static OPEN: Mutex<BTreeMap<Place, Weak<Watch>>> = Mutex::new(BTreeMap::new());
 
 /// The waiting for locks of one file in this process.
 #[derive(Debug)]
 pub(crate) struct Watch(Arc<Shared>);
 
-/// What the looking thread has of it.
+/// The part that the watching thread shares.
 #[derive(Debug)]
 struct Shared {
     files: Files,
     clock: StoreClock,
-    /// How many names are waited for: a release that wakes nobody costs one load.
+    /// How many names are waited for: a release without waiters costs one load.
     waited: AtomicUsize,
     state: Mutex<State>,
     changed: Condvar,
@@ -67,20 +65,20 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     listeners: Vec<(Prefix, WakeupSender)>,
-    /// Names that somebody was refused, each with the instant after which nobody can be waiting.
+    /// Names on which a caller was refused, each with the instant after which no caller can still be waiting.
     waited: BTreeMap<Key, i64>,
-    /// Somebody was refused since the last look.
+    /// Whether a caller was refused since the last read.
     fresh: bool,
-    /// There is a thread that looks.
+    /// Whether a watching thread runs.
     looking: bool,
     /// The newest of those threads.
     thread: Option<JoinHandle<()>>,
-    /// The file was closed.
+    /// Whether the file was closed.
     over: bool,
 }
 
 impl Watch {
-    /// The watch of this file; all who have it open share one.
+    /// The watch of this file; all providers that have it open share one.
     pub(crate) fn of(files: &Files, clock: &StoreClock) -> Arc<Self> {
         let (path, id) = files.database();
         // One path for all links to it.
@@ -115,8 +113,8 @@ impl Watch {
         wakeups
     }
 
-    /// Somebody was refused by this record, or has looked at it, and may wait. May start a thread: not in a caller's
-    /// poll.
+    /// Notes that a caller was refused by this record, or has read it, and may wait. May start a thread: do not call it
+    /// in a caller's poll.
     pub(crate) fn refused(&self, key: &Key, record: &Record) {
         let shared = &self.0;
         let mut state = shared.state();
@@ -148,9 +146,9 @@ impl Watch {
         }
     }
 
-    /// A lock was released by this process: the waiters in this process hear of it at once.
+    /// Notes that this process released a lock: the waiters in this process are notified at once.
     pub(crate) fn released(&self, key: &Key) {
-        // A refusal that is being remembered in this moment is looked at soon.
+        // A refusal that is being recorded at this moment is read soon.
         if self.0.waited.load(Ordering::SeqCst) > 0 {
             self.0.hint(&mut self.0.state(), key);
         }
@@ -173,8 +171,8 @@ impl Drop for Watch {
         self.0.changed.notify_all();
         let thread = state.thread.take();
         drop(state);
-        // Its connection is closed when this returns, so that the provider's is the last one. It is
-        // asleep, or a look is about to end.
+        // Its connection is closed when this returns, so that the provider's is the last one. The thread is asleep, or
+        // its read is about to end.
         if let Some(Err(panic)) = thread.map(JoinHandle::join) {
             tracing::warn!(
                 ?panic,
@@ -185,7 +183,7 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Tells the listeners once: a waiter that is refused again registers again.
+    /// Notifies the listeners once: a waiter that is refused again registers again.
     fn hint(&self, state: &mut State, key: &Key) {
         if state.waited.remove(key).is_none() {
             return;

@@ -1,4 +1,4 @@
-//! The threads that a provider's calls run on: calls of holders first, and each kind in the order in which it came.
+//! The threads that a provider's calls run on: calls of holders first, and each kind in the order of arrival.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// On whose behalf a call is made.
+/// The kind of caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// A renewal, a release, or the end of a task: a lease depends on it.
@@ -22,14 +22,14 @@ pub(crate) enum Caller {
     Other,
 }
 
-/// A thread of its own, and not the runtime's pool: calls in line need no lock that passes between
-/// tasks, and nothing depends on which runtime a call was made in. What remains of a call's cost is
-/// to wake a thread there and the task back; looking for the next call for a while before sleeping
-/// was measured, and gained nothing. It ends when all clones are gone.
+/// A separate thread, not the runtime's pool: queued calls need no lock that passes between tasks, and nothing depends
+/// on which runtime a call was made in. The remaining cost of a call is to wake a thread there and the task back;
+/// polling for the next call for a while before sleeping was measured, and gained nothing. The thread ends when all
+/// clones are gone.
 #[derive(Clone)]
 pub(crate) struct Worker(Arc<Open>);
 
-/// The line of a thread, as long as calls can join it.
+/// The queue of a thread, as long as calls can join it.
 struct Open(Arc<Line>);
 
 #[derive(Default)]
@@ -59,8 +59,8 @@ impl Worker {
         Ok(Self(Arc::new(open)))
     }
 
-    /// Runs `work` when its turn comes. If this future is dropped before, it never runs;
-    /// afterwards it runs to its end (G1).
+    /// Runs `work` when its turn comes. If this future is dropped before that, `work` never runs; afterwards it runs to
+    /// its end (G1).
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         caller: Caller,
@@ -71,9 +71,9 @@ impl Worker {
             if reply.is_closed() {
                 return;
             }
-            // A panic is the caller's, and the next call's thread is this one.
+            // A panic belongs to the caller; this thread must serve the next call.
             let ended = panic::catch_unwind(AssertUnwindSafe(work));
-            // The caller may be gone by now.
+            // The caller may be gone.
             drop(reply.send(ended));
         });
         self.0.join(caller, job);
@@ -106,7 +106,7 @@ impl Drop for Open {
 }
 
 impl Line {
-    /// The next call, when there is one; `None` if there will be no more.
+    /// The next call, once there is one; `None` if there will be no more.
     fn next(&self) -> Option<Job> {
         let mut waiting = self.waiting();
         loop {
@@ -133,8 +133,8 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// A second connection with a thread of its own, which reads what may be large: with a write-ahead log neither the calls of
-/// holders nor any other writer waits for it. Both are there from the first use on.
+/// A second connection with its own thread, for reads that may be large: with a write-ahead log neither the calls of
+/// holders nor any other writer waits for it. The first use makes both.
 pub(crate) struct Reader<C> {
     worker: OnceLock<Worker>,
     connection: Arc<Mutex<Option<C>>>,
@@ -148,10 +148,10 @@ impl<C: Send + 'static> Reader<C> {
         }
     }
 
-    /// Runs `work` with the connection when its turn comes, opened if it is not yet.
+    /// Runs `work` with the connection when its turn comes, and opens the connection if it is not open yet.
     ///
     /// # Errors
-    /// Those of both, and `NotApplied` if there can be no thread.
+    /// Those of both, and `NotApplied` if no thread can be started.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         open: impl FnOnce() -> Result<C, ProviderError> + Send + 'static,

@@ -24,7 +24,7 @@ struct Sqlite {
 }
 
 impl Sqlite {
-    /// The file as SQLite shows it to anybody.
+    /// The file as SQLite shows it to any program.
     fn raw(&self) -> rusqlite::Result<Connection> {
         let raw = Connection::open(self.first.path())?;
         raw.busy_timeout(Self::LIMIT)?;
@@ -36,7 +36,7 @@ impl Sqlite {
     }
 }
 
-/// Removes the directory when this process is gone, however it went: the pipe to the shell closes
+/// Removes the directory when this process ends, in whatever way: the pipe to the shell closes
 /// then. (A fixture is never dropped.)
 fn remove_at_the_end(directory: &Path) -> io::Result<Child> {
     Command::new("sh")

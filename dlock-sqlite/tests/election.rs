@@ -1,5 +1,5 @@
-//! Elections on the embedded store. It has no network: what separates an instance from it is made
-//! between its provider and the election.
+//! Elections on the embedded store. It has no network: an instance is separated from it between its
+//! provider and the election.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

@@ -1,4 +1,4 @@
-//! The queue in a database of the user's: the suite for stores of tasks, and what is SQLite's own.
+//! The queue in a user's database: the suite for stores of tasks, and SQLite's own cases.
 
 use dlock_sqlite::tasks::SqliteTasks;
 use dlock_testkit::tasks::TaskFixture;
@@ -127,7 +127,7 @@ mod own {
         assert_eq!(purchases(&connection), 1);
     }
 
-    /// K7, 22: nothing of a worker that is too late is kept.
+    /// K7, 22: no work of a worker that is too late is kept.
     #[tokio::test]
     async fn work_of_a_stale_claim_cannot_be_committed_with_its_ending() {
         let (_folder, mut connection, tasks) = shop();
@@ -164,7 +164,7 @@ mod own {
             .await
             .unwrap();
         assert_eq!(own, [Ended::Own(State::Succeeded)]);
-        // Given back is not completed, whoever says so.
+        // A released task is not completed, whichever claim tries.
         tasks.enqueue(&[task()]).await.unwrap();
         let key = take(&tasks, LONG).await.key;
         tasks
@@ -209,7 +209,7 @@ mod own {
         assert!(error.to_string().contains("`dlock_task`"), "{error}");
     }
 
-    /// 20: nor writes anything; a look is all that there is to it.
+    /// 20: nor does it write anything; it only reads.
     #[tokio::test]
     async fn idle_worker_takes_no_write_lock() {
         let (_folder, connection, tasks) = shop();
@@ -267,7 +267,7 @@ mod own {
         );
     }
 
-    /// No other log mode than the one its owner has chosen, and none of its tables touched.
+    /// The log mode stays the one that its owner has chosen, and its tables are untouched.
     #[tokio::test]
     async fn database_of_somebody_keeps_its_settings() {
         let (_folder, connection, tasks) = shop();
@@ -282,7 +282,7 @@ mod own {
         assert_eq!(id, 0);
     }
 
-    /// However many wait in a lane, whether it is busy or free, and whatever became of its earlier tasks.
+    /// However many wait in a lane, whether it is busy or free, and however its earlier tasks ended.
     #[tokio::test]
     async fn claim_costs_the_same_however_many_wait_in_a_lane() {
         let (few, many) = (
@@ -293,8 +293,8 @@ mod own {
         assert!(same, "steps with few and with many: {few:?}, {many:?}");
     }
 
-    /// How many steps of SQLite's machine it takes to find the tasks of a claim and what they wait for: beside a busy lane,
-    /// in a free one, and in one of whose tasks some have failed.
+    /// How many steps of SQLite's machine it takes to find the tasks of a claim and those they wait for: in a busy
+    /// lane, in a free one, and in one of whose tasks some have failed.
     #[expect(clippy::future_not_send, reason = "its test awaits it where it is")]
     async fn steps_of_a_full_lane(waiting: usize) -> [i32; 3] {
         let (_folder, connection, tasks) = shop();
@@ -334,7 +334,7 @@ mod own {
         [busy, free, steps()]
     }
 
-    /// 20: what runs all the time uses the indexes.
+    /// 20: statements that run all the time use the indexes.
     #[test]
     fn claims_endings_and_heartbeats_go_by_index() {
         let (_folder, connection, _) = shop();
@@ -397,7 +397,7 @@ mod own {
         }
     }
 
-    /// A worker that is killed hands its task on when its lease ends, and not before.
+    /// The task of a worker that is killed passes to another worker when its lease ends, and not before.
     #[tokio::test]
     async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
         const LEASE: Duration = Duration::from_secs(1);

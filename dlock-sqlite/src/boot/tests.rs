@@ -1,4 +1,4 @@
-//! What one boot says of a record of another.
+//! The verdict of one boot on a record of another.
 
 use super::*;
 

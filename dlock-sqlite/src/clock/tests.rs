@@ -1,4 +1,4 @@
-//! A clock that is set by hand, what it says is left of a lease, and the clock of this machine.
+//! A clock that is set by hand, the remainders of leases on it, and the clock of this machine.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::*;
 
 impl StoreClock {
-    /// A clock that moves by hand.
+    /// A clock that the test advances.
     pub(crate) fn manual(boot: Boot, now: Now) -> Self {
         Self {
             boot,
@@ -94,7 +94,7 @@ fn system_clock_counts_from_boot() {
         .unwrap()
         .parse()
         .unwrap();
-    // The kernel shifts /proc/uptime too.
+    // The kernel shifts /proc/uptime as well.
     let counted =
         Duration::from_nanos(u64::try_from(clock.now().instant + offset).unwrap()).as_secs_f64();
     assert!((counted - uptime).abs() < 5.0, "{counted} against {uptime}");

@@ -1,4 +1,4 @@
-//! Which of the three kinds an error of SQLite is.
+//! The kind, one of three, of each error of SQLite.
 
 use rusqlite::ffi;
 

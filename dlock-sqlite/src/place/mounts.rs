@@ -1,4 +1,4 @@
-//! What this process sees mounted, and which file systems several machines may share: Linux.
+//! The mounts that this process sees, and the file systems that several machines may share: Linux.
 
 #[cfg(test)]
 mod tests;
@@ -16,8 +16,8 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 
 const FUSE: i128 = 0x6573_5546;
 
-/// File systems whose files several machines may write, by the number that statfs(2) tells:
-/// those of linux/magic.h, of the manual page, and the remote ones of stat(1) in coreutils.
+/// File systems whose files several machines may write, by the number that statfs(2) returns: those
+/// of linux/magic.h, of the manual page, and the remote ones of stat(1) in coreutils.
 const SHARED: [(i128, &str); 25] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -46,10 +46,10 @@ const SHARED: [(i128, &str); 25] = [
     (0x7c7c_6673, "a folder that Parallels shares"),
 ];
 
-/// What this process sees mounted, as the kernel writes it (`proc_pid_mountinfo(5)`).
+/// The mounts that this process sees, as the kernel writes them (`proc_pid_mountinfo(5)`).
 pub(super) struct Mounts(Vec<u8>);
 
-/// One mount: where, of which device, and the type of its file system.
+/// One mount: its path, its device, and the type of its file system.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount<'m> {
     device: &'m [u8],
@@ -62,13 +62,13 @@ impl Mounts {
         fs::read(MOUNTS).map(Self)
     }
 
-    /// Something is mounted at this path, which follows no symbolic links.
+    /// Whether something is mounted at this path, which follows no symbolic links.
     pub(super) fn contains(&self, path: &Path) -> bool {
         let path = path.as_os_str().as_bytes();
         self.iter().any(|mount| mount.point == path)
     }
 
-    /// The file system that a file lies on, if machines may share it.
+    /// The file system of a file, if machines may share it.
     pub(super) fn shared_file_system(&self, path: &Path) -> io::Result<Option<String>> {
         // 32 bits, which some platforms take for a negative number.
         let magic = i128::from(statfs(path)?.f_type) & 0xffff_ffff;
@@ -79,8 +79,8 @@ impl Mounts {
         Ok(known.map(|(_, name)| name.to_owned()))
     }
 
-    /// One number stands for all programs that are file systems. Two types of them are local by
-    /// what they are: those on a disk of this machine, and the layers of a container.
+    /// All programs that act as file systems have one number. Two of their types are local by
+    /// nature: those on a disk of this machine, and the layers of a container.
     fn shared_fuse(&self, device: u64) -> io::Result<Option<String>> {
         let device = format!("{}:{}", major(device), minor(device));
         let mount = self.iter().find(|mount| mount.device == device.as_bytes());

@@ -1,6 +1,6 @@
 -- Makes a file ours. No parameters, no result. Run inside the transaction that found it empty.
 --
--- prefix    the provider's prefix, '' without one. A column of its own, so that ('ab', 'c') and
+-- prefix    the provider's prefix, '' without one. A separate column, so that ('ab', 'c') and
 --           ('a', 'bc') are two locks and both stay readable
 -- name      the lock, compared byte by byte
 -- uuid      the term, hyphenated
@@ -11,8 +11,8 @@
 -- duration  the lease in milliseconds
 -- released, asked   0 or 1
 -- wanted    the mark of a waiter that was refused in this term, or 0 (N1)
--- data      what the holder stored beside the lock, or null
--- boot      whose clock `expiry` is on: see boot.rs
+-- data      what the holder stored with the lock, or null
+-- boot      the boot whose clock `expiry` is on: see boot.rs
 -- expiry    when the lease ends: nanoseconds on that clock; below 0 it ended before the boot
 CREATE TABLE lock (
     prefix   TEXT    NOT NULL,

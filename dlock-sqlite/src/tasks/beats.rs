@@ -1,4 +1,5 @@
-//! The claims of a queue as leases: heartbeats are renewals (R1 to R3), a release gives a task back (L1 to L3).
+//! The claims of a queue as leases: heartbeats are renewals (R1 to R3), a release returns a task to the queue (L1 to
+//! L3).
 
 use std::{
     slice,

@@ -1,4 +1,4 @@
-//! K3: which tasks a claim gets.
+//! K3: the tasks that a claim gets.
 
 use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{
@@ -23,14 +23,14 @@ use crate::{
 /// A clock that was further ahead than this when it enqueued a task was wrong.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// What a walk over the due tasks of one priority has found.
+/// The result of a walk over the due tasks of one priority.
 #[derive(Default)]
 struct Due {
     /// Free, in the order in which they should run.
     free: Vec<TaskId>,
-    /// Those that nobody claims any more: to be cancelled, or out of attempts.
+    /// Those that can no longer be claimed: to be cancelled, or out of attempts.
     over: Vec<TaskId>,
-    /// When the first of the leases ends that others have on due tasks.
+    /// When the first of the leases ends that other claims have on due tasks.
     ends: Option<Duration>,
 }
 
@@ -71,16 +71,16 @@ impl Work<'_> {
         }
     }
 
-    /// The task that has this key already.
+    /// The task that already has this key.
     pub(super) fn of_key(&self, queue: &str, key: Option<&str>) -> Result<Enqueued, Failure> {
         let found = self.value(include_str!("../sql/tasks/by_key.sql"), (queue, key))?;
-        // It was there in this transaction.
+        // It existed earlier in this transaction.
         let id = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         Ok(Enqueued::Duplicate(self.id(id)?))
     }
 
-    /// When there may be something to claim, if there is nothing now and the claim holds nothing: a look without
-    /// the write lock, which is all that an idle worker needs.
+    /// When there may be something to claim, if there is nothing now and the claim holds nothing: a read without the
+    /// write lock, which is all that an idle worker needs.
     pub(super) fn nothing_until(&self, claim: &Claim) -> Result<Option<Claimed>, Failure> {
         if claim.again {
             return Ok(None);
@@ -166,7 +166,7 @@ impl Work<'_> {
                     };
                     if limit.is_some() {
                         self.hold_place(queue, id, task.key.token)?;
-                        // It may have been the last one.
+                        // The place may have been the last one.
                         next = sooner(next, Some(claim.lease));
                     }
                     tasks.push(task);
@@ -174,14 +174,14 @@ impl Work<'_> {
                 next = sooner(next, due.ends);
                 next = sooner(next, self.next(queue, priority, now)?);
             }
-            // Others of its lane may have waited for what was buried, and it took the place of others.
+            // Others of its lane may have waited for the task that was buried, and it took the place of others.
             if !buried {
                 return Ok(Claimed::new(tasks, next));
             }
         }
     }
 
-    /// What a claim that had no answer holds (A2).
+    /// The tasks that a claim without an answer holds (A2).
     fn held(&self, claim: &Claim) -> Result<Vec<ClaimedTask>, Failure> {
         let mut tasks = Vec::new();
         let uuid = claim.uuid.to_string();
@@ -217,7 +217,7 @@ impl Work<'_> {
                     Ok(seat) => seat,
                     Err(failure) => return pass_over(failure).map(|()| true),
                 };
-                // A uuid that is used up begins no second term (A3).
+                // A uuid that was used begins no second term (A3).
                 let record = seat.record.as_ref();
                 let spent = record.is_some_and(|record| record.uuid == claim.uuid);
                 if !seat.is_free() {
@@ -262,7 +262,7 @@ impl Work<'_> {
             |row, now| {
                 match self.seat_of(row, now) {
                     Ok(other) => waits = row.get(14)? || !other.is_free(),
-                    // Nobody knows whether it runs.
+                    // Whether the task runs is unknown.
                     Err(failure) => waits = pass_over(failure).map(|()| true)?,
                 }
                 Ok(!waits)
@@ -271,7 +271,7 @@ impl Work<'_> {
         Ok(waits)
     }
 
-    /// Ends a task whose last worker did not come back, if it is there.
+    /// Ends a task whose last worker did not come back, if it exists.
     fn bury(&self, id: TaskId) -> Result<bool, Failure> {
         let (task, now) = match self.find(id) {
             Ok((Some(task), now)) => (task, now),
@@ -291,8 +291,8 @@ impl Work<'_> {
         Ok(true)
     }
 
-    /// Begins a term (T1, T2) and an attempt. A task that no worker can read ends instead: another attempt would read no
-    /// more of it.
+    /// Begins a term (T1, T2) and an attempt. A task that no worker can read ends instead: another attempt could not
+    /// read it either.
     fn take(&self, id: TaskId, claim: &Claim) -> Result<Option<ClaimedTask>, Failure> {
         let (mut task, now) = match self.find(id) {
             Ok((Some(task), now)) => (task, now),
@@ -331,7 +331,7 @@ impl Work<'_> {
                 text(&errors),
             ],
         )?;
-        // Apart from the claim: the index of keys is left alone where there is none.
+        // Separate from the claim: the index of keys is left alone for a task without one.
         if task.key.is_some() {
             self.connection
                 .prepare_cached(include_str!("../sql/tasks/start.sql"))?
@@ -354,7 +354,7 @@ impl Work<'_> {
     }
 }
 
-/// One row that somebody has damaged keeps nobody from the others.
+/// One damaged row does not hide the others.
 pub(super) fn pass_over(failure: Failure) -> Result<(), Failure> {
     let Failure::Answer(error) = failure else {
         return Err(failure);

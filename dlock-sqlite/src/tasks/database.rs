@@ -1,5 +1,5 @@
-//! One blocking connection to the database of a queue, and what happens around a call on it. What a call
-//! decides is said in the modules beside this one.
+//! One blocking connection to the database of a queue, and the steps around a call on it. The sibling modules decide
+//! the outcome of a call.
 
 use std::{
     path::{self, Path, PathBuf},
@@ -22,7 +22,7 @@ use crate::{
 /// The layout that this release makes and understands.
 const LAYOUT: i64 = 1;
 
-/// A database that is open.
+/// An open database.
 #[derive(Debug)]
 pub(super) struct Database {
     connection: Connection,
@@ -33,7 +33,7 @@ pub(super) struct Database {
     has_log: bool,
 }
 
-/// The database in a transaction, and the clock beside it.
+/// The database in a transaction, with the clock.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'w> {
     pub(super) connection: &'w Connection,
@@ -60,7 +60,7 @@ impl Database {
             open::make(&file)?;
         }
         let sqlite = |error| OpenError::from_sqlite(&file, error, busy_timeout);
-        // No URI: a path is a path. What makes a file is `make` alone.
+        // No URI: a path is a path. Only `make` makes a file.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&file, flags).map_err(sqlite)?;
         connection.busy_timeout(busy_timeout).map_err(sqlite)?;
@@ -90,10 +90,10 @@ impl Database {
         }))
     }
 
-    /// A further connection to a database that is open, which writes nothing.
+    /// A further connection to an open database, which writes nothing.
     ///
     /// # Errors
-    /// `Fatal` if the file or its tables are not there any more; `NotApplied` if it cannot be opened.
+    /// `Fatal` if the file or its tables do not exist any more; `NotApplied` if it cannot be opened.
     pub(super) fn only_to_read(file: &Path) -> Result<Self, ProviderError> {
         const BUSY: Duration = Duration::from_secs(1);
         let database = Self::open(file, false, BUSY).map_err(|error| {
@@ -121,14 +121,14 @@ impl Database {
         self.has_log
     }
 
-    /// Nothing is ever written over this connection. A few pages are all it reads.
+    /// Nothing is ever written over this connection, and it reads only a few pages.
     pub(super) fn only_look(&self) -> rusqlite::Result<()> {
         self.connection
             .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -256")
     }
 
     /// SQLite's number of the state of the database, which another connection's commit changes; it means nothing to
-    /// other connections. `None` if somebody keeps all readers out.
+    /// other connections. `None` if a connection locks out all readers.
     pub(super) fn version(&self) -> rusqlite::Result<Option<i64>> {
         let version = self
             .connection
@@ -140,7 +140,7 @@ impl Database {
         }
     }
 
-    /// Looks at one state of the database.
+    /// Reads one state of the database.
     pub(super) fn read<T>(
         &self,
         work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
@@ -152,8 +152,8 @@ impl Database {
         look().map_err(|failure| self.error(failure))
     }
 
-    /// Runs one transaction. It waits for other writers at most the busy timeout, and an eighth of the lease that
-    /// it is about: half of that for calls of locks that wait for the file, if there are any. `lease` is asked only if it waits.
+    /// Runs one transaction. It waits for other writers at most the busy timeout, and at most an eighth of the lease
+    /// that it is about, or half of that if calls of locks wait for the file. `lease` is called only if it waits.
     pub(super) fn write<T>(
         &self,
         lease: impl FnOnce(Work<'_>) -> Option<Duration>,
@@ -192,17 +192,17 @@ impl Database {
     }
 }
 
-/// Makes the tables. Which layout there is then.
+/// Makes the tables. Returns the layout that the database then has.
 fn set_up(connection: &mut Connection, busy_timeout: Duration) -> rusqlite::Result<i64> {
-    // Readers and the writer do not wait for each other then. A database remembers it, and one that has something
-    // in it keeps what its owner has chosen.
+    // With the log, readers and the writer do not wait for each other. A database remembers it, and one that is not
+    // empty keeps its owner's choice.
     let things: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if things == 0 {
         open::use_log(connection, busy_timeout)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have been faster.
+    // Another process may have been faster.
     if layout(&transaction)?.is_none() {
         transaction.execute_batch(include_str!("../sql/tasks/schema.sql"))?;
     }
@@ -249,7 +249,7 @@ impl<'w> Work<'w> {
     pub(super) fn change(&self, sql: &str, parameters: impl Params) -> Result<(), Failure> {
         match self.connection.prepare_cached(sql)?.execute(parameters)? {
             1 => Ok(()),
-            // Only a trigger that somebody added can be in the way here.
+            // Only a trigger that was added to the database can interfere here.
             rows => Err(Failure::Sqlite(rusqlite::Error::StatementChangedRows(rows))),
         }
     }

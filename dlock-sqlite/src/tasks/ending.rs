@@ -1,4 +1,4 @@
-//! K5: how claims end, and what a worker leaves for the next.
+//! K5: how claims end, and the checkpoints that a worker leaves for the next.
 
 use dlock_tasks::{ClaimKey, Ended, Ending, FailedAttempt, How, Kept, State, TaskId};
 use rusqlite::OptionalExtension;
@@ -51,7 +51,7 @@ impl Work<'_> {
             How::Snooze(delay) => {
                 let run_at = later(micros(now), *delay);
                 let attempt = task.attempt.saturating_sub(1);
-                // The handler has answered: no attempt was lost right before the next one.
+                // The handler has answered, so no attempt was lost right before the next one.
                 let mut errors = task.errors.clone();
                 if let Some(last) = errors.last_mut() {
                     last.lost = 0;
@@ -115,7 +115,7 @@ impl Work<'_> {
         })
     }
 
-    /// How a task ended, and by the ending of which claim.
+    /// How a task ended, and by which claim's ending.
     pub(super) fn outcome(&self, id: TaskId) -> Result<Option<(State, Option<i64>)>, Failure> {
         let mut statement = self
             .connection

@@ -5,7 +5,7 @@ use dlock_tasks::FailedAttempt;
 use super::row::Task;
 use crate::clock::Now;
 
-/// The failed attempts of a task, with that of a worker of which nothing was heard.
+/// The failed attempts of a task, including that of a worker that fell silent.
 pub(super) fn with_silence(task: &Task, now: Now) -> Vec<FailedAttempt> {
     let owner = task.holder().map_or("", |record| &record.owner);
     let silence = FailedAttempt::silence(&task.errors, task.attempt, now.unix_micros, owner);

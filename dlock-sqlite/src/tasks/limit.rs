@@ -1,4 +1,4 @@
-//! K8: queues of whose tasks only so many run at a time.
+//! K8: queues with a limit on how many of their tasks run at a time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,11 +8,11 @@ use dlock_tasks::TaskId;
 use super::{claim::pass_over, database::Work};
 use crate::{requests::integer, store::Failure};
 
-/// What runs of a queue with a limit.
+/// The running tasks of a queue with a limit.
 pub(super) struct Places {
-    /// How many tasks more may run.
+    /// How many more tasks may run.
     pub(super) free: usize,
-    /// When the first of the leases ends that hold a place.
+    /// When the first of the leases that hold a place ends.
     pub(super) ends: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ impl Work<'_> {
         Ok(limits.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// What runs of a queue with this limit.
+    /// The running tasks of a queue with this limit.
     pub(super) fn running(&self, queue: &str, limit: u32) -> Result<Places, Failure> {
         let mut free = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut ends = None;
@@ -65,7 +65,7 @@ impl Work<'_> {
         Ok(Places { free, ends })
     }
 
-    /// Keeps a new claim of a queue with a limit.
+    /// Records a new claim of a queue with a limit.
     pub(super) fn hold_place(
         &self,
         queue: &str,

@@ -1,4 +1,4 @@
-//! What people do to tasks: cancel, retry, forget.
+//! Manual operations on tasks: cancel, retry, forget.
 
 use dlock_tasks::{Ages, Enqueued, State, TaskId};
 

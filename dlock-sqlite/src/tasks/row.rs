@@ -1,5 +1,5 @@
-//! A task as it lies in the table. A person or another program may have put anything there, so nothing is
-//! believed before it was checked.
+//! A task in the table. A person or another program may have put anything there, so every column is checked before it
+//! is used.
 
 use std::{
     ops::Deref,
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::database::Work;
 use crate::{clock::Now, record, store::Failure};
 
-/// Who has a task that has not ended, and how often it was tried.
+/// The holder of a task that has not ended, and how often it was tried.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) id: TaskId,
@@ -42,9 +42,9 @@ pub(super) struct Task {
     pub(super) created: i64,
     pub(super) checkpoint: Option<Value>,
     pub(super) checkpoints: u64,
-    /// The token of the newest claim that ended by its own ending, and what became of the task then.
+    /// The token of the newest claim that ended by its own ending, and the task's outcome then.
     pub(super) left: Option<(i64, State)>,
-    /// Why its payload or its checkpoint cannot be read.
+    /// The reason why its payload or its checkpoint cannot be read.
     pub(super) flaw: Option<String>,
 }
 
@@ -62,13 +62,13 @@ impl Seat {
         self.record.as_ref().filter(|record| !record.released)
     }
 
-    /// Whether nobody's lease on it goes on.
+    /// Whether no lease on it is live.
     pub(super) fn is_free(&self) -> bool {
         self.holder()
             .is_none_or(|record| record.remaining == Some(Duration::ZERO))
     }
 
-    /// Whether no worker gets it once it is free: it was to be cancelled, or there is no attempt left.
+    /// Whether no worker gets it once it is free: it was to be cancelled, or no attempt remains.
     pub(super) fn is_over(&self) -> bool {
         self.holder().is_some_and(|record| record.asked) || self.attempt >= self.max_attempts
     }
@@ -92,7 +92,7 @@ impl Task {
 }
 
 impl Work<'_> {
-    /// A task that has not ended, and the time after it was read.
+    /// A task that has not ended, and the time, read after it.
     pub(super) fn find(&self, id: TaskId) -> Result<(Option<Task>, Now), Failure> {
         let mut found = None;
         let now = self.each(include_str!("../sql/tasks/one.sql"), [id.get()], |task| {
@@ -213,7 +213,7 @@ pub(super) fn json(
     }))
 }
 
-/// Failed attempts, and why a task is shown without something, unless they say so.
+/// Failed attempts, with the reason why part of the task is missing, unless they already include it.
 pub(super) fn errors_with(
     mut errors: Vec<FailedAttempt>,
     attempt: u32,
@@ -225,7 +225,7 @@ pub(super) fn errors_with(
     errors
 }
 
-/// Failed attempts. They are for people: what cannot be read is left out.
+/// Failed attempts. They are for people: entries that cannot be read are left out.
 pub(super) fn errors(text: &str) -> Vec<FailedAttempt> {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -235,7 +235,7 @@ pub(super) fn micros(now: Now) -> i64 {
     i64::try_from(now.unix_micros).unwrap_or(i64::MAX)
 }
 
-/// So long after an instant.
+/// The instant that is `by` later.
 pub(super) fn later(micros: i64, by: Duration) -> i64 {
     micros.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! What people see.
+//! The listings and counts of tasks, for people.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{boot::Boot, clock::Now, store::Failure};
 
-/// How many tasks a page has, if nobody says.
+/// The default number of tasks of a page.
 const PAGE: usize = 100;
 
 impl Work<'_> {
@@ -37,7 +37,7 @@ impl Work<'_> {
             false => sql.to_owned(),
         };
         let mut tasks = Vec::new();
-        // One row that somebody has damaged hides no other.
+        // One damaged row hides no other.
         if !filter.state.is_some_and(State::has_ended) {
             let parameters = (&filter.queue, after, &filter.kind);
             self.walk(
@@ -144,7 +144,7 @@ impl Work<'_> {
         Ok(counts.into_iter().map(count).collect())
     }
 
-    /// Whether leases of this boot that end then are over.
+    /// Whether leases of this boot with this expiry have ended.
     fn has_run_out(&self, row: &Row<'_>) -> Result<bool, Failure> {
         use crate::boot::Relation;
 
@@ -190,7 +190,7 @@ fn shown(task: row::Task, now: Now) -> Task {
         .build()
 }
 
-/// `None` if its state is none.
+/// `None` if its state is invalid.
 fn ended(row: &Row<'_>) -> rusqlite::Result<Option<Task>> {
     let (Some(id), Ok(state)) = (
         TaskId::new(row.get(0)?),

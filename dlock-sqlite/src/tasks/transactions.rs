@@ -1,4 +1,4 @@
-//! What is done in a transaction of the user's (K7): it is kept with their data, or not at all.
+//! Operations in a user's transaction (K7): they are kept with the user's data, or not at all.
 
 use dlock_core::ProviderError;
 use dlock_tasks::{
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::{SqliteTasks, checked, database::Work};
 use crate::store::Failure;
 
-/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
+/// The reason why nothing was enqueued or completed in a user's transaction. It has to be rolled back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// The claim has ended: another worker may have the task. What is in the transaction must not be kept.
+    /// The claim has ended: another worker may have the task. The transaction must not be committed.
     #[error(transparent)]
     Lost(LostClaim),
     /// A task that cannot be kept, or a row that cannot be read.
@@ -38,7 +38,7 @@ impl SqliteTasks {
     /// Adds tasks in a transaction of the caller's: workers see them when it commits.
     ///
     /// # Errors
-    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Sqlite`]: SQLite's.
+    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Sqlite`]: SQLite's error.
     pub fn enqueue_in(
         &self,
         transaction: &Transaction<'_>,
@@ -48,8 +48,8 @@ impl SqliteTasks {
         Ok(self.work(transaction).enqueue(tasks, &texts)?)
     }
 
-    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that
-    /// is an error: nothing of a worker that was too late is kept.
+    /// Completes a task in the transaction that keeps its handler's results. If the claim has ended, that is an error:
+    /// no result of a worker that was too late is kept.
     ///
     /// # Errors
     /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
@@ -75,11 +75,11 @@ impl SqliteTasks {
         }
     }
 
-    /// Leaves something for the next attempt in a transaction of the caller's, see
+    /// Stores a checkpoint for the next attempt in a transaction of the caller's, see
     /// [`TaskStore::checkpoint`](dlock_tasks::TaskStore::checkpoint).
     ///
     /// # Errors
-    /// As of [`complete_in`](Self::complete_in).
+    /// As for [`complete_in`](Self::complete_in).
     pub fn checkpoint_in(
         &self,
         transaction: &Transaction<'_>,

@@ -1,11 +1,11 @@
 //! K6: hints to workers that there may be something to claim.
 //!
-//! A hint follows from what the database says: one thread looks for all streams of a store, with a connection of its own, as long as
-//! one is open. So those who enqueue need not tell anybody, whatever program they are and in whatever transaction, and it
-//! costs them nothing. Every few milliseconds the thread asks SQLite whether another connection has committed anything,
-//! which takes two locks on shared memory and reads no page; only then does it look into the queues. Heartbeats change
-//! the database, too, but free no task, so they wake nobody. While a hint has not been read, the worker has
-//! something to do, and the thread looks at nothing for it.
+//! A hint follows from the contents of the database: as long as a stream is open, one thread checks for all streams of
+//! a store, with its own connection. So programs that enqueue need not notify any worker, whatever program they are and
+//! in whatever transaction, and it costs them nothing. Every few milliseconds the thread checks, through SQLite,
+//! whether another connection has committed anything, which takes two locks on shared memory and reads no page; only
+//! then does it read the queues. Heartbeats change the database, too, but free no task, so they wake no worker. While a
+//! hint has not been read, the worker is busy, and the thread reads nothing for it.
 
 use std::{
     io,
@@ -30,18 +30,18 @@ use super::{
 };
 use crate::{error::OpenError, store::Failure};
 
-/// How often, and how often after a second in which nobody has written anything. A worker hears of a task after half
-/// of it on average.
+/// How often the thread checks, and how often after a second without a write. A worker learns of a task after half of
+/// that time on average.
 const EVERY: Duration = Duration::from_millis(5);
 const SELDOM: Duration = Duration::from_millis(20);
 const SILENCE: Duration = Duration::from_secs(1);
-/// Or, where a look takes long because the queue is full of tasks that others have, so many times as long as the last
-/// one took: looks get a twentieth of one processor at most.
+/// If a read takes long because the queue is full of tasks that others have, the pause is that many times as long as
+/// the last read took: reads get a twentieth of one processor at most.
 const RESTING: u32 = 19;
 /// The name of the thread, for people.
 const THREAD: &str = "dlock-watch";
 
-/// Where the streams of one store meet: one thread looks for all of them, as long as there is one.
+/// The meeting place of the streams of one store: one thread checks for all of them, as long as there is one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Looking(Arc<Mutex<State>>);
 
@@ -52,18 +52,18 @@ struct State {
     has_thread: bool,
 }
 
-/// One stream, and what was found for it last.
+/// One stream, and what was last found for it.
 #[derive(Debug)]
 struct Stream {
     claim: Claim,
     sender: WakeupSender,
-    /// The state of the database that was looked at. `None`: something may have changed since the stream was asked for.
+    /// The state of the database that was read. `None`: something may have changed since the stream was opened.
     seen: Option<i64>,
     due: Option<i64>,
 }
 
 impl Looking {
-    /// Opens a stream of hints about what this claim is for.
+    /// Opens a stream of hints about the tasks that this claim wants.
     pub(super) fn open(&self, path: &Arc<Path>, claim: Claim) -> io::Result<Wakeups> {
         let (sender, wakeups) = Wakeups::channel(1);
         let mut state = self.state();
@@ -98,10 +98,10 @@ impl Looking {
     }
 }
 
-/// The thread. If it fails, all streams end with it, those too that it has not seen.
+/// The thread. If it fails, all streams end with it, including those that it has not seen.
 struct Thread {
     looking: Looking,
-    /// Without any stream: what is there now is another thread's.
+    /// The thread has no stream: those that exist now belong to another thread.
     has_ended: bool,
 }
 
@@ -154,7 +154,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Takes the new streams over, and drops those that are closed. Without any stream the thread ends.
+    /// Takes over the new streams, and drops those that are closed. Without any stream the thread ends.
     fn has_streams(&mut self, streams: &mut Vec<Stream>) -> bool {
         let mut state = self.looking.state();
         streams.append(&mut state.fresh);
@@ -172,15 +172,15 @@ impl Stream {
             .is_some_and(|now| self.due.is_none_or(|before| now < before));
         self.due = found.due;
         if found.something || is_sooner {
-            // A closed one is dropped in the next round.
+            // A closed stream is dropped in the next round.
             let _heard = self.sender.send(Wakeup::Everyone);
         }
     }
 }
 
-/// What a look has found.
+/// The result of a read.
 struct Found {
-    /// A task that is due and free, or over: there is something for a claim to do.
+    /// A task is due and free, or out of attempts: a claim has something to do.
     something: bool,
     /// When the next task falls due, as unix time.
     due: Option<i64>,
@@ -208,7 +208,7 @@ impl Work<'_> {
                             something |= seat.is_over() || !self.waits(place, &seat, row, now)?;
                         }
                         Ok(_) => {}
-                        // Claims say what is wrong with it.
+                        // Claims report what is wrong with it.
                         Err(Failure::Answer(_)) => {}
                         Err(failure) => return Err(failure),
                     }
@@ -225,7 +225,7 @@ impl Work<'_> {
     }
 }
 
-/// Why there is no look.
+/// The reason why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 enum Blind {
     #[error("SQLite cannot read the database")]

@@ -1,4 +1,4 @@
-//! What is deleted, and when (T5).
+//! Which records are deleted, and when (T5).
 
 use super::*;
 

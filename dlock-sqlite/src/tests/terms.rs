@@ -51,7 +51,7 @@ fn an_overtaken_renewal_is_answered_even_after_expiry() {
         RenewOutcome::Renewed { asked: false }
     );
     bench.pass(D_NANOS);
-    // R2 says nothing of the expiry, and changes nothing.
+    // R2 does not depend on the expiry, and changes nothing.
     assert_eq!(
         bench.renew("a", uuid, 3),
         RenewOutcome::Renewed { asked: false }
@@ -180,7 +180,7 @@ fn a_strange_boot_needs_an_observation() {
         bench.acquire(&claim),
         Ok(AcquireOutcome::Acquired(_))
     ));
-    // From here on the record is of this clock.
+    // From here on the record is on this clock.
     bench.pass(D_NANOS);
     bench.take("a");
 }

@@ -1,10 +1,10 @@
-//! Who hears of a release in the same process, and who does not.
+//! Which waiters in the same process are notified of a release, and which are not.
 
 use dlock_core::provider::{Prefix, Wakeup, Wakeups};
 
 use super::*;
 
-/// What can be heard without waiting.
+/// The hint that has already arrived.
 async fn heard(stream: &mut Wakeups) -> Option<Wakeup> {
     tokio::select! {
         biased;
@@ -78,10 +78,10 @@ async fn a_refusal_that_is_remembered_after_the_release_is_hinted_all_the_same()
     let watch = bench.store.watch();
     let mut stream = watch.listen(&bench.prefix);
     let record = bench.refused("a");
-    // Released without a word, as by another process.
+    // Released without a hint, as by another process.
     bench.release("a", uuid);
     for late in 0..3 {
-        // Nobody writes any more: the file looks as it did at the last look.
+        // No further writes: the file is as it was at the last read.
         watch.refused(&bench.key("a"), &record);
         let hint = tokio::time::timeout(Duration::from_secs(30), stream.next()).await;
         assert!(hint.is_ok_and(|hint| hint.is_some()), "refusal {late}");
@@ -95,7 +95,7 @@ async fn what_nobody_can_be_waiting_for_is_forgotten() {
     let watch = bench.store.watch();
     let mut stream = watch.listen(&bench.prefix);
     watch.refused(&bench.key("a"), &bench.refused("a"));
-    // Every remaining waiter has asked again by then.
+    // Every remaining waiter has tried again by then.
     bench.pass(D_NANOS + 1_100_000_000);
     let began = tokio::time::Instant::now();
     while watch.waited() > 0 {

@@ -1,6 +1,6 @@
-//! The system's word that somebody has written to the write-ahead log: a look that waits for it comes right after
-//! a commit instead of some milliseconds later. A file system may give none (one that is shared with another
-//! machine); then the looks come at their usual pace.
+//! The system's notification of a write to the write-ahead log: with it a read comes right after a commit instead of
+//! some milliseconds later. A file system may send none (for example one that is shared with another machine); then the
+//! reads come at their usual pace.
 
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::Changes;
@@ -18,24 +18,24 @@ mod linux {
         io::read,
     };
 
-    /// Words about one file. Reading and writing it elsewhere is not affected: it is not opened here.
+    /// Notifications about one file. Other readers and writers of the file are not affected: it is not opened here.
     pub(in super::super) struct Changes(OwnedFd);
 
     impl Changes {
-        /// `None` if there are none to be had: a user may have a limited number.
+        /// `None` if the system has none left: the number per user may be limited.
         pub(in super::super) fn of(log: &Path) -> Option<Self> {
             let words = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
             inotify::add_watch(&words, log, WatchFlags::MODIFY).ok()?;
             Some(Self(words))
         }
 
-        /// Sleeps until somebody writes, or has written since the last sleep, and at most so long.
+        /// Sleeps until a write, or returns at once after a write since the last sleep; at most `limit`.
         pub(in super::super) fn sleep(&self, limit: Duration) {
             // Without a limit it would sleep for ever.
             let Ok(limit) = limit.try_into() else { return };
             let written = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&limit));
             if written.is_ok_and(|ready| ready > 0) {
-                // The same word again is not said before the first one was read, so one reading has all.
+                // The system does not repeat a notification that is still unread, so one reading gets all of them.
                 let mut words = [MaybeUninit::uninit(); 4096];
                 let _read = read(&self.0, &mut words);
             }
@@ -70,7 +70,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(120);
 
-    /// A look that is under way when somebody writes is followed by another one.
+    /// A write during a read causes another read.
     #[test]
     fn sleep_ends_with_what_was_written_before_it_or_during_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! The thread that looks for releases by other processes, with a connection of its own. There is
-//! none as long as nobody is refused.
+//! The thread that watches for releases by other processes, with its own connection. It does not exist as long as no
+//! caller is refused.
 //!
-//! When somebody has written to the file, and every few milliseconds, it asks SQLite whether another
-//! connection has committed anything, which takes two locks on shared memory and reads no page; only
-//! then, or when somebody new waits, does it look at the records that are waited for.
+//! After a write to the file, and every few milliseconds, it checks, through SQLite, whether another connection has
+//! committed anything, which takes two locks on shared memory and reads no page; only then, or for a new waiter, does
+//! it read the records that are waited for.
 
 use std::{sync::PoisonError, thread, time::Duration};
 
@@ -13,20 +13,20 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 use super::{Shared, State, changes::Changes};
 use crate::{files::Files, key::Key};
 
-/// How often, where the system does not say that somebody has written. A hand-over to another process takes half of
-/// it on average then.
+/// How often the thread checks without a notification from the system. A hand-over to another process then takes half
+/// of it on average.
 const EVERY: Duration = Duration::from_millis(5);
-/// The pause after a look, in the processor time that it took: others may write all the time, and thousands of names
-/// may be waited for, but looking gets a twentieth of one processor at most.
+/// The pause after a read, as a multiple of the processor time that it took: others may write all the time, and
+/// thousands of names may be waited for, but reads get a twentieth of one processor at most.
 const RESTING: u32 = 19;
-/// After a failure. Waiters poll meanwhile.
+/// The pause after a failure. Waiters poll meanwhile.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long to stay when nobody waits any more: locks that are fought for have pauses too.
+/// How long the thread stays without a waiter: contended locks have pauses too.
 const LINGER: Duration = Duration::from_secs(10);
-/// How long a look may wait for a process that repairs or closes the file.
+/// How long a read may wait for a process that repairs or closes the file.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Looks until nobody has waited for a while, or the file was closed.
+/// Watches until there has been no waiter for a while, or the file was closed.
 pub(super) fn look_while_somebody_waits(shared: &Shared) {
     let mut eyes: Option<Eyes> = None;
     let mut pause = Duration::ZERO;
@@ -56,7 +56,7 @@ pub(super) fn look_while_somebody_waits(shared: &Shared) {
     }
 }
 
-/// What this thread has had of a processor: a look that waits for one has taken nothing.
+/// The processor time that this thread has used: a read that waits for a processor has used none.
 #[cfg(target_os = "linux")]
 fn processor_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -64,7 +64,7 @@ fn processor_time() -> Duration {
     time.try_into().unwrap_or_default()
 }
 
-/// No less than what this thread has had of a processor: the time that has passed.
+/// An upper bound of the processor time of this thread: the time that has passed.
 #[cfg(not(target_os = "linux"))]
 fn processor_time() -> Duration {
     use std::{sync::OnceLock, time::Instant};
@@ -73,7 +73,7 @@ fn processor_time() -> Duration {
 }
 
 impl Shared {
-    /// Sleeps. `false`: there is nothing to look for, and the thread is to end.
+    /// Sleeps. `false`: there is nothing to watch for, and the thread is to end.
     fn rest(&self, pause: Duration) -> bool {
         let mut state = self.state();
         self.forget(&mut state);
@@ -98,7 +98,7 @@ impl Shared {
         state.looking
     }
 
-    /// Drops the names that nobody can be waiting for any more.
+    /// Drops the names that no caller can still be waiting for.
     fn forget(&self, state: &mut State) {
         state.listeners.retain(|(_, sender)| !sender.is_closed());
         if state.listeners.is_empty() {
@@ -109,7 +109,7 @@ impl Shared {
         self.count(state);
     }
 
-    /// What to look at, if anything can have changed.
+    /// The names to read, if anything can have changed.
     fn worth_a_look(&self, changed: bool) -> Vec<Key> {
         let mut state = self.state();
         if std::mem::take(&mut state.fresh) || changed {
@@ -123,10 +123,9 @@ impl Shared {
 /// A connection that only reads.
 struct Eyes {
     connection: Connection,
-    /// What tells when to look, if the system does.
+    /// The system's notification of a write, if it has one.
     changes: Option<Changes>,
-    /// SQLite's number of the state that was looked at last; it means nothing to another
-    /// connection.
+    /// SQLite's number of the state that was last read; it means nothing to another connection.
     seen: Option<i64>,
 }
 
@@ -137,9 +136,9 @@ impl Eyes {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(files.database().0, flags)?;
         connection.busy_timeout(BUSY)?;
-        // Also when it closes after all others: whatever it has opened, it never writes.
+        // Even if it closes after all others: whatever it has opened, it never writes.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // A few pages are all it ever reads.
+        // It only ever reads a few pages.
         connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -64")?;
         Ok(Self {
             connection,
@@ -148,7 +147,7 @@ impl Eyes {
         })
     }
 
-    /// Sleeps until somebody has written, and at most so long.
+    /// Sleeps until a write, and at most `limit`.
     fn sleep(&self, limit: Duration) {
         match &self.changes {
             Some(changes) => changes.sleep(limit),
@@ -156,8 +155,8 @@ impl Eyes {
         }
     }
 
-    /// Tells the waiters of each lock that is free. After a failure this connection is given up,
-    /// and the next one looks at everything.
+    /// Notifies the waiters of each lock that is free. After a failure this connection is given up, and the next one
+    /// reads everything.
     fn look(mut self, shared: &Shared) -> Result<Self, Blind> {
         let version = self
             .connection
@@ -183,7 +182,7 @@ impl Eyes {
     }
 }
 
-/// Why there was no look.
+/// The reason why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 enum Blind {
     #[error("SQLite cannot read the lock file")]

@@ -1,4 +1,4 @@
-//! Pages in byte order, and the three requests of people.
+//! Pages in byte order, and the three administrative requests.
 
 use std::time::Duration;
 

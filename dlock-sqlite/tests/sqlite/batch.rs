@@ -1,5 +1,5 @@
-//! Renewals of one trip: in order, as many answers as questions, and nobody pays for another's
-//! trouble.
+//! Renewals of one batch: in order, as many answers as requests, and none affected by the failure
+//! of another.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Records that another run of a machine left. (The clock set by hand: unit tests of the crate.)
+//! Records that another boot of a machine left. (The clock set by hand: unit tests of the crate.)
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn a_lease_of_an_earlier_boot_is_over_however_late_its_expiry() {
             (read.released, read.remaining),
             (false, Some(Duration::ZERO))
         );
-        // Its own holder's late request is refused, or spent.
+        // A late request of its own holder is refused, or spent.
         assert!(matches!(
             provider.renew(&Renew::new(name("a"), uuid, 1)).await,
             Ok(RenewOutcome::Lost(Some(_)))

@@ -1,4 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind, and the file stays open for everybody.
+//! G1, I14: a dropped future leaves nothing behind, and the file stays open for every caller.
 
 use dlock_proof::cancelling;
 
@@ -11,7 +11,7 @@ async fn dropped_futures_leave_nothing() {
     let tally = cancelling::sampled(ours, theirs, 240, 11).await;
     assert!(tally.dropped > 60, "dropped too seldom: {tally:?}");
 
-    // No transaction is left open: anybody may write at once.
+    // No transaction is left open: any connection may write at once.
     let raw = scratch.raw();
     raw.execute_batch("BEGIN EXCLUSIVE; COMMIT").unwrap();
 }

@@ -1,4 +1,4 @@
-//! Writers that wait, losers that do not, and futures that are dropped on the way.
+//! Writers that wait, losers that do not, and futures that are dropped midway.
 
 use std::{
     future::poll_fn,
@@ -64,7 +64,7 @@ fn a_writer_that_stays_too_long_is_not_applied_and_then_all_is_well() {
     });
 }
 
-/// A caller waits for a sixth of its lease, and its time in line counts.
+/// A caller waits for a sixth of its lease, and its time in the queue counts.
 #[test]
 fn a_short_lease_hears_of_a_locked_file_before_its_attempt_is_over() {
     let scratch = Scratch::new();
@@ -220,7 +220,7 @@ fn a_refused_try_takes_no_lock_and_writes_nothing() {
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
         refused(&provider, "a").await;
         provider.read(&name("a")).await.unwrap();
-        // Nor of a mark, which is left out then (N1).
+        // Nor in the way of a mark, which is left out then (N1).
         let marking = request("a", LONG).marks(7);
         let marked = async || match provider.acquire(&marking).await {
             Ok(AcquireOutcome::Held(record)) => record.wanted,
@@ -266,7 +266,7 @@ fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
         }
         sleep(SHORT).await;
         let ours = |thread: &std::fs::DirEntry| {
-            // One that has just ended is none.
+            // A thread that has just ended does not count.
             std::fs::read_to_string(thread.path().join("comm"))
                 .is_ok_and(|name| name.trim_end() == name_of_ours)
         };
@@ -279,7 +279,7 @@ fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
             assert!(call.await.unwrap_err().is_cancelled());
         }
         raw.execute_batch("COMMIT").unwrap();
-        // The next in line is answered after the one that ran to its end.
+        // The next one in the queue is answered after the call that ran to its end.
         timeout(PATIENCE, take(&provider, "next", LONG))
             .await
             .unwrap();
@@ -292,8 +292,7 @@ fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
     });
 }
 
-/// So no other work of a runtime's blocking threads can delay a renewal, and the end of a runtime
-/// can cut off none.
+/// So no other work of a runtime's blocking threads can delay a renewal, and the end of a runtime cannot cut one off.
 #[test]
 fn calls_need_no_runtime() {
     struct Unpark(Thread);
@@ -322,7 +321,7 @@ fn a_future_dropped_at_any_point_disturbs_nobody() {
     block_on(async {
         let provider = scratch.provider();
         let mut undone = 0;
-        // Then longer pauses, until a call was not dropped in time: on a busy machine its thread may get to run late.
+        // Then longer pauses, until a call was not dropped in time: on a busy machine its thread may run late.
         let short = (0..300).map(Duration::from_micros);
         let long = (0..17).map(|power| Duration::from_millis(1 << power));
         for (number, pause) in short.chain(long).enumerate() {
@@ -332,8 +331,8 @@ fn a_future_dropped_at_any_point_disturbs_nobody() {
             let text = format!("lock {number}");
             let request = request(&text, LONG);
             let mut call = provider.acquire(&request);
-            // One poll hands the call to its thread, which may even be done by then. Timers are too
-            // coarse for what comes next.
+            // One poll hands the call to its thread, which may even be done by then. Timers are too coarse for the next
+            // step.
             let _done =
                 poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_ready())).await;
             let handed_over = Instant::now();
@@ -341,8 +340,7 @@ fn a_future_dropped_at_any_point_disturbs_nobody() {
                 std::hint::spin_loop();
             }
             drop(call);
-            // Applied or not: the release of the same uuid says which, and the connection answers
-            // the question that was asked.
+            // Applied or not: the release of the same uuid reveals which, and the connection answers the right request.
             match provider
                 .release(&Release::new(name(&text), request.new, None))
                 .await

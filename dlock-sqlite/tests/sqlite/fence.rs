@@ -23,7 +23,7 @@ fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()
 }
 
-/// A database of an application's own, beside the lock file.
+/// An application's own database, in addition to the lock file.
 fn database(scratch: &Scratch) -> PathBuf {
     scratch.directory().join("accounts.db")
 }
@@ -34,7 +34,7 @@ fn connect(path: &Path) -> Connection {
     connection
 }
 
-/// With a resource in it: what was written last, and how often.
+/// A database with a resource in it: the value that was written last, and the number of writes.
 fn prepared(path: &Path, journal: &str) -> Connection {
     let connection = connect(path);
     connection
@@ -61,7 +61,7 @@ fn immediate(connection: &mut Connection) -> Transaction<'_> {
         .unwrap()
 }
 
-/// What a writer does between check and commit.
+/// A writer's work between check and commit.
 fn change(transaction: &Transaction<'_>, value: u64) {
     let value = i64::try_from(value).unwrap();
     transaction
@@ -80,7 +80,7 @@ fn write(connection: &mut Connection, token: FencingToken, value: u64) -> Result
     Ok(())
 }
 
-/// Value, writes, and what the fence remembers.
+/// Value, number of writes, and the token that the fence remembers.
 fn state(connection: &Connection) -> (u64, u64, Option<u64>) {
     let numbers: [Option<i64>; 3] = connection
         .query_row(
@@ -102,7 +102,7 @@ fn stale(result: Result<(), FenceError>) -> Result<(), Stale> {
     }
 }
 
-/// One of a story's writers: its connection, and whether it keeps the token in the row itself.
+/// One writer of a story: its connection, and whether it keeps the token in the row itself.
 struct Account {
     connection: Arc<Mutex<Connection>>,
     path: PathBuf,
@@ -156,7 +156,8 @@ impl Storage for Account {
             if changed == 1 {
                 return Ok(());
             }
-            // It only grows, so a later look still shows what refused us, or more.
+            // It only grows, so a later read still shows the token that refused us, or a greater
+            // one.
             let highest: i64 = connection
                 .query_row("SELECT token FROM resource", [], |row| row.get(0))
                 .unwrap();
@@ -267,7 +268,7 @@ fn deferred_transaction_that_read_before_somebody_wrote_admits_nothing() {
     }
     drop(transaction);
     assert_eq!(state(&deferred), (6, 1, Some(6)));
-    // One that begins with the check sees what is there.
+    // A transaction that begins with the check sees the current state.
     let transaction = deferred.transaction().unwrap();
     let late = stale(fence().check(&transaction, "resource 1", token(5)));
     assert_eq!(late.unwrap_err().highest, token(6));
@@ -282,7 +283,7 @@ fn transaction_that_is_over_admits_nothing() {
     let scratch = Scratch::new();
     let mut connection = prepared(&database(&scratch), "wal");
     let transaction = immediate(&mut connection);
-    // What SQLite does by itself when the disk is full.
+    // SQLite itself does this when the disk is full.
     transaction.execute_batch("ROLLBACK").unwrap();
     let refused = fence().check(&transaction, "resource 1", token(7));
     assert!(matches!(refused, Err(FenceError::Store(_))), "{refused:?}");

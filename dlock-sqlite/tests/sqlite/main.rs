@@ -1,5 +1,5 @@
-//! What this store promises beyond the conformance suite: one file, many processes, and everything
-//! that can be wrong with a file. One property or a small group a module.
+//! The promises of this store beyond the conformance suite: one file, many processes, and
+//! everything that can be wrong with a file. Each module has one property or a small group of them.
 
 #![cfg(target_os = "linux")]
 #![expect(

@@ -1,5 +1,5 @@
-//! Where a lock file may not be, since somebody else who opens it would not see its locks. Each test
-//! runs in a mount namespace of its own, so that nothing it mounts is seen outside.
+//! Places where a lock file may not be, since another process that opens it would not see its locks.
+//! Each test runs in its own mount namespace, so that nothing it mounts is seen outside.
 
 mod fuse;
 
@@ -17,7 +17,7 @@ use crate::support::{Kid, Role, Scratch, block_on, request, take};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What becomes of a try through this path.
+/// The outcome of an attempt through this path.
 fn attempt(path: &Path) -> String {
     match SqliteProvider::open(path) {
         Ok(provider) => format!("{:?}", block_on(provider.acquire(&request("a", LONG)))),
@@ -37,7 +37,7 @@ fn mount(what: &Path, at: &Path) {
 fn a_file_that_is_mounted_by_itself_is_refused() {
     const TEST: &str = "mounts::a_file_that_is_mounted_by_itself_is_refused";
     if let Some(role) = Role::get() {
-        // As a container gets it. The name is one that the kernel does not write as it is.
+        // As a container gets it. The kernel escapes this name when it writes it.
         let there = Scratch::new();
         let file = there.directory().join("my locks\\.db");
         fs::write(&file, "").unwrap();
@@ -89,7 +89,7 @@ fn a_file_system_that_machines_may_share_is_refused_unless_told_otherwise() {
             .path(there.path())
             .danger_accept_any_file_system(true)
             .build();
-        // It has no files, and so nothing can be opened there.
+        // It has no files, so nothing can be opened there.
         role.say(told.unwrap_err());
         return;
     }

@@ -1,5 +1,5 @@
-//! The file goes away under a running provider. Others that open the path see another file, so this
-//! one must not go on granting.
+//! The file disappears while a provider runs. Other processes that open the path see another file,
+//! so this one must not continue to grant.
 
 use std::{fs, time::Duration};
 
@@ -82,7 +82,7 @@ fn a_file_that_is_deleted_renamed_or_replaced_grants_nothing_more() {
     }
 }
 
-/// What a process does that starts after the deletion: it finds no lock.
+/// The view of a process that starts after the deletion: it finds no lock.
 fn newcomer(scratch: &Scratch) {
     let provider = scratch.provider();
     block_on(take(&provider, "a", LONG));
@@ -155,7 +155,7 @@ fn what_sqlite_does_to_its_own_files_is_no_move() {
         for number in 0..2000 {
             take(&provider, &format!("lock {number}"), LONG).await;
         }
-        // The first to come and the last to go.
+        // The first provider to be opened and the last to be dropped.
         drop(provider);
         take(&scratch.provider(), "b", LONG).await;
     });

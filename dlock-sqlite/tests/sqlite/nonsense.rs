@@ -1,5 +1,5 @@
-//! Rows that a person or another program spoilt: an error that names the lock and says what to do,
-//! from every request; and the row stays.
+//! Rows that a person or another program corrupted: an error that names the lock and says what to
+//! do, from every request; and the row stays.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn every_request(provider: &SqliteProvider, uuid: Uuid) -> Vec<ProviderErr
     errors
 }
 
-/// Whatever is in the row, also what is not UTF-8.
+/// The row, whatever is in it, even if that is not UTF-8.
 fn row(raw: &Connection) -> Vec<String> {
     let columns = |row: &rusqlite::Row<'_>| {
         (0..14)
@@ -178,7 +178,7 @@ fn a_spoilt_record_is_an_error_everywhere_and_never_overwritten() {
             .unwrap();
             assert_eq!(row(&raw), good);
         }
-        // Healed, it is the same lock again.
+        // Once repaired, it is the same lock again.
         assert_eq!(
             provider.read(&name("spoilt")).await.unwrap().unwrap().uuid,
             uuid
@@ -219,7 +219,7 @@ fn an_expiry_beyond_all_time_is_shown_as_one_lease() {
             provider.read(&name("a")).await.unwrap().unwrap().remaining,
             Some(LONG)
         );
-        // A client that has seen it unchanged for one lease may have it (A6).
+        // A client that has seen it unchanged for one lease may take it (A6).
         let claim = request("a", LONG).prev(Some(Version { uuid, renewals: 0 }));
         provider.acquire(&claim).await.unwrap();
     });

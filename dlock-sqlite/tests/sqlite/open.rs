@@ -1,4 +1,4 @@
-//! Whose file it is: ours, nobody's, or another's, which stays as it was.
+//! The owner of a file: this crate, none, or another program, whose file stays as it was.
 
 use std::{fs, path::Path, thread, time::Duration};
 
@@ -52,7 +52,7 @@ fn the_log_of_a_program_that_crashed_stays_where_it_is() {
         .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)")
         .unwrap();
     // A copy of database and log is what a crash leaves. The copy is another file, so reading the
-    // original here costs only locks that nobody else wants.
+    // original here drops only locks that no other process wants.
     let scratch = Scratch::new();
     for suffix in ["", "-wal"] {
         let file = format!("locks.db{suffix}");

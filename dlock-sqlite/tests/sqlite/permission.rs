@@ -1,5 +1,5 @@
-//! Files and directories that this user may not write. Root may everything, so as root the opening
-//! happens in a child that is somebody else.
+//! Files and directories that this user may not write. Root may do everything, so as root the
+//! opening happens in a child that runs as another user.
 
 use std::{env, fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -9,7 +9,7 @@ use crate::support::{Kid, Role, Scratch, set_mode};
 
 const TEST: &str = "permission::a_missing_permission_is_named_and_nothing_is_left_behind";
 
-/// What opening says to a user without privileges.
+/// The message of an opening to a user without privileges.
 fn open(path: &Path) -> String {
     match SqliteProvider::open(path) {
         Ok(_) => "opened".to_owned(),
@@ -43,7 +43,7 @@ fn a_missing_permission_is_named_and_nothing_is_left_behind() {
         }
     };
 
-    // (there is a file, its mode, the mode of the directory)
+    // (whether there is a file, its mode, the mode of the directory)
     for (there, file, directory, expected) in [
         (false, 0, 0o555, "no permission"),
         (true, 0o666, 0o555, "no permission"),

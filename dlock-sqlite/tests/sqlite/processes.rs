@@ -55,7 +55,7 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
                         remaining <= D && asked.elapsed() < D + PATIENCE,
                         "{remaining:?}"
                     );
-                    // As the store advises, but never straight to the end.
+                    // As the store advises, but never the whole remainder at once.
                     sleep((remaining / 2).max(Duration::from_millis(1))).await;
                 }
                 AcquireOutcome::Spent => panic!("a fresh uuid was spent"),
@@ -70,7 +70,7 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
     });
 }
 
-/// Takes the lock, changes a file in two steps that a second holder would disturb, gives it back.
+/// Takes the lock, changes a file in two steps that a second holder would disturb, and releases it.
 async fn turn(provider: &SqliteProvider, directory: &Path) -> bool {
     // Much longer than a turn, however busy the machine is; a call waits for the file for an eighth of it.
     let request = Acquire::new(name("shared"), Uuid::new_v4(), Duration::from_secs(30));
@@ -79,7 +79,7 @@ async fn turn(provider: &SqliteProvider, directory: &Path) -> bool {
     };
     let token = tokens.last();
     let inside = directory.join("inside");
-    // Fails if anybody else is in there.
+    // Fails if another holder is in there.
     fs::create_dir(&inside).unwrap();
     sleep(Duration::from_millis(1)).await;
     let mut log = fs::OpenOptions::new()

@@ -13,11 +13,11 @@ const PROCESSES: usize = 3;
 const TASKS: [usize; PROCESSES] = [8, 2, 2];
 const LEASE: Duration = Duration::from_secs(1);
 const WORK: Duration = Duration::from_millis(5);
-/// A turn is all terms of one process between those of others. A process that leaves nothing to others has one that does
-/// not end.
+/// A turn is all terms of one process between those of others. A process that leaves nothing to others has a turn that
+/// does not end.
 const TURNS: usize = 10;
 
-/// One of the processes: its tasks take the lock, note whose term it is, and ask again at once.
+/// One of the processes: its tasks take the lock, note whose term it is, and try again at once.
 async fn contend(file: PathBuf, number: usize) {
     let provider = SqliteProvider::open(&file).unwrap();
     let lock = DLock::builder()

@@ -1,5 +1,5 @@
-//! A scratch file, a look into it past the provider, and child processes that cannot outlive their
-//! parent.
+//! A scratch file, direct access to it without the provider, and child processes that cannot
+//! outlive their parent.
 
 use std::{
     env, fs,
@@ -48,7 +48,7 @@ impl Scratch {
         SqliteProvider::open(self.path()).unwrap()
     }
 
-    /// The file as SQLite shows it to anybody.
+    /// The file as SQLite shows it to any program.
     pub(crate) fn raw(&self) -> Connection {
         let raw = Connection::open(self.path()).unwrap();
         raw.busy_timeout(PATIENCE).unwrap();
@@ -82,7 +82,7 @@ pub(crate) fn request(text: &str, duration: Duration) -> Acquire {
     Acquire::new(name(text), Uuid::new_v4(), duration).owner("suite")
 }
 
-/// Takes a lock that is free.
+/// Takes a free lock.
 pub(crate) async fn take(
     provider: &impl Provider,
     text: &str,
@@ -95,7 +95,7 @@ pub(crate) async fn take(
     }
 }
 
-/// The record that refuses a try.
+/// The record that refuses an attempt.
 pub(crate) async fn refused(provider: &impl Provider, text: &str) -> Record {
     match provider
         .acquire(&request(text, Duration::from_secs(1)))
@@ -106,7 +106,7 @@ pub(crate) async fn refused(provider: &impl Provider, text: &str) -> Record {
     }
 }
 
-/// The error and everything behind it.
+/// The error and its causes.
 pub(crate) fn chain(error: &ProviderError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -129,7 +129,7 @@ const FILE: &str = "DLOCK_SQLITE_TEST_FILE";
 const SAYS: &str = "child says: ";
 
 impl Kid {
-    /// `test`: the path of the test that begins by asking for its [`Role`].
+    /// `test`: the path of the test that begins by reading its [`Role`].
     pub(crate) fn start(test: &str, role: &str, file: &Path) -> Self {
         Self::spawn(Command::new(env::current_exe().unwrap()), test, role, file)
     }
@@ -143,7 +143,7 @@ impl Kid {
         Self::spawn(command, test, role, file)
     }
 
-    /// The same in a mount namespace of its own: what it mounts, nobody else sees.
+    /// The same in its own mount namespace: no other process sees its mounts.
     pub(crate) fn start_with_mounts(test: &str, role: &str, file: &Path) -> Self {
         let mut command = crate::mounts::namespace();
         command.arg(env::current_exe().unwrap());
@@ -176,7 +176,7 @@ impl Kid {
         thread::spawn(move || {
             for line in errors.lines().map_while(Result::ok) {
                 match line.strip_prefix(SAYS) {
-                    // Nobody may be listening any more.
+                    // The receiver may be gone.
                     Some(said) => drop(sender.send(said.to_owned())),
                     None => eprintln!("[child] {line}"),
                 }
@@ -199,14 +199,14 @@ impl Kid {
             .expect("the child says nothing")
     }
 
-    /// SIGKILL: nothing of the child's own runs any more. What it had said meanwhile, if anything.
+    /// SIGKILL: no more code of the child runs. Returns what it had said by then, if anything.
     pub(crate) fn kill(mut self) -> Option<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.lines.recv_timeout(PATIENCE).ok()
     }
 
-    /// Waits for the child to end by itself.
+    /// Waits for the child to end without being killed.
     pub(crate) fn join(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
@@ -221,7 +221,7 @@ impl Drop for Kid {
     }
 }
 
-/// What a child was started for.
+/// The task of a child.
 pub(crate) struct Role {
     pub(crate) role: String,
     pub(crate) file: PathBuf,

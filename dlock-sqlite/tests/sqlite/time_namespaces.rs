@@ -1,4 +1,4 @@
-//! A process in a time namespace of its own reads other times from the same clock.
+//! A process in its own time namespace reads other times from the same clock.
 
 use std::{env, process::Command, time::Duration};
 
@@ -27,7 +27,7 @@ fn a_lease_lasts_as_long_in_every_time_namespace() {
     let scratch = Scratch::new();
     let provider = scratch.provider();
     block_on(take(&provider, "a", LONG));
-    // Days ahead, and behind by less than the machine is up.
+    // Days ahead, and behind by less than the machine's uptime.
     for offset in ["1000000", "-30"] {
         let before = remaining(&provider);
         let kid = Kid::spawn(namespace(offset), TEST, offset, &scratch.path());
@@ -41,7 +41,7 @@ fn a_lease_lasts_as_long_in_every_time_namespace() {
     }
 }
 
-/// Runs this program in a time namespace whose clock is ahead by so many seconds.
+/// Runs this program in a time namespace whose clock is ahead by that many seconds.
 fn namespace(offset: &str) -> Command {
     let mut command = Command::new("unshare");
     if !rustix::process::getuid().is_root() {

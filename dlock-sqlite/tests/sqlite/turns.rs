@@ -1,4 +1,4 @@
-//! Whose call comes first while the file is busy: that of a holder.
+//! The call that comes first while the file is busy: that of a holder.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -13,8 +13,8 @@ use crate::support::{Scratch, name, request, take};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// What a holder's call answers that was made after the call that took its lease away, while another program was writing and
-/// another call waited for that. Meanwhile lists are answered.
+/// The answer to a holder's call. It was made after the call that took its lease away, while another program was
+/// writing and another call waited for that. Meanwhile lists are answered.
 #[expect(clippy::future_not_send, reason = "a test runs it where it is")]
 async fn late<T: Debug>(call: impl AsyncFnOnce(&SqliteProvider, Uuid) -> T) -> String {
     let scratch = Scratch::new();
@@ -60,7 +60,7 @@ async fn calls_of_holders_come_before_those_that_wait_longer() {
     assert_eq!(released.await, "Ok(Released { wanted: false })");
 }
 
-/// A list opens no file that is not the one in use.
+/// A list refuses to open a file that is not the one in use.
 #[tokio::test]
 async fn list_of_a_file_that_was_replaced_is_refused() {
     let scratch = Scratch::new();

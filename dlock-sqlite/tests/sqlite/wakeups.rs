@@ -1,4 +1,4 @@
-//! Waiters hear of releases by others (W3), and cost next to nothing until then (W2).
+//! Waiters learn of releases by others (W3), and cost next to nothing until then (W2).
 
 use std::{fs, time::Duration};
 
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::support::{Kid, PATIENCE, Role, Scratch, block_on, name, take};
 
-/// Neither the end of a lease nor a poll wakes anybody here.
+/// Neither the end of a lease nor a poll wakes a waiter here.
 const LONG: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3600);
 const TICK: Duration = Duration::from_millis(1);
@@ -42,7 +42,7 @@ async fn granted(waiter: JoinHandle<Lease>) -> Lease {
     lease.expect("it never hears of it").unwrap()
 }
 
-/// A waiter whose questions are counted, once it has been refused and listens.
+/// A waiter whose requests are counted, once it has been refused and listens.
 async fn counted(
     provider: SqliteProvider,
     name: &str,
@@ -50,7 +50,7 @@ async fn counted(
     let faulty = Faulty::new(provider);
     let waiter = waiting(&lock(Client::new(faulty.clone()), name));
     let began = Instant::now();
-    // It asks again when the channel opens.
+    // It tries again when the channel opens.
     while faulty.count(Op::Watch) == 0 || faulty.count(Op::Acquire) < 2 {
         assert!(began.elapsed() < PATIENCE, "it never waits");
         sleep(TICK).await;
@@ -58,7 +58,7 @@ async fn counted(
     (faulty, waiter)
 }
 
-/// A server that waits for its clients looks, and asks once: a term that another waiter has marked is hinted.
+/// A server that waits for its clients reads, and tries once: a term that another waiter has marked is hinted.
 #[tokio::test]
 async fn who_has_only_looked_hears_of_a_release() {
     let scratch = Scratch::new();
@@ -100,7 +100,7 @@ fn a_release_by_another_process_is_heard() {
             holder.tell("acquire");
             assert_eq!(holder.hear(), "held");
             let waiter = waiting(&lock);
-            // Not in step with the looks.
+            // Not in step with the reads.
             sleep(Duration::from_millis(20) + round * TICK / 4).await;
             assert!(!waiter.is_finished());
             holder.tell("release");
@@ -112,7 +112,7 @@ fn a_release_by_another_process_is_heard() {
     holder.join();
 }
 
-/// A hint follows from what the file says: the dlock of another language needs to know of none.
+/// A hint follows from the contents of the file: the dlock of another language need not know of hints.
 #[tokio::test]
 async fn a_release_by_any_program_is_heard() {
     let scratch = Scratch::new();
@@ -134,7 +134,7 @@ async fn renewals_and_other_locks_wake_nobody() {
     let asked = faulty.count(Op::Acquire);
     let began = Instant::now();
     let mut n = 0;
-    // Many looks long, each of which finds the file changed.
+    // As long as many reads, each of which finds the file changed.
     while began.elapsed() < Duration::from_millis(300) || n <= 10 {
         n += 1;
         let renewal = dlock_core::provider::Renew::new(name("a"), uuid, n);
@@ -150,12 +150,12 @@ async fn renewals_and_other_locks_wake_nobody() {
     assert_eq!(faulty.count(Op::Acquire), asked + 1);
 }
 
-/// How many threads of this process look for released locks.
+/// How many threads of this process watch for released locks.
 fn looking() -> usize {
     fs::read_dir("/proc/self/task")
         .unwrap()
         .filter_map(Result::ok)
-        // It may end while we look.
+        // The thread may end while we read.
         .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
         .filter(|name| name.trim() == "dlock-watch")
         .count()

@@ -1,4 +1,4 @@
-//! K6: hints follow from what the database says, written by any program.
+//! K6: hints follow from the contents of the database, written by any program.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -71,7 +71,7 @@ async fn whatever_program_commits_a_task_is_heard() {
     hears(&mut stream).await;
 }
 
-/// One thread looks for all of them, and ends with the last: the next one begins another.
+/// One thread watches for all of them, and ends with the last; the next stream starts another.
 #[tokio::test]
 async fn streams_come_and_go_and_each_hears_of_its_own_queue() {
     let (_folder, tasks) = shop();
@@ -88,7 +88,7 @@ async fn streams_come_and_go_and_each_hears_of_its_own_queue() {
         let task = NewTask::builder().kind("a").queue(name(round)).build();
         tasks.enqueue(&[task]).await.unwrap();
         hears(&mut streams[round]).await;
-        // Tasks of the rounds before are there from the beginning.
+        // Tasks of earlier rounds are there from the beginning.
         for earlier in &mut streams[..round] {
             hears(earlier).await;
         }
@@ -120,7 +120,7 @@ async fn hints_need_no_write_ahead_log() {
     }
 }
 
-/// It looks all the time, and writes nothing.
+/// It reads all the time, and writes nothing.
 #[tokio::test]
 async fn idle_worker_writes_nothing() {
     let (_folder, tasks) = shop();
@@ -137,7 +137,8 @@ async fn idle_worker_writes_nothing() {
     assert!(heard.is_err(), "{heard:?}");
 }
 
-/// The thread ends with its stream, and its connection as every other: the last one tidies up.
+/// The thread ends with its stream, and its connection closes like every other: the last one tidies
+/// up.
 #[tokio::test]
 async fn nothing_looks_when_nobody_listens() {
     let (folder, tasks) = shop();
@@ -156,7 +157,7 @@ async fn nothing_looks_when_nobody_listens() {
     }
 }
 
-/// A database that is gone, or no queue any more.
+/// A database that is gone, or no longer has a queue.
 #[tokio::test]
 async fn stream_ends_where_nothing_can_be_seen() {
     let (_folder, tasks) = shop();

@@ -1,4 +1,4 @@
-//! What a person or another program may have done to rows.
+//! Damage that a person or another program may have done to rows.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -20,7 +20,7 @@ fn queue() -> (tempfile::TempDir, Connection, SqliteTasks) {
     let folder = tempfile::tempdir().unwrap();
     let tasks = SqliteTasks::open(folder.path().join("shop.db")).unwrap();
     let beside = Connection::open(tasks.path()).unwrap();
-    // As a program that was built without them, or a file that was repaired.
+    // As by a program that was built without them, or a file that was repaired.
     beside
         .execute_batch("PRAGMA ignore_check_constraints = ON")
         .unwrap();
@@ -40,7 +40,7 @@ async fn file_that_is_made_is_its_owners_alone() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// It is named by who asks for it, and nobody else is kept from anything.
+/// An error names it to a caller that reads it, and no other task is affected.
 #[tokio::test]
 async fn damaged_task_hides_no_other() {
     let held = "uuid = 'f1fbd3e9-c7d0-4504-90c4-e5ed5ac51cfa'";
@@ -104,7 +104,7 @@ async fn damaged_task_hides_no_other() {
     }
 }
 
-/// What cannot be read once cannot be read by another attempt.
+/// A task that cannot be read now cannot be read by another attempt.
 #[tokio::test]
 async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
     let deep = format!("payload = '{}{}'", "[".repeat(101), "]".repeat(101));
@@ -165,7 +165,7 @@ async fn output_that_cannot_be_read_is_left_out() {
     assert!(seen.errors[0].error.contains("its output cannot be read"));
 }
 
-/// As one is that was enqueued by a clock that was an hour ahead, which is right again.
+/// As if a clock that was an hour ahead, and is right again, had enqueued it.
 #[tokio::test]
 async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
     let (_folder, beside, tasks) = queue();
@@ -181,13 +181,13 @@ async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
     let claimed = tasks.claim(&claim()).await.unwrap().tasks;
     let got: Vec<_> = claimed.iter().map(|task| task.key.id).collect();
     assert_eq!(got, [added[1].id()]);
-    // Not so what its worker has put off.
+    // A task that its worker has put off is not due.
     let snoozed = Ending::new(claimed[0].key, How::Snooze(LONG));
     tasks.finish(&[snoozed]).await.unwrap();
     assert!(tasks.claim(&claim()).await.unwrap().tasks.is_empty());
 }
 
-/// Also among those that have ended.
+/// This includes tasks that have ended.
 #[tokio::test]
 async fn damaged_task_that_has_ended_hides_no_other() {
     for damage in ["state = 'x'", "priority = 777", "attempt = -1"] {
@@ -214,7 +214,7 @@ async fn damaged_task_that_has_ended_hides_no_other() {
     }
 }
 
-/// What cannot be is no reason to give a task out for ever: more attempts than there may be are none left.
+/// An impossible value is no reason to hand a task out for ever: more attempts than are allowed means that none remain.
 #[tokio::test]
 async fn task_with_more_attempts_than_it_may_have_dies() {
     let (_folder, beside, tasks) = queue();

@@ -1,4 +1,4 @@
-//! Whose call comes first while the database is busy: that of a worker that has a task.
+//! The call that comes first while the database is busy: that of a worker that has a task.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 const LEASE: Duration = Duration::from_secs(600);
 
-/// What a worker's call answers that was made after the call that took its task away by force, while another program was
-/// writing and another call waited for that. Meanwhile lists are answered.
+/// The answer to a worker's call. It was made after the call that took its task away by force, while another program
+/// was writing and another call waited for that. Meanwhile lists are answered.
 #[expect(clippy::future_not_send, reason = "a test runs it where it is")]
 async fn late<T: Debug>(call: impl AsyncFnOnce(&SqliteTasks, ClaimKey) -> T) -> String {
     let folder = tempfile::tempdir().unwrap();

@@ -49,7 +49,7 @@ fn programs_that_are_file_systems_are_told_apart_by_their_type() {
         mounts().shared_fuse(rustix::fs::makedev(8, 1)).unwrap(),
         None
     );
-    // One that nobody knows is not believed to be local.
+    // An unknown one is not assumed to be local.
     assert_eq!(kind(99).as_deref(), Some("FUSE (fuse)"));
 }
 

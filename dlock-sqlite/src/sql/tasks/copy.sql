@@ -4,7 +4,7 @@ INSERT INTO dlock_task
     (queue, priority, run_at, attempt, max_attempts, kind, key, key_until_start, lane, payload, errors, created, checkpoints, token)
 SELECT queue, priority, ?2, 0, max_attempts, kind, key, key_until_start, lane, payload, '[]', ?2, 0, 0
 FROM dlock_task_done AS d
--- A conflict would use a number up.
+-- A conflict would use up a number.
 WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM dlock_task AS t WHERE t.queue = d.queue AND t.key = d.key)
 ON CONFLICT (queue, key) WHERE key IS NOT NULL DO NOTHING
 RETURNING id;

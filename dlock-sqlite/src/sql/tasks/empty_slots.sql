@@ -1,2 +1,2 @@
--- Takes out all claims of a queue. ?1 queue. Result: none.
+-- Removes all claims of a queue. ?1 queue. Result: none.
 DELETE FROM dlock_task_slot WHERE queue = ?1;

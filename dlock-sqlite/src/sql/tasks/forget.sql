@@ -1,2 +1,2 @@
--- Forgets a task that has ended. ?1 id. Result: none; one row changes.
+-- Deletes a task that has ended. ?1 id. Result: none; one row changes.
 DELETE FROM dlock_task_done WHERE id = ?1;

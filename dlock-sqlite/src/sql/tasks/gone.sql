@@ -1,2 +1,2 @@
--- Takes out a task that has ended. ?1 id. Result: none; one row changes.
+-- Removes a task that has ended. ?1 id. Result: none; one row changes.
 DELETE FROM dlock_task WHERE id = ?1;

@@ -1,4 +1,5 @@
--- Tasks by number. ?1 queue or null, ?2 numbers above, ?3 kind or null; tasks/show.rs turns it round. Result: in the order that tasks/row.rs reads.
+-- Tasks by number. ?1 queue or null, ?2 numbers above, ?3 kind or null; tasks/show.rs reverses the order. Result: in
+-- the order that tasks/row.rs reads.
 SELECT uuid, renewals, owner, since, token, duration, released, asked, NULL, boot, expiry,
        id, attempt, max_attempts, queue, priority, run_at, kind, key, payload, errors, created, checkpoint, checkpoints,
        lane, ending, became

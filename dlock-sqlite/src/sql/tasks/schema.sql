@@ -1,18 +1,18 @@
--- The tables of a queue, beside whatever else the database has. No parameters, no result. Run inside the
+-- The tables of a queue, in addition to whatever else the database has. No parameters, no result. Run inside the
 -- transaction that found them missing.
 --
--- A task that has not ended. Its record (uuid to expiry) is that of a lock, see ../schema.sql, and null
--- until a worker has claimed it; token stays when everything else of it goes.
+-- A task that has not ended. Its record (uuid to expiry) is that of a lock, see ../schema.sql, and null until a worker
+-- has claimed it; token stays when the rest of the record is deleted.
 --
--- run_at     from when on it may run: unix time in microseconds, like created and since. Of a task that may run at once it
---            is the same as created, until claims find it
--- attempt    attempts so far, the one under way included
--- key_until_start  its first claim takes its key away; the same of one that has ended
--- lane       of the tasks of a queue and a lane one runs at a time (K8)
+-- run_at     the earliest time to run: unix time in microseconds, like created and since. For a task that may run at
+--            once it is the same as created, until claims find it
+-- attempt    attempts so far, the one in progress included
+-- key_until_start  its first claim removes its key; also of a task that has ended
+-- lane       of the tasks of a queue and a lane, one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], of one whose worker's lease
 --            ran out with lost: how many in a row, with this one
--- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
--- ending     the token of the newest claim that ended by its own ending, and what became of the task then: became
+-- checkpoint what an attempt has stored for the next one; checkpoints: the number of its newest of this claim
+-- ending     the token of the newest claim that ended by its own ending, and the task's outcome then: became
 -- behind     another task of its lane and priority comes first: no claim looks at it
 CREATE TABLE dlock_task (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -44,15 +44,15 @@ CREATE TABLE dlock_task (
     ending       INTEGER,
     became       TEXT
 ) STRICT;
--- What a claim walks over. No index but the one of claims, which a repeat searches, has a column that a claim, a heartbeat
--- or a checkpoint changes.
+-- The index that a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes, except
+-- the index of claims, which a repeat searches.
 CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id) WHERE behind = 0;
 CREATE INDEX dlock_task_at_once ON dlock_task (queue, run_at) WHERE run_at = created AND behind = 0;
 CREATE INDEX dlock_task_claim ON dlock_task (uuid, priority, run_at, id) WHERE released = 0;
 CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
 CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
--- Which tasks of a lane claims look at (K8): of each priority the first, and what somebody has. Whoever waits for another
--- task of its lane waits for one of these, so a claim costs the same however many wait behind them.
+-- The tasks of a lane that claims read (K8): of each priority the first, and those that a worker has. A task that waits
+-- for another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
 CREATE TRIGGER dlock_task_joins AFTER INSERT ON dlock_task WHEN NEW.lane IS NOT NULL
 BEGIN
     UPDATE dlock_task SET behind = 1
@@ -73,7 +73,7 @@ BEGIN
             SELECT 1 FROM dlock_task AS o
             WHERE o.queue = OLD.queue AND o.lane = OLD.lane AND o.behind = 0 AND o.priority = OLD.priority
                 AND (o.run_at, o.id) < (dlock_task.run_at, dlock_task.id));
-    -- It stands elsewhere now, maybe behind others.
+    -- The task now stands elsewhere, maybe behind others.
     UPDATE dlock_task SET behind = released IS NOT 0 AND EXISTS (
         SELECT 1 FROM dlock_task AS o
         WHERE o.queue = NEW.queue AND o.lane = NEW.lane AND o.behind = 0 AND o.priority = NEW.priority
@@ -92,8 +92,8 @@ BEGIN
             WHERE o.queue = OLD.queue AND o.lane = OLD.lane AND o.behind = 0 AND o.priority = OLD.priority
                 AND (o.run_at, o.id) < (dlock_task.run_at, dlock_task.id));
 END;
--- A task that has ended. ending: the token of the claim whose own ending it was, null if it was none's.
--- Payload and checkpoint are not checked again: a task that cannot be read has to end too.
+-- A task that has ended. ending: the token of the claim whose own ending it was, null if no claim ended it. Payload and
+-- checkpoint are not checked again: a task that cannot be read has to end too.
 CREATE TABLE dlock_task_done (
     id           INTEGER PRIMARY KEY,
     queue        TEXT    NOT NULL,
@@ -121,13 +121,13 @@ CREATE TABLE dlock_task_schedule (
     name TEXT    PRIMARY KEY NOT NULL,
     last INTEGER NOT NULL
 ) STRICT;
--- Queues whose tasks nobody gets. since: unix time in microseconds.
+-- Queues whose tasks no worker gets. since: unix time in microseconds.
 CREATE TABLE dlock_task_paused (
     queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
     since INTEGER NOT NULL
 ) STRICT;
--- Queues of whose tasks only so many run at a time (K8), and the claims of those queues. One whose task has ended, was given
--- back or has another claim holds no place, nor does one whose lease has run out.
+-- Queues with a limit on how many of their tasks run at a time (K8), and the claims of those queues. A claim holds no
+-- place if its task has ended, was released or has another claim, or if its lease has run out.
 CREATE TABLE dlock_task_limit (
     queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
     most  INTEGER NOT NULL CHECK (most BETWEEN 1 AND 4294967295)

@@ -62,7 +62,7 @@ fn process_that_dies_between_check_and_commit_leaves_nothing() {
         "fence::processes::process_that_dies_between_check_and_commit_leaves_nothing";
     if let Some(role) = Role::get() {
         let mut connection = connect(&role.file);
-        // So that what it writes reaches the files before the commit.
+        // So that its writes reach the files before the commit.
         connection.pragma_update(None, "cache_size", 1).unwrap();
         let transaction = immediate(&mut connection);
         fence().check(&transaction, "resource 1", token(9)).unwrap();

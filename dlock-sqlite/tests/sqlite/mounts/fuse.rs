@@ -1,4 +1,4 @@
-//! A file system in user space with one empty directory: as much of one as an opening looks at. The
+//! A file system in user space with one empty directory: just enough for an opening to examine. The
 //! numbers are those of linux/fuse.h, version 7.31.
 
 use std::{
