@@ -1,4 +1,4 @@
-//! How long failover takes on a Redis server, beside the formula:
+//! How long failover takes on a Redis server, next to the formula:
 //!
 //! ```sh
 //! cargo bench -p dlock-redis --bench failover

@@ -1,6 +1,5 @@
-//! What people and tools need: pages of records, revocations, polite requests, the clean-up of old records.
-//! There is no index, which every acquire would have to write, on one node of a cluster: the keys
-//! of every node are walked.
+//! Administration: pages of records, revocations, polite requests, the clean-up of old records. They walk over the keys
+//! of every node, because an index would have to be written by every acquire, on one node of a cluster.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +21,8 @@ use crate::{
 
 #[async_trait]
 impl Admin for RedisProvider {
-    /// Walks over **all keys** of every node to find the names, then reads the page's records: for
-    /// people, not for loops. A record that comes or goes meanwhile may or may not be there.
+    /// Walks over **all keys** of every node to find the names, then reads the page's records: for people, not for
+    /// loops. A record that is created or deleted meanwhile may or may not be included.
     async fn list(&self, request: &List) -> Result<Page, ProviderError> {
         list(&self.link, &self.prefix, request).await
     }
@@ -38,8 +37,8 @@ impl Admin for RedisProvider {
         self.link.run(&run, answers::ask).await
     }
 
-    /// Walks over **all keys** of every node. Redis deletes old records by itself; this is for
-    /// those that lost their end (`PERSIST`, a restored dump).
+    /// Walks over **all keys** of every node. Redis deletes old records automatically; this is for those that lost
+    /// their time to live (`PERSIST`, a restored dump).
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
         purge(&self.link, &self.prefix, limit).await
     }
@@ -72,7 +71,7 @@ async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, Provide
     for (name, record) in names.into_iter().zip(read) {
         match record {
             Ok(record) => records.extend(record.map(|record| (name, record))),
-            // Of another program, or damaged; or this user may not read it.
+            // The key belongs to another program or is damaged, or this user may not read it.
             Err(error) if error.kind() == ErrorKind::Fatal => {
                 unreadable.push((name, error.to_string()));
             }
@@ -82,7 +81,7 @@ async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, Provide
     Ok(Page::new(records, next).with_unreadable(unreadable))
 }
 
-/// Deletes what ended 7 days ago and whose token the clock has passed (T5).
+/// Deletes records that ended 7 days ago and whose token the clock has passed (T5).
 async fn purge(link: &Link, prefix: &Prefix, limit: usize) -> Result<u64, ProviderError> {
     let mut purged = 0;
     let mut walk = Walk::begin(link, prefix, "").await?;
@@ -111,13 +110,13 @@ struct Walk<'w> {
     link: &'w Link,
     prefix: &'w Prefix,
     pattern: String,
-    /// A key of each node still to be walked; the last one's turn it is.
+    /// A key of each node that is still to be walked; the last one is next.
     nodes: Vec<String>,
     cursor: Vec<u8>,
 }
 
 impl<'w> Walk<'w> {
-    /// Over the names that start with `start`.
+    /// Begins a walk over the names that start with `start`.
     async fn begin(link: &'w Link, prefix: &'w Prefix, start: &str) -> Result<Self, ProviderError> {
         Ok(Self {
             link,

@@ -1,4 +1,4 @@
-//! What a cluster says of its nodes: who serves which slots.
+//! A cluster's description of its nodes: which node serves which slots.
 
 use std::ops::RangeInclusive;
 
@@ -20,12 +20,12 @@ pub(crate) struct Share {
 /// A node as the cluster describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// `None` where the cluster leaves it to us to know: the host that was asked.
+    /// `None` if the cluster leaves the host out: it is then the host that was queried.
     pub(crate) host: Option<String>,
     pub(crate) port: u16,
 }
 
-/// Who serves which slots; `None` if the server belongs to no cluster.
+/// The nodes and the slots that they serve; `None` if the server belongs to no cluster.
 pub(crate) async fn shares(link: &Link) -> Result<Option<Vec<Share>>, ProviderError> {
     match link.command(cmd("CLUSTER").arg("SLOTS")).await {
         Ok(Value::Array(shares)) => shares

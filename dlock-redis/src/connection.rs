@@ -1,5 +1,5 @@
-//! How a call reaches the server: over the user's connection, or over one of our own that is
-//! replaced when it falls silent. Scripts and time limits are `link.rs`'s business.
+//! The way of a call to the server: over the user's connection, or over one of our own that is
+//! replaced when it falls silent. `link.rs` handles scripts and time limits.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ pub trait Connection: Send + Sync {
     /// Sends one command. `sent` becomes true before the first byte may have left.
     fn one<'a>(&'a self, command: &'a Cmd, sent: &'a AtomicBool) -> Answer<'a, Value>;
 
-    /// Sends several in one flight; each has an answer of its own.
+    /// Sends several commands in one flight; each has a separate answer.
     fn many<'a>(
         &'a self,
         commands: &'a Pipeline,
@@ -30,7 +30,7 @@ pub trait Connection: Send + Sync {
     ) -> Answer<'a, Vec<RedisResult<Value>>>;
 }
 
-/// What a call becomes.
+/// The future outcome of a call.
 #[expect(unreachable_pub, reason = "the trait's")]
 pub type Answer<'a, T> = BoxFuture<'a, RedisResult<T>>;
 
@@ -55,20 +55,20 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
 /// A connection that is opened when it is needed and replaced when it is broken or silent.
 ///
 /// Requests share it and are answered in their order. A request without an answer, while no other
-/// was answered either, is what a silent partition looks like: the next request gets a new
-/// connection, because the old one may hang for as long as the system repeats its packets, long
-/// after the partition is over (G1). So does the next one after the server said it is a replica.
+/// was answered either, is the sign of a silent partition: the next request gets a new connection,
+/// because the old one may hang for as long as the system repeats its packets, long after the
+/// partition has ended (G1). The same happens after the server reported that it is a replica.
 pub(crate) struct OwnConnection {
     servers: Servers,
     current: Mutex<Option<Current>>,
-    /// Held while connecting, so that a crowd opens one connection.
+    /// Held while connecting, so that many callers open one connection.
     connecting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
 struct Current {
     connection: MultiplexedConnection,
-    /// How many answers have come; also the connection's identity.
+    /// How many answers have arrived; also the connection's identity.
     answers: Arc<AtomicU64>,
 }
 
@@ -137,11 +137,11 @@ impl Connection for OwnConnection {
     }
 }
 
-/// One call on the connection; dropped before its end, it got no answer within its time.
+/// One call on the connection; if this is dropped before its end, no answer arrived in time.
 struct Call<'c> {
     own: &'c OwnConnection,
     answers: Arc<AtomicU64>,
-    /// How many answers had come when the call began.
+    /// How many answers had arrived when the call began.
     before: u64,
 }
 
@@ -196,12 +196,12 @@ pub(crate) async fn open(client: &Client) -> RedisResult<MultiplexedConnection> 
         .await
 }
 
-/// This server was a primary when we connected, or never.
+/// This server was a primary when we connected, or never was one.
 pub(crate) fn is_demoted(error: &RedisError) -> bool {
     matches!(error::code(error), "READONLY" | "MASTERDOWN")
 }
 
-/// The errors among some answers.
+/// The errors among these answers.
 pub(crate) fn errors(answers: &[RedisResult<Value>]) -> impl Iterator<Item = &RedisError> {
     answers.iter().filter_map(|answer| answer.as_ref().err())
 }

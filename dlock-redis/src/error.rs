@@ -1,5 +1,5 @@
-//! What went wrong, in words that say what to do: the errors of building, and the one place where
-//! the driver's errors become the three kinds of the protocol.
+//! Error texts that say what to do: the errors of building, and the one place where the driver's errors become the
+//! three kinds of the protocol.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use redis::{ErrorKind as Redis, RedisError};
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There is nothing to send requests over.
+    /// There is no connection for requests.
     #[error("no way to the server: give the builder a connection, a client or Sentinels")]
     NoConnection,
     /// Connections of our own lead to one server.
@@ -25,7 +25,7 @@ pub enum BuildError {
     /// The time limit of a call.
     #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to 1 h")]
     CallTimeout {
-        /// What was asked for.
+        /// The limit that was given.
         timeout: Duration,
     },
     /// Acknowledgements and wake-ups need connections of their own.
@@ -38,20 +38,19 @@ pub enum BuildError {
         "waiting {within:?} for replicas is not possible: it takes whole milliseconds, at least one, and less than the time limit of a call"
     )]
     AcknowledgedWithin {
-        /// What was asked for.
+        /// The time that was given.
         within: Duration,
     },
 }
 
-/// Too few replicas have confirmed a write. In the chain of sources of the
-/// [`ProviderError`] that says so.
+/// Too few replicas have confirmed a write. In the chain of sources of the [`ProviderError`] that reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reached} of the {wanted} replicas asked for have acknowledged it")]
 #[non_exhaustive]
 pub struct Unacknowledged {
     /// How many replicas have confirmed that they have it.
     pub reached: usize,
-    /// How many were asked for.
+    /// How many were required.
     pub wanted: usize,
 }
 
@@ -60,7 +59,7 @@ pub struct Unacknowledged {
 pub(crate) enum Failure {
     /// The driver or the server reported it; `sent`: after the request may have left.
     Redis { error: RedisError, sent: bool },
-    /// Nobody reported anything for so long.
+    /// No answer and no error for `limit`.
     Silent { limit: Duration, sent: bool },
 }
 
@@ -70,12 +69,12 @@ impl Failure {
     }
 }
 
-/// The server itself said so, over a connection that works.
+/// The server itself reported the error, over a connection that works.
 pub(crate) fn is_reply(error: &RedisError) -> bool {
     matches!(error.kind(), Redis::Server(_) | Redis::Extension)
 }
 
-/// What a call without an answer means.
+/// Classifies a call without an answer.
 pub(crate) fn provider_error(failure: Failure) -> ProviderError {
     match failure {
         Failure::Silent { limit, sent: true } => {
@@ -91,7 +90,7 @@ pub(crate) fn provider_error(failure: Failure) -> ProviderError {
     }
 }
 
-/// What it means that the server answered with this.
+/// Classifies this answer of the server.
 pub(crate) fn refused(error: RedisError) -> ProviderError {
     provider_error(Failure::Redis { error, sent: true })
 }
@@ -115,7 +114,7 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, Cow<'static, str>) {
             NotApplied,
             "the Sentinels know no primary of this name that is up: is the name right, or is a failover under way?",
         ),
-        // Each library for TLS has errors of its own; what those have in common is this word.
+        // Each TLS library has its own errors; this word is common to those about certificates.
         _ if !sent && error.to_string().to_lowercase().contains("certificate") => (
             Fatal,
             "TLS does not accept the Redis server's certificate, or the server ours: look at the authority that \
@@ -129,8 +128,7 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, Cow<'static, str>) {
     (kind, message.into())
 }
 
-/// Which right the user lacks, as far as the server says: up to 7.0 it does not name the command inside of a
-/// script.
+/// The right that the user lacks, as far as the server says: up to 7.0 it does not name a command inside a script.
 fn lacks_a_right(error: &RedisError) -> Cow<'static, str> {
     let text = error.detail().unwrap_or_default();
     let command = text
@@ -153,8 +151,8 @@ fn lacks_a_right(error: &RedisError) -> Cow<'static, str> {
     .into()
 }
 
-/// What the server's own error means. `Unknown` for a code that we do not know: a proxy may have
-/// made it after passing the request on.
+/// Classifies the server's own error. `Unknown` for a code that is not listed: a proxy may have made it after
+/// forwarding the request.
 fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
     use ErrorKind::{Fatal, NotApplied, Unknown};
     match code(error) {
@@ -248,7 +246,7 @@ pub(crate) fn code(error: &RedisError) -> &str {
     if code != "ERR" {
         code
     } else if let Some(command) = text.strip_prefix("unknown command ") {
-        // Before all others: the text repeats what was sent, which has the name of a lock.
+        // Before all others: the text repeats the command, which contains the name of a lock.
         match command.get(1..) {
             Some(quoted) if quoted.starts_with("SSUBSCRIBE") => "SHARDLESS",
             _ => "UNKNOWN",
@@ -258,7 +256,7 @@ pub(crate) fn code(error: &RedisError) -> &str {
     } else if text.contains("Script killed by user") {
         "KILLED"
     } else if text.contains("unauthenticated") {
-        "NOAUTH" // How a long request without a password is refused; the connection ends then.
+        "NOAUTH" // The refusal of a long request without a password; the connection ends then.
     } else if text.contains("ACL failure in script")
         || text.contains("The user executing the script can't")
     {
@@ -266,15 +264,14 @@ pub(crate) fn code(error: &RedisError) -> &str {
     } else if text.contains("DB index is out of range") {
         "NODB"
     } else if text.contains("no permissions to run") {
-        "NOPERM" // Of a command that the driver sends before ours.
+        "NOPERM" // For a command that the driver sends before ours.
     } else {
         let words = |inside: &&str| text.split([' ', ':', '-']).any(|word| word == *inside);
         INSIDE.into_iter().find(words).unwrap_or(code)
     }
 }
 
-/// A text that this release of ours cannot have written. It stays as it is: what it protected is
-/// unknown.
+/// A text that this release cannot have written. It stays as it is, because what it protected is unknown.
 pub(crate) fn spoilt(key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the Redis key {key:?} is no lock's record: {flaw}; use another prefix or name, or delete the key when nobody holds the lock"
@@ -288,7 +285,7 @@ pub(crate) fn nonsense(what: &str) -> ProviderError {
     ))
 }
 
-/// The server lacks what a script takes to release.
+/// The server lacks a feature that the release script needs.
 pub(crate) fn too_old(version: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "this server is Redis {version}: a lock takes Redis 6 or later, or Valkey"
@@ -302,7 +299,7 @@ pub(crate) fn evicting(policy: &str) -> ProviderError {
     ))
 }
 
-/// It was written, but too few replicas know of it.
+/// The record was written, but too few replicas know of it.
 pub(crate) fn unacknowledged(reached: usize, wanted: usize) -> ProviderError {
     ProviderError::unknown("too few Redis replicas have acknowledged the write")
         .with_source(Unacknowledged { reached, wanted })

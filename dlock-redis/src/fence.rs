@@ -1,10 +1,10 @@
 //! Storage in Redis that refuses a stale fencing token: rule T3, inside the write that changes the
 //! data.
 //!
-//! A resource accepts a token that is at least the highest it has seen, and remembers the highest
-//! in the same atomic write. For a resource that is a hash, [`Fence::hset`] keeps the token in a
-//! field of it; for a single value, [`Fence::set`] keeps it in a key beside it. Callers that write
-//! with a script of their own put [`LUA`] in front of it and ask there.
+//! A resource accepts a token that is at least the highest it has seen, and remembers the highest in the same atomic
+//! write. For a resource that is a hash, [`Fence::hset`] keeps the token in a field of it; for a single value,
+//! [`Fence::set`] keeps it in a key next to it. Callers that write with their own script prepend [`LUA`] to it and call
+//! its function.
 //!
 //! ```
 //! use dlock_core::FencingToken;
@@ -16,16 +16,15 @@
 //! let written = fence.hset(&mut connection, "account:17", token, &fields).await;
 //! match written {
 //!     Ok(()) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written since: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }
 //! # Ok(()) }
 //! ```
 //!
-//! The token is as durable as the data beside it: who deletes the hash, or lets a key expire or be
-//! evicted, deletes what the fence remembers of it. A failover that loses the last writes loses
-//! their tokens too, with them.
+//! The token is as durable as the data: deleting the hash, or letting a key expire or be evicted, deletes the token
+//! that the fence remembers for it. A failover that loses the last writes loses their tokens with them.
 
 #[cfg(test)]
 mod tests;
@@ -37,8 +36,7 @@ use redis::{RedisError, ToRedisArgs, ToSingleRedisArg, Value, aio::ConnectionLik
 
 use crate::scripts::{self, Lua};
 
-/// The check for scripts of one's own, to be put in front of them: the function
-/// `dlock_fence(highest, presented)`.
+/// The check for callers' own scripts, to be prepended to them: the function `dlock_fence(highest, presented)`.
 ///
 /// ```lua
 /// -- KEYS[1] a hash, ARGV[1] the token, ARGV[2] what to add.
@@ -64,12 +62,11 @@ static SET: LazyLock<Lua> = LazyLock::new(|| {
     ))
 });
 
-/// Why a write was not made; see [there](dlock_core::FenceError).
+/// The reason why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<RedisError>;
 
-/// Where resources remember the highest token they have seen: a hash in a field of it, `fence` by
-/// default, a single value in the key [`beside`](Fence::beside) it. Cheap to make; holds no
-/// connection.
+/// Where resources remember the highest token they have seen: a hash in one of its fields, `fence` by default, a single
+/// value in the key [`beside`](Fence::beside) it. Cheap to make; holds no connection.
 #[derive(Clone, Debug)]
 pub struct Fence {
     field: String,
@@ -84,14 +81,14 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// Another field of a hash for the highest token. All writers of a resource must name the same.
+    /// Another field of a hash for the highest token. All writers of a resource must use the same field.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = field.into();
         self
     }
 
-    /// Sets fields of the hash at `key`, as `HSET` does, if the token is not stale, and remembers it.
+    /// Sets fields of the hash at `key`, as `HSET` does, unless the token is stale, and remembers the token.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
@@ -122,7 +119,7 @@ impl Fence {
         run(connection, &HSET, &[key], &arguments, token, place).await
     }
 
-    /// Sets `key` to `value`, as `SET` does, if the token is not stale, and remembers it in the key
+    /// Sets `key` to `value`, as `SET` does, unless the token is stale, and remembers the token in the key
     /// [`beside`](Fence::beside).
     ///
     /// # Errors
@@ -154,7 +151,7 @@ impl Fence {
     /// cluster, `fence:{key}`, or `key:fence` if it has a hash tag itself.
     ///
     /// # Errors
-    /// [`FenceError::NoPlace`] if there is none: a brace in a key without a hash tag.
+    /// [`FenceError::NoPlace`] if there is no such key: `key` has a brace but no hash tag.
     pub fn beside(key: &str) -> Result<String, FenceError> {
         let tagged = key
             .split_once('{')
@@ -173,7 +170,7 @@ impl Fence {
     }
 }
 
-/// Runs one of the scripts, which compares the token in its arguments with what `place` remembers.
+/// Runs one of the scripts, which compares the token in its arguments with the one in `place`.
 async fn run<C: ConnectionLike + Send>(
     connection: &mut C,
     lua: &Lua,

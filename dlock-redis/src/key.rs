@@ -1,6 +1,6 @@
-//! Which key a lock is: `prefix:{name}`. A prefix holds no brace, so the first one ends it and
+//! The key of a lock: `prefix:{name}`. A prefix contains no brace, so the first one ends it and
 //! nothing can be confused; the braces make the name the cluster's hash tag, so that callers' own
-//! data, tagged with the name, lies in the same slot as the lock.
+//! data, tagged with the name, is in the same slot as the lock.
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ impl Prefix {
         Ok(format!("{}:{{{name}}}", self.0))
     }
 
-    /// The lock that a key is; `None` if it is another's key.
+    /// The lock of a key; `None` if the key belongs to another prefix or program.
     pub(crate) fn name(&self, key: &[u8]) -> Option<Name> {
         let name = str::from_utf8(key)
             .ok()?
@@ -63,17 +63,17 @@ impl Prefix {
         pattern
     }
 
-    /// A key of one of these slots of a cluster: where it is asked about, their node answers.
+    /// A key in one of these slots of a cluster: a command on it goes to their node.
     pub(crate) fn key_in(&self, slots: &RangeInclusive<u16>) -> String {
         format!("{}:{{{}}}", self.0, slots::tag_in(slots))
     }
 
-    /// The channel on which a release of this lock is told.
+    /// The channel that announces releases of this lock.
     pub(crate) fn lock_channel(&self, name: &Name) -> String {
         format!("{}:{{{name}}}", self.channel())
     }
 
-    /// The channel on which releases are told to everybody.
+    /// The channel that announces releases to all processes.
     pub(crate) fn channel(&self) -> String {
         format!("{}:released", self.0)
     }

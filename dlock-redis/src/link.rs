@@ -1,5 +1,5 @@
-//! How a script is run: within its time, by its digest, once more by its text if the server has
-//! forgotten it; many of them in one flight where the connection takes that.
+//! How a script is run: within its time, by its digest, once more by its text if the server has forgotten it; many of
+//! them in one flight if the connection supports that.
 
 use std::{
     collections::BTreeMap,
@@ -22,10 +22,11 @@ use crate::{
     slots,
 };
 
-/// At most so many scripts under way at once, so that others on the connection wait a few milliseconds.
+/// The greatest number of scripts in flight at once, so that other requests on the connection wait only a few
+/// milliseconds.
 pub(crate) const FLIGHT: usize = 500;
 
-/// And in a cluster so many of each shard, which is about as many.
+/// In a cluster, the greatest number for each shard, which amounts to about as many.
 const ABREAST: usize = 2;
 
 /// A connection and how long a call on it may take. Clones share the connection.
@@ -91,8 +92,8 @@ impl Link {
             .collect()
     }
 
-    /// Runs a script on many locks of a cluster, whose connection takes them one by one and leads each to
-    /// its node. Each shard has a lane of its own, so that a node that hangs holds up its own locks only.
+    /// Runs a script on many locks of a cluster, whose connection takes them one by one and routes each to its node.
+    /// Each shard has a separate lane, so that a node that hangs holds up only its own locks.
     async fn spread(&self, runs: &[Run]) -> Vec<Result<Value, ProviderError>> {
         let mut lanes: BTreeMap<u16, Vec<(usize, &Run)>> = BTreeMap::new();
         for (index, run) in runs.iter().enumerate() {
@@ -105,8 +106,8 @@ impl Link {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    /// Some locks of one shard, a few at a time. Behind one that got no answer the others are not sent:
-    /// a long lane would take many times the limit of a call.
+    /// Some locks of one shard, a few at a time. After one that got no answer the others are not sent: a long lane
+    /// would take many times the limit of a call.
     async fn follow<'r>(
         &self,
         lane: &'r [(usize, &'r Run)],
@@ -140,14 +141,14 @@ impl Link {
         .map_err(error::provider_error)
     }
 
-    /// Runs a script on many locks in one flight; `None` if this connection does not take that.
+    /// Runs a script on many locks in one flight; `None` if this connection does not support that.
     async fn flight(&self, runs: &[Run]) -> Option<Vec<Result<Value, ProviderError>>> {
         if runs.len() < 2 || self.by_slot.load(Ordering::Relaxed) {
             return None;
         }
         let mut answers = match self.fly(runs.iter()).await {
             Err(failure) if failure.is(is_cross_slot) => {
-                // Said by the connection before anything was sent.
+                // The connection reported this before anything was sent.
                 self.by_slot.store(true, Ordering::Relaxed);
                 return None;
             }
@@ -168,7 +169,7 @@ impl Link {
                 None => Err(error::nonsense("fewer answers than questions")),
             });
         }
-        // The first one brings the text along, so that the others can fly again.
+        // The first one carries the text, so that the others can be sent in one flight again.
         if let Some(((first, run), others)) = forgotten.split_first() {
             landed[*first] = self.answer(run).await;
             let again = self.fly(others.iter().map(|(_, run)| *run)).await;
@@ -218,7 +219,7 @@ impl Run {
     }
 }
 
-/// Waits for a call for so long; `sent` tells then what is known.
+/// Waits for a call, at most `limit`; `sent` then says whether it may have reached the server.
 pub(crate) async fn within<T>(
     limit: Duration,
     sent: &AtomicBool,

@@ -1,5 +1,4 @@
-//! The provider: clones, and which script answers which request. The rules themselves
-//! are in `lua/`.
+//! The provider: its clones, and the script for each request. The rules themselves are in `lua/`.
 
 use std::{fmt, slice, sync::Arc};
 
@@ -26,24 +25,24 @@ use crate::{
 
 /// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
 ///
-/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What Redis
-/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
+/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). The [documentation of the
+/// crate](crate) says what Redis guarantees, and how it can lose a lock.
 ///
 /// # Panics
 /// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) take their time limits from tokio, and panic outside a
 /// runtime with its time driver.
 ///
 /// # Cancel safety
-/// What was sent before a future was dropped runs on the server; repeating it is harmless. A
-/// connection of our own that has answered nothing since is closed, and the next call opens a new
-/// one; a connection of the user's is left alone.
+/// A request that was sent before its future was dropped still runs on the server; repeating it is harmless. A
+/// connection of our own that has answered nothing since is closed, and the next call opens a new one; a connection of
+/// the user's is left alone.
 #[derive(Clone)]
 pub struct RedisProvider {
     pub(crate) link: Link,
     /// Requests may go to the nodes of a cluster.
     pub(crate) spread: bool,
     pub(crate) replicas: Option<Arc<Replicas>>,
-    /// Wake-ups, where they are configured.
+    /// Wake-ups, if they are configured.
     pub(crate) hearing: Option<Arc<Hearing>>,
     pub(crate) waited: Arc<Waited>,
     pub(crate) prefix: Prefix,
@@ -66,15 +65,15 @@ impl RedisProvider {
         })
     }
 
-    /// Whoever was shown this record of a holder may wait for the hint that its mark promises (N3).
+    /// A caller that was shown this record of a holder may wait for the hint that its mark promises (N3).
     fn waits(&self, name: &Name, record: &Record, asked: Instant) {
         if record.wanted != 0 {
             self.waited.refused(name, record, asked);
         }
     }
 
-    /// Runs a script on each of these locks. An outcome that `counts` does so once replicas have it, where
-    /// they are asked: over connections for acquires or for holders.
+    /// Runs a script on each of these locks. An outcome for which `counts` is true is valid only once replicas have it,
+    /// if acknowledgements are required; they use connections for acquires or for holders.
     async fn write<T>(
         &self,
         connections: fn(&Replicas) -> &Connections,
@@ -92,7 +91,7 @@ impl RedisProvider {
     }
 }
 
-/// The answer to a request that travelled alone.
+/// The answer to a request that was sent alone.
 fn only<T>(mut answers: Vec<Result<T, ProviderError>>) -> Result<T, ProviderError> {
     answers
         .pop()
@@ -141,7 +140,7 @@ impl Provider for RedisProvider {
         };
         if at_once != marks && record.wanted == 0 {
             let marking = self.link.run(&run(0, marks)?, answers::acquire).await;
-            // Else there is no mark, or the term has ended meanwhile: the waiter polls (N4).
+            // Otherwise there is no mark, or the term has ended meanwhile: the waiter polls (N4).
             if let Ok(AcquireOutcome::Held(marked)) = marking {
                 record = marked;
             }
@@ -154,7 +153,7 @@ impl Provider for RedisProvider {
         only(self.renew_many(slice::from_ref(request)).await)
     }
 
-    /// A closing that a failover undoes lets somebody in too early: replicas have it like a grant.
+    /// If a failover undid a closing, a client would get in too early: replicas acknowledge it like a grant.
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         if let Some(closing) = &request.closing {
             let run = requests::close(&self.prefix, request, closing)?;
@@ -201,8 +200,8 @@ impl Provider for RedisProvider {
             .collect()
     }
 
-    /// Over a connection of the user's, which may be a cluster's: one of 16 ranges of slots. What a
-    /// connection of our own leads to is one server.
+    /// For a connection of the user's, which may be a cluster's: one of 16 ranges of slots. A connection of our own
+    /// leads to one server.
     fn shard(&self, name: &Name) -> u64 {
         match self.prefix.key(name) {
             Ok(key) if self.spread => slots::part(key.as_bytes()),

@@ -1,5 +1,5 @@
 //! A lock's record as Redis keeps it: one text, whose words `lua/record.lua` explains. The scripts
-//! write and check it; here it is read, and the part that only the holder says is put together.
+//! write and check it; this module reads it, and composes the part that only the holder provides.
 
 #[cfg(test)]
 mod tests;
@@ -9,10 +9,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use dlock_core::{FencingToken, Record};
 use uuid::Uuid;
 
-/// The words in front of the label of the owner, the mark included.
+/// The words before the owner's label, the mark included.
 const WORDS: usize = 11;
 
-/// The end of a record: how long label and data are, and both of them as they are.
+/// The end of a record: the lengths of label and data, and both of them verbatim.
 pub(crate) fn end(owner: &str, data: Option<&[u8]>) -> Vec<u8> {
     let length = data.map_or_else(|| "-".to_owned(), |data| data.len().to_string());
     let mut end = format!("{} {length} {owner}", owner.len()).into_bytes();
@@ -20,8 +20,8 @@ pub(crate) fn end(owner: &str, data: Option<&[u8]>) -> Vec<u8> {
     end
 }
 
-/// The record that a text is, with what was left of it at `now`, in microseconds on the server's
-/// clock. `None` if it is none; the scripts let no such text through.
+/// The record in a text, with the remainder of its lease at `now`, in microseconds on the server's
+/// clock. `None` if it is no record; the scripts let no such text through.
 pub(crate) fn read(text: &[u8], now: u64) -> Option<Record> {
     let mut parts = text.splitn(WORDS + 1, |byte| *byte == b' ');
     let mut word = || str::from_utf8(parts.next()?).ok();

@@ -1,6 +1,6 @@
-//! Writes that count only once replicas have them. `WAIT` holds up everything on its connection
-//! and speaks of the writes of that connection alone, so script and `WAIT` travel together, over a
-//! connection that nobody else uses meanwhile.
+//! Writes that count only once replicas have them. `WAIT` holds up everything on its connection and
+//! covers only the writes of that connection, so script and `WAIT` are sent together, over a
+//! connection that no other request uses meanwhile.
 
 use std::{
     sync::{
@@ -22,11 +22,11 @@ use crate::{
     servers::Servers,
 };
 
-/// At most so many connections for acquires, and as many again for renewals: a crowd of contenders
+/// The greatest number of connections for acquires, and also for renewals: a crowd of contenders
 /// cannot keep a holder waiting.
 const CONNECTIONS: usize = 8;
 
-/// How many replicas must have a write, and the connections that ask them.
+/// How many replicas must have a write, and the connections that wait for them.
 pub(crate) struct Replicas {
     wanted: usize,
     within: Duration,
@@ -107,14 +107,14 @@ impl Replicas {
         let sent = AtomicBool::new(false);
         let call = async {
             let _permit = connections.permits.acquire().await;
-            // Unless it is given back, the connection is closed: also when this is dropped (G1).
+            // Unless it is given back, the connection is closed, even if this is dropped (G1).
             let mut connection = connections.take().await?;
             sent.store(true, Ordering::Relaxed);
             let by_digest = runs.iter().map(Run::by_digest);
             let mut answers = self.fly(&mut connection, by_digest).await?;
             if errors(&answers).any(scripts::is_unknown) {
                 // All of it again: every request may be repeated (A2, R2), and `WAIT` must come
-                // last. The first one brings the text along.
+                // last. The first one carries the text.
                 let texts = runs.iter().enumerate().map(|(index, run)| match index {
                     0 => run.by_text(),
                     _ => run.by_digest(),

@@ -1,4 +1,4 @@
-//! What is asked: the script, the key, and arguments that are all text, as the script reads them.
+//! The requests: the script, the key, and arguments that are all text, as the script reads them.
 
 pub(crate) mod answers;
 
@@ -19,7 +19,7 @@ use crate::{
     wakeups::Channels,
 };
 
-/// For so many tokens: with 0 it takes nothing, and only marks.
+/// For that many tokens: with 0 it takes nothing, and only marks.
 pub(crate) fn acquire(
     prefix: &Prefix,
     request: &Acquire,
@@ -67,7 +67,7 @@ pub(crate) fn renew(prefix: &Prefix, request: &Renew) -> Result<Run, ProviderErr
     ))
 }
 
-/// `channels`: where the release is told, if anywhere.
+/// `channels`: where to announce the release, if anywhere.
 pub(crate) fn release(
     prefix: &Prefix,
     request: &Release,

@@ -50,8 +50,8 @@ impl Lua {
         run("EVALSHA", &self.digest, keys, arguments)
     }
 
-    /// The command that runs the script by its text. The server remembers it then; `SCRIPT LOAD`
-    /// would have to find the right node of a cluster first.
+    /// The command that runs the script by its text. The server remembers the script then; `SCRIPT
+    /// LOAD` would have to find the right node of a cluster first.
     pub(crate) fn by_text(&self, keys: &[impl ToRedisArgs], arguments: &[impl ToRedisArgs]) -> Cmd {
         run("EVAL", self.text, keys, arguments)
     }

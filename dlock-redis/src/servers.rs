@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, FutureExt, Shared};
 use redis::{Client, RedisResult, sentinel::SentinelClient};
 use tokio::sync::Mutex;
 
-/// What opens connections. Clones share the questions to the Sentinels.
+/// The source of connections. Clones share the lookups at the Sentinels.
 #[derive(Clone)]
 pub(crate) enum Servers {
     /// Always the same address.
@@ -18,7 +18,7 @@ pub(crate) enum Servers {
     Followed(Arc<Sentinels>),
 }
 
-/// The Sentinels, and what they are being asked.
+/// The Sentinels, and the current lookup.
 pub(crate) struct Sentinels {
     client: Arc<Mutex<SentinelClient>>,
     lookup: std::sync::Mutex<Option<Lookup>>,
@@ -34,10 +34,10 @@ impl Servers {
         }))
     }
 
-    /// The client of the server that a connection opened now should lead to. The caller limits its time.
+    /// The client for the server to which a connection opened now should lead. The caller limits its time.
     ///
     /// # Cancel safety
-    /// The Sentinels are asked no further until somebody else wants to know.
+    /// The lookup stops until another caller continues it.
     pub(crate) async fn client(&self) -> RedisResult<Client> {
         match self {
             Self::Fixed(client) => Ok(Client::clone(client)),
@@ -47,9 +47,9 @@ impl Servers {
 }
 
 impl Sentinels {
-    /// What is being asked already, or a new question. A caller that has waited long enough leaves the question
-    /// to the next one: a Sentinel that does not answer costs a second before the others count, which an
-    /// attempt of a short lease does not have.
+    /// The lookup in progress, or a new one. A caller that has waited long enough leaves the lookup to the next caller:
+    /// a Sentinel that does not answer costs a second before the others count, which an attempt of a short lease does
+    /// not have.
     fn lookup(&self) -> Lookup {
         let mut slot = self.lookup.lock().unwrap_or_else(PoisonError::into_inner);
         match &*slot {
@@ -67,7 +67,7 @@ impl Sentinels {
 
 impl fmt::Debug for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Clients know passwords.
+        // Clients contain passwords.
         f.write_str(match self {
             Self::Fixed(_) => "Fixed",
             Self::Followed(_) => "Followed",

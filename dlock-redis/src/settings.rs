@@ -1,4 +1,4 @@
-//! What a provider is built from.
+//! The settings of a provider.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,50 +25,50 @@ use crate::{
 )]
 pub(crate) struct Settings {
     /// A connection of the application: a `MultiplexedConnection`, a `ConnectionManager`, a `ClusterConnection`, or
-    /// anything else that can be cloned. It is shared, never closed, and reconnects as it was made to: a bare
+    /// anything else that can be cloned. It is shared, never closed, and reconnects in its own way: a bare
     /// `MultiplexedConnection` never does, and a `ConnectionManager` does not notice a silent partition before the
-    /// system does, unless its client sets a TCP user timeout. A cluster is reached this way.
+    /// system does, unless its client sets a TCP user timeout. Use this for a cluster.
     #[builder(default, setter(
         transform = |connection: impl ConnectionLike + Clone + Send + Sync + 'static| Some(Arc::new(connection) as Arc<dyn Connection>)))]
     connection: Option<Arc<dyn Connection>>,
-    /// Opens connections of the provider's own. Without [`connection`](Self::connection) all requests share one, opened
-    /// at the first call and replaced as soon as it breaks or falls silent. One server, not a cluster.
+    /// Opens the provider's own connections. Without [`connection`](Self::connection) all requests share one, opened at
+    /// the first call and replaced as soon as it breaks or falls silent. One server, not a cluster.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     client: Option<Client>,
-    /// Opens connections of the provider's own to the primary that these Sentinels know, which they are asked for each
-    /// time; in the place of a [`client`](Self::client). After a failover the next call goes to the new primary. The
-    /// `SentinelClient` is for servers of the type `Master`.
+    /// Opens the provider's own connections to the primary that these Sentinels know; the Sentinels are queried each
+    /// time. Replaces a [`client`](Self::client). After a failover the next call goes to the new primary. The
+    /// `SentinelClient` must be for servers of the type `Master`.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     sentinel: Option<SentinelClient>,
     /// Separates the locks of one application from those of others, and from other keys: a lock is the key
-    /// `prefix:{name}`. `dlock` by default; with the name at most 1024 bytes.
+    /// `prefix:{name}`. `dlock` by default; prefix and name together have at most 1024 bytes.
     #[builder(default = "dlock".into(), setter(into))]
     prefix: String,
     /// How long one call may take, connecting included; 2 s by default, 1 ms to 1 h. The frontend allows a sixth of a
-    /// lease anyway; this bounds what is called without it. A connection with a time limit of its own (500 ms is the
-    /// driver's default) may give up earlier.
+    /// lease anyway; this limit also bounds calls that bypass the frontend. A connection with its own time limit (500
+    /// ms is the driver's default) may give up earlier.
     #[builder(default = Duration::from_secs(2))]
     call_timeout: Duration,
-    /// Uses a server although its `maxmemory-policy` lets it drop records, held ones too, when its memory is full.
-    /// `false` by default: such a server is refused when a record is to be created, as far as its user may read the
-    /// policy.
+    /// Uses a server although its `maxmemory-policy` lets it drop records, even held ones, when its memory is full.
+    /// `false` by default: such a server is refused when a record is to be created, if its user may read the policy.
     #[builder(default)]
     allow_eviction: bool,
-    /// A grant or a renewal counts only when so many replicas have acknowledged it, so that a failover is less likely
+    /// A grant or a renewal counts only when that many replicas have acknowledged it, so that a failover is less likely
     /// to lose it; 0 by default. Needs a [`client`](Self::client), and one server. Less likely, not impossible: a
     /// failover may choose a replica that was not among them.
     #[builder(default)]
     acknowledged_by: usize,
     /// How long a grant or a renewal waits for the replicas of [`acknowledged_by`](Self::acknowledged_by); 100 ms by
     /// default; a sixth of the lease bounds it anyway. With too few, the call ends as unknown, its source an
-    /// [`Unacknowledged`](crate::Unacknowledged) that says how many there were; it is repeated as every such call.
+    /// [`Unacknowledged`](crate::Unacknowledged) with the number of replicas that acknowledged; like every such call,
+    /// it is repeated.
     #[builder(default = Duration::from_millis(100))]
     acknowledged_within: Duration,
-    /// Tells releases that are waited for on these channels, and listens to them, so that waiters elsewhere ask at once
-    /// and need not poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to
-    /// its server, or one to each primary of a cluster, with the client's credentials; requests never travel over them.
-    /// *Every* process that uses the prefix must say the same: one that is left out wakes nobody, and polls. A hint that
-    /// is lost costs one poll.
+    /// Announces releases that are waited for on these channels, and listens to them, so that waiters elsewhere try
+    /// again at once and need not poll as often. Off by default. Needs a [`client`](Self::client), for separate
+    /// connections: one to its server, or one to each primary of a cluster, with the client's credentials; requests
+    /// never use them. *Every* process that uses the prefix must have the same setting: a process without it wakes no
+    /// waiter, and polls. A hint that is lost costs one poll.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     wakeups: Option<Channels>,
 }
@@ -140,7 +140,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
                 timeout,
             })),
         };
-        // Replicas are asked over connections of our own.
+        // Waiting for replicas takes connections of our own.
         let spread = connection.is_some() && replicas.is_none();
         let connection = match (connection, servers) {
             (Some(connection), _) => connection,

@@ -1,6 +1,6 @@
-//! The slots of a cluster: which one a key is in; who serves it is `cluster.rs`'s business. A *shard* is
-//! one of a fixed number of equal ranges of slots: what belongs to one is served by one node, except
-//! where a node's share ends in the middle of it.
+//! The slots of a cluster: which one a key is in; `cluster.rs` finds the node that serves it. A *shard* is one of a
+//! fixed number of equal ranges of slots: one node serves all of a shard, except where a node's share ends in the
+//! middle of it.
 
 #[cfg(test)]
 mod tests;
@@ -10,19 +10,19 @@ use std::{ops::RangeInclusive, sync::LazyLock};
 /// Every slot there is.
 pub(crate) const ALL: RangeInclusive<u16> = 0..=16383;
 
-/// So many shards that few keys of a cluster of some dozen nodes are across a border, and so few that
-/// a subscriber can have a channel for each.
+/// The number of shards: so great that few keys of a cluster of some dozen nodes are in a divided shard, and so small
+/// that a subscriber can have a channel for each.
 pub(crate) const SHARDS: u16 = 256;
 
 /// The slots of one shard.
 const SHARD: u16 = 16384 / SHARDS;
 
-/// So many parts for renewals, which travel by part: so few that those of many locks still travel
-/// together, and so many that few of them live on two nodes.
+/// The number of parts for renewals, which are sent by part: so small that those of many locks are still sent together,
+/// and so great that few parts are on two nodes.
 const PARTS: u16 = 16;
 
-/// The slot of a key, by its hash tag if it has one: what is between its first `{` and the next `}`,
-/// unless that is nothing.
+/// The slot of a key, by its hash tag if it has one: the text between its first `{` and the next `}`, unless that is
+/// empty.
 pub(crate) fn slot(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = key.get(open + 1..)?;
@@ -62,7 +62,7 @@ pub(crate) fn tag_of_shard(shard: u16) -> &'static str {
     TAGS.get(usize::from(shard)).map_or("", String::as_str)
 }
 
-/// CRC-16/XMODEM modulo 16384, as the specification of Redis Cluster has it.
+/// CRC-16/XMODEM modulo 16384, as the specification of Redis Cluster defines it.
 fn hash(tag: &[u8]) -> u16 {
     let crc = tag.iter().fold(0u16, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {

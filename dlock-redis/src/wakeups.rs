@@ -1,5 +1,5 @@
-//! Wake-ups (W3): where releases are told, and how they are heard, over connections of our own. What is
-//! told is part of the release script.
+//! Wake-ups (W3): where releases are announced, and how they are received, over connections of our own. The
+//! announcement is part of the release script.
 
 mod plain;
 mod sharded;
@@ -18,26 +18,25 @@ use tokio::time;
 use self::waited::Waited;
 use crate::{error::is_reply, key::Prefix, link::Link, servers::Servers};
 
-/// How often a channel that may be silent for long is asked whether it still lives.
+/// How often a channel that may be silent for long is pinged.
 const PING_EVERY: Duration = Duration::from_secs(3);
 
-/// So many hints may wait to be taken. One more ends the channel, and everyone is woken.
+/// How many hints may wait to be taken. One more ends the channel, and every waiter is woken.
 const ROOM: usize = 4096;
 
-/// The channels on which releases are told to those who wait: see
-/// [`wakeups`](crate::RedisProviderBuilder::wakeups).
+/// The channels on which releases are announced to waiters: see [`wakeups`](crate::RedisProviderBuilder::wakeups).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Channels {
     /// A channel for each lock, to which a process listens while it waits for that lock: for a single server, or a
-    /// primary with replicas. In a cluster it works too, but there every message goes to every node.
+    /// primary with replicas. It also works in a cluster, but there every message goes to every node.
     Plain,
     /// Sharded channels, one for each 64 slots, which stay on the node of the lock that was released: for a cluster of
-    /// Redis 7 or later, or Valkey. A process that has waited hears of all locks.
+    /// Redis 7 or later, or Valkey. A process that has waited is notified of all locks.
     Sharded,
 }
 
-/// How this provider hears of releases.
+/// How this provider is notified of releases.
 pub(crate) struct Hearing {
     pub(crate) servers: Servers,
     pub(crate) channels: Channels,
@@ -64,8 +63,8 @@ impl Hearing {
     }
 }
 
-/// Passes on what is heard, until nobody wants it, the stream ends, or `silent` says that it is dead.
-/// Then everything is dropped, the connections too.
+/// Passes hints on until the receiver is gone, the stream ends, or `silent` reports that it is dead. Then everything is
+/// dropped, including the connections.
 fn relay(
     prefix: Prefix,
     released: impl Stream<Item = Vec<u8>> + Send + 'static,
@@ -86,11 +85,11 @@ fn relay(
     });
 }
 
-/// Returns when the stream ends, or nobody takes the hints.
+/// Returns when the stream ends, or the receiver of the hints is gone.
 async fn pass_on(prefix: &Prefix, released: impl Stream<Item = Vec<u8>>, sender: &WakeupSender) {
     let mut released = Box::pin(released);
     while let Some(key) = released.next().await {
-        // Anybody may send anything to a channel.
+        // Any client may send anything to a channel.
         let Some(name) = prefix.name(&key) else {
             continue;
         };
@@ -100,8 +99,8 @@ async fn pass_on(prefix: &Prefix, released: impl Stream<Item = Vec<u8>>, sender:
     }
 }
 
-/// Asks again and again whether the server is there; returns when it does not say so in time. A silent
-/// partition leaves a connection that looks alive for hours.
+/// Pings the server again and again; returns when it does not answer in time. A silent partition leaves a connection
+/// that looks alive for hours.
 async fn watch_over<F>(ping: impl Fn() -> F, limit: Duration)
 where
     F: Future<Output = RedisResult<Value>>,
@@ -110,7 +109,7 @@ where
         time::sleep(PING_EVERY).await;
         match time::timeout(limit, ping()).await {
             Ok(Ok(_)) => {}
-            // A user may lack the right to ask; being told so is an answer.
+            // A user may lack the right to ping; the server's refusal is an answer too.
             Ok(Err(error)) if is_reply(&error) => {}
             _ => return,
         }

@@ -97,9 +97,9 @@ impl Fence {
     ///
     /// # Errors
     /// [`FenceError::Stale`]: the resource has seen a greater token; the transaction is as before.
-    /// [`FenceError::Store`]: SQLite's error; the transaction has to be rolled back. This includes errors after which SQLite
-    /// itself has rolled back (for example after a full disk): a check outside of a transaction would commit without
-    /// the data.
+    /// [`FenceError::Store`]: SQLite's error; the transaction has to be rolled back. This includes errors after which
+    /// SQLite itself has rolled back (for example after a full disk): a check outside of a transaction would commit
+    /// without the data.
     pub fn check(
         &self,
         transaction: &Transaction<'_>,

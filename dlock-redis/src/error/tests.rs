@@ -1,4 +1,4 @@
-//! Which of the three kinds an answer of the server is.
+//! The kind, one of three, of each answer of the server.
 
 use std::io;
 
@@ -36,7 +36,7 @@ fn kinds_follow_what_can_have_happened() {
 
 #[test]
 fn codes_inside_of_a_wrapped_error_count() {
-    // As Redis 6 words them.
+    // In the words of Redis 6.
     let wrapped = "Error running script (call to f_0): @user_script:1: @user_script: 1: ";
     assert_eq!(
         kind(
@@ -75,7 +75,7 @@ fn codes_inside_of_a_wrapped_error_count() {
             "unknown command 'EVALSHA', with args beginning with: ",
             "UNKNOWN",
         ),
-        // What was sent follows, the name of a lock among it.
+        // The rest repeats the command, including the name of a lock.
         (
             "unknown command 'EVALSHA', with args beginning with: '2f1a' '1' 'dlock:{max number of clients}' ",
             "UNKNOWN",
@@ -125,7 +125,7 @@ fn right_that_is_missing_is_named() {
             "may not use this channel;",
         ),
         ("No permissions to access a key", "may not use this key;"),
-        // Redis 7.0 does not say which.
+        // Redis 7.0 does not say which right is missing.
         (
             "The user executing the script can't run this command or subcommand script: 0, on @user_script:1.",
             "may not run a command that is inside of a lock's script;",

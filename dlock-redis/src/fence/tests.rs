@@ -1,4 +1,4 @@
-//! Where the token of a single value is remembered.
+//! The key that remembers the token of a single value.
 
 use super::*;
 

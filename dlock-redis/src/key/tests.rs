@@ -1,4 +1,4 @@
-//! Keys of locks, which can be read back, and channels, which nothing else is called.
+//! Keys of locks, which can be read back, and channels, whose names no key has.
 
 use super::*;
 

@@ -1,27 +1,28 @@
--- What every script of a lock begins with: the record, checked.
--- KEYS[1] the lock: one text of words with a space between them, as GET shows it:
+-- The beginning of every script of a lock: the record, checked. KEYS[1] the lock: one text of words
+-- with a space between them, as GET shows it:
 --   dlock1    the format
---   state     held, or released; with ',asked' behind it once somebody asked for the lock
+--   state     held, or released; with ',asked' behind it once a client asked for the lock
 --   uuid      the term, hyphenated, lower case
 --   renewals  number of the newest applied renewal
---   extended  when that was applied, or the grant: unix time in microseconds on this server's clock.
+--   extended  the time of that renewal, or of the grant: unix time in microseconds on this server's clock.
 --             The lease ends one duration later
 --   token     the fencing token
 --   duration  the lease in milliseconds
 --   since     when the term began: unix time in microseconds, for people
 --   wanted    the mark of a waiter that was refused in this term, or 0 (N1)
---   owner     how many bytes the label of the holder has
---   data      how many bytes the holder stored beside the lock; - without
--- and then the label, for people, and the data, as they are. Numbers are decimal digits.
--- A text that is not exactly that is spoilt or foreign: the script says so and writes nothing.
--- Result, before any other: {'too old', version} from a server that cannot serve.
+--   owner     the length of the holder's label in bytes
+--   data      the length in bytes of the data that the holder stored with the lock; - without
+-- and then the label, for people, and the data, verbatim. Numbers are decimal digits. Any other
+-- text is corrupted or foreign: the script says so and writes nothing. Result, before any other:
+-- {'too old', version} from a server that cannot serve.
 --
 -- One text, because one call reads it, one pattern checks it and one call writes it: a hash of the same
--- fields takes the server nearly twice as long. What changes within a term comes first; the rest is
--- copied. For the same reason the usual results are plain numbers, and the code has few functions.
+-- fields takes the server nearly twice as long. The words that change within a term come first; the
+-- rest is copied. For the same reason the usual results are plain numbers, and the code has few
+-- functions.
 
--- Redis 5 knows no SET .. KEEPTTL: it would grant, and never release. Redis 6 brought `setresp`, and
--- looking for it takes some 20 ns; only where it is missing the server is asked for its version.
+-- Redis 5 has no SET .. KEEPTTL: it would grant, and never release. Redis 6 introduced `setresp`,
+-- and checking for it takes some 20 ns; the server is queried for its version only if it is missing.
 if not redis.setresp then
     local info = redis.pcall('INFO', 'server')
     local version = type(info) == 'string' and string.match(info, 'redis_version:([%w.]+)') or 'unknown'
@@ -47,15 +48,15 @@ end
 
 -- How long the key lives from now on, in milliseconds: until max(now, the token as an instant) + the
 -- lease + 7 days (T5), so that the token and the answer to a repeated release outlive the lease. Every
--- write that begins or extends a lease says so; so do repeats that find their work done (A2, R2),
--- because WAIT promises to wait for the writes of its own connection only, and the one that did the
--- work may have been another. The other writes leave the life as it is.
+-- write that begins or extends a lease sets it; so do repeats that find their work done (A2, R2),
+-- because WAIT promises to wait for the writes of its own connection only, and another connection may
+-- have done the work. The other writes leave the life as it is.
 local function life(now, token, duration)
     return math.floor(math.max(token - now, 0) / 1000) + duration + 604800000
 end
 
 local stored = redis.call('GET', KEYS[1]) -- false without a record
--- What it says: texts and numbers, nil without a record.
+-- The words of the record: texts and numbers, nil without a record.
 local state, uuid, renewals, expiry, token, duration, wanted
 local held = false
 local rest, mark -- where the text behind `extended` begins, and where `wanted` does
@@ -65,7 +66,7 @@ if stored then
         '^dlock1 (%S+) (%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x) (%d+) (%d+)() (%d+) (%d+) (%d+) ()(%d+) (%d+) (%d*%-?) ()')
     local sound = false
     if state then
-        -- A text becomes a number where Lua computes with it.
+        -- A text becomes a number if Lua computes with it.
         renewals, extended, token, duration = renewals + 0, extended + 0, token + 0, duration + 0
         expiry = extended + duration * 1000
         data = data == '-' and 0 or tonumber(data)

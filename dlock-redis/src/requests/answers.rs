@@ -1,5 +1,5 @@
-//! What the scripts answer, read into outcomes. The scripts have checked a record already, so
-//! whatever is not as they write it is an error, not a judgement.
+//! The answers of the scripts, read into outcomes. The scripts have checked a record already, so
+//! anything that they would not write is an error, not a judgement.
 
 use std::num::NonZeroU8;
 
@@ -13,9 +13,9 @@ use crate::{error, record};
 
 /// The answer of one script.
 enum Reply {
-    /// What is usual: a number says all.
+    /// The usual answer: a number is enough.
     Done(u64),
-    /// What else it decided, in a word, and the rest.
+    /// Another decision, as one word, and the rest.
     Else(String, Vec<Value>),
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn ask(key: &str, value: Value) -> Result<AskOutcome, ProviderError> 
     }
 }
 
-/// Whether the record was deleted. One that cannot be read stays, and is nobody's error.
+/// Whether the record was deleted. One that cannot be read stays, without an error.
 pub(crate) fn purged(_key: &str, value: Value) -> Result<bool, ProviderError> {
     match Reply::take(value)? {
         Reply::Done(deleted) => Ok(deleted == 1),
@@ -135,7 +135,7 @@ impl Reply {
     }
 }
 
-/// Several tokens that were minted at once: the last, and how many.
+/// Several tokens that were minted at once: the last, and their number.
 fn block(rest: &[Value]) -> Result<Tokens, ProviderError> {
     let [Value::Int(last), Value::Int(count)] = *rest else {
         return Err(unexpected("a block of tokens in another form"));
@@ -147,7 +147,7 @@ fn block(rest: &[Value]) -> Result<Tokens, ProviderError> {
         .ok_or_else(|| unexpected("a block of tokens"))
 }
 
-/// The record behind a verdict, with what was left of it when the server answered.
+/// The record behind a verdict, with the remainder of its lease when the server answered.
 fn record(rest: &[Value]) -> Result<Option<Record>, ProviderError> {
     let [Value::Int(now), stored] = rest else {
         return Err(unexpected("a record in another form"));

@@ -1,11 +1,11 @@
-//! Slots as the specification of Redis Cluster has them.
+//! Slots as the specification of Redis Cluster defines them.
 
 use super::*;
 
 #[test]
 fn slots_are_those_of_the_specification() {
     assert_eq!(hash(b"123456789"), 0x31c3);
-    // What `CLUSTER KEYSLOT` answers.
+    // The answers of `CLUSTER KEYSLOT`.
     assert_eq!(slot(b"foo"), 12182);
     assert_eq!(slot(b""), 0);
     assert_eq!(tag_in(&(16383..=16383)), "39296");

@@ -58,7 +58,7 @@ pub(super) async fn listen(
     Ok(wakeups)
 }
 
-/// Has the connection listen for the locks that are waited for, and for no others.
+/// Makes the connection listen for the locks that are waited for, and for no others.
 struct Subscriber {
     sink: PubSubSink,
     prefix: Prefix,
@@ -66,7 +66,7 @@ struct Subscriber {
 }
 
 impl Subscriber {
-    /// Returns when the server does not answer in time, or nobody takes the hints.
+    /// Returns when the server does not answer in time, or the receiver of the hints is gone.
     async fn follow(self, waited: Arc<WaitedNames>, sender: WakeupSender) {
         loop {
             waited.due().await;
@@ -107,7 +107,7 @@ impl Subscriber {
             .collect()
     }
 
-    /// Whether the server has done it; not where the user lacks the right. `None` without an answer in time.
+    /// Whether the server has done it; it has not if the user lacks the right. `None` without an answer in time.
     async fn answer(&self, asked: impl Future<Output = RedisResult<()>>) -> Option<bool> {
         match time::timeout(self.limit, asked).await {
             Ok(Ok(())) => Some(true),

@@ -1,5 +1,5 @@
-//! Channels that live on the node of the lock: one for each shard, one connection for each node, and the
-//! plain channel on one of them, because a lock may be on another node than its shard's channel.
+//! Channels that are on the node of the lock: one for each shard, one connection for each node, and the plain channel
+//! on one of them, because a lock may be on another node than its shard's channel.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     slots,
 };
 
-/// What the connections pass on: the key of a lock that was released, or the end.
+/// A message from the connections: the key of a lock that was released, or the end.
 type Heard = Option<Vec<u8>>;
 
 pub(super) async fn listen(
@@ -51,14 +51,14 @@ pub(super) async fn listen(
         .into_iter()
         .map(|connection| watch_over(move || ping(connection.clone()), timeout).boxed());
     let silent = select_all(pings).map(|_| ());
-    // `heard` ends with the first connection that does: what the others hear is not all.
+    // `heard` ends with the first connection that does: without it, the others do not hear everything.
     let released = stream::poll_fn(move |context| heard.poll_recv(context).map(Option::flatten));
     let (sender, wakeups) = Wakeups::channel(ROOM);
     relay(prefix.clone(), released, sender, silent);
     Ok(wakeups)
 }
 
-/// Which node is asked for which channels; without a node it is the client's own.
+/// The channels for each node; without a node it is the client's own.
 async fn plan(
     link: &Link,
     prefix: &Prefix,
@@ -83,7 +83,7 @@ async fn plan(
         let place = subscriptions.iter().position(|(known, _)| *known == node);
         let place = place.unwrap_or_else(|| {
             let mut commands = Pipeline::new();
-            // The first error says it all; the driver's own would be as long as all of them.
+            // The first error suffices; the driver's own would be as long as all of them.
             commands.ignore_errors();
             if subscriptions.is_empty() {
                 commands.cmd("SUBSCRIBE").arg(prefix.channel());
@@ -131,7 +131,7 @@ async fn subscribe(
         .map_or(Ok(connection), Err)
 }
 
-/// The node's address, reached as the client's is: over TLS or not.
+/// The node's address, reached like the client's: over TLS or not.
 fn address(known: &ConnectionAddr, node: Option<&Node>) -> ConnectionAddr {
     let Some(Node { host, port }) = node else {
         return known.clone();
@@ -154,7 +154,7 @@ fn address(known: &ConnectionAddr, node: Option<&Node>) -> ConnectionAddr {
     }
 }
 
-/// What a connection was told without asking.
+/// Handles an unrequested message on a connection.
 fn hear(
     sender: &mpsc::UnboundedSender<Heard>,
     PushInfo { kind, mut data }: PushInfo,

@@ -1,4 +1,5 @@
-//! Which names are waited for, so that a release of any other tells nobody. Nothing here speaks to a store.
+//! The names that are waited for, so that a release of any other notifies no process. Nothing here communicates with a
+//! store.
 
 #[cfg(test)]
 mod tests;
@@ -19,33 +20,33 @@ use tokio::{
 
 /// For jitter, and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
-/// How long until a name for which the channel could not listen is tried again: twice as long each time, as rarely as
-/// waiters poll who have no wake-ups.
+/// How long until a name for which the channel could not listen is tried again: twice as long each time, up to the
+/// interval at which waiters without wake-ups poll.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// More waiters than that are woken by one hint for everyone, for which any channel has room.
+/// If more waiters than that are to be woken, one hint for all of them does it, for which any channel has room.
 const MANY: usize = 256;
-/// How often what nobody waits for any more is looked for.
+/// How often names without waiters are searched for.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
 
-/// What is waited for through a provider: see [`Provider::watch`](dlock_core::Provider::watch) for what it owes its
-/// waiters.
+/// The names that are waited for through a provider: see [`Provider::watch`](dlock_core::Provider::watch) for its duty
+/// to its waiters.
 ///
 /// A waiter is one that was refused by a marked term, or that read its record. The provider reports both with
 /// [`refused`](Self::refused), and each of its channels then listens for the name: see [`WaitedNames`].
 #[derive(Debug, Default)]
 pub(crate) struct Waited(Mutex<Vec<Weak<WaitedNames>>>);
 
-/// What is waited for on one channel of wake-ups. Its task loops: [`due`](Self::due), [`round`](Self::round), the
-/// requests to the store, [`said`](Self::said), and the hints that it yields.
+/// The names that are waited for on one channel of wake-ups. Its task loops: [`due`](Self::due),
+/// [`round`](Self::round), the requests to the store, [`said`](Self::said), and the hints that it yields.
 ///
-/// What a waiter asks once the channel listens for its name misses no release. What it asked before may, so it is woken
-/// then, and asks again. A name is forgotten a second after the lease that its last waiter saw: a waiter asks again by
-/// then (W2).
+/// A request that a waiter sends once the channel listens for its name misses no release. An earlier one may, so the
+/// waiter is woken when listening begins, and tries again. A name is forgotten a second after the lease that its last
+/// waiter saw: a waiter tries again by then (W2).
 #[derive(Debug, Default)]
 pub(crate) struct WaitedNames {
     waits: Mutex<Waits>,
-    /// There is something to do that cannot wait for the next round.
+    /// Some work cannot wait for the next round.
     fresh: Notify,
 }
 
@@ -58,29 +59,29 @@ struct Waits {
 
 #[derive(Debug)]
 struct Wait {
-    /// The waiter has asked again by then, or waits no more.
+    /// By then the waiter has tried again, or no longer waits.
     until: Instant,
-    /// The channel listens since then: what is asked from then on misses no release. This never moves, else questions
-    /// that are asked all the time would each be asked before it.
+    /// Since when the channel listens: requests sent after that miss no release. This never moves; otherwise of
+    /// requests that are sent all the time each would have been sent before it.
     said: Option<Instant>,
-    /// While it does not: when it tries next, and how long it pauses after that.
+    /// While the channel does not listen: when it tries next, and how long it pauses after that.
     next: Instant,
     pause: Duration,
     /// The waiter is woken when this round ends.
     wake: bool,
 }
 
-/// What a channel has to do.
+/// The work of a channel in one round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WaitRound {
-    /// Names that nobody waits for any more, and for which the channel listens: it is to stop.
+    /// Names that are no longer waited for, and for which the channel listens: it is to stop.
     pub(crate) over: Vec<Name>,
     /// Names for which the channel does not listen yet: it is to begin.
     pub(crate) unsaid: Vec<Name>,
 }
 
 impl Waited {
-    /// Another channel, on which nothing is waited for. It hears of waiters until it is dropped.
+    /// Another channel, on which nothing is waited for. It learns of waiters until it is dropped.
     pub(crate) fn open(&self) -> Arc<WaitedNames> {
         let names = Arc::default();
         let mut channels = self.channels();
@@ -89,7 +90,7 @@ impl Waited {
         names
     }
 
-    /// Somebody may wait for this name: the answer to what was asked of the store at the instant `asked` showed this
+    /// A caller may wait for this name: the answer to a request sent to the store at the instant `asked` showed this
     /// record, which has a holder.
     pub(crate) fn refused(&self, name: &Name, record: &Record, asked: Instant) {
         let patience = record.remaining.unwrap_or(record.duration) + LATEST_QUESTION;
@@ -109,7 +110,7 @@ impl WaitedNames {
         let fresh = match waits.names.get_mut(name) {
             Some(wait) => {
                 wait.until = wait.until.max(until);
-                // What is not said yet is tried again by itself.
+                // A name for which the channel does not listen yet is retried automatically.
                 let missed = wait.said.is_some_and(|said| asked < said);
                 wait.wake |= missed;
                 missed
@@ -149,7 +150,7 @@ impl WaitedNames {
         }
     }
 
-    /// What there is to do now. Names that nobody waits for any more are forgotten.
+    /// The work that is due now. Names that are no longer waited for are forgotten.
     pub(crate) fn round(&self) -> WaitRound {
         let (mut round, now) = (WaitRound::default(), Instant::now());
         self.waits().names.retain(|name, wait| {
@@ -167,9 +168,9 @@ impl WaitedNames {
         round
     }
 
-    /// The round is done: the channel listens for these names now. Yields the hints to send: to their waiters, and to
-    /// those for whom the channel cannot listen now, who ask as they would without wake-ups. The name of such a waiter is
-    /// in a later [`round`](Self::round) again.
+    /// Ends the round: the channel now listens for these names. Returns the hints to send: to their waiters, and to
+    /// those for whom the channel cannot listen now, who try as they would without wake-ups. The name of such a waiter
+    /// is in a later [`round`](Self::round) again.
     pub(crate) fn said(&self, heard: &[Name]) -> Vec<Wakeup> {
         let (mut waits, now) = (self.waits(), Instant::now());
         for name in heard {

@@ -63,7 +63,7 @@ async fn too_few_replicas_make_a_grant_unknown_and_say_how_many_there_were() {
         }
     })
     .await;
-    // Perhaps applied: it was, and others are kept out until it is given back.
+    // The outcome is unknown: it was applied, and excludes others until it is released.
     let rival = try_for(&term.name, LONG);
     let held = provider.acquire(&rival).await.unwrap();
     assert!(matches!(held, AcquireOutcome::Held(_)), "{held:?}");
@@ -72,7 +72,7 @@ async fn too_few_replicas_make_a_grant_unknown_and_say_how_many_there_were() {
         provider.release(&release).await.unwrap(),
         ReleaseOutcome::Released { wanted: false }
     );
-    // One replica is enough for a client that asks for one.
+    // One replica is enough for a client that requires only one.
     acknowledged(&by(&primary, 1), &rival).await;
 }
 
@@ -94,7 +94,7 @@ async fn a_replica_that_hangs_acknowledges_nothing_until_it_goes_on() {
         reached(&provider.acquire(&other).await.unwrap_err()),
         (0, 1)
     );
-    // The repeats write nothing new (A2, R2), over whatever connection: no more true than before.
+    // The repeats write nothing new (A2, R2), over whatever connection: they are no more acknowledged than before.
     let mut crowd = Vec::new();
     for _ in 0..20 {
         let (provider, other, renew) = (provider.clone(), other.clone(), renew(1));
@@ -114,7 +114,7 @@ async fn a_replica_that_hangs_acknowledges_nothing_until_it_goes_on() {
     for answer in fresh.renew_many(&[renew(1), renew(2)]).await {
         assert_eq!(reached(&answer.unwrap_err()), (0, 1));
     }
-    // Losses and refusals are told without waiting for anybody.
+    // Losses and refusals are reported without waiting for replicas.
     let rival = try_for(&term.name, LONG);
     assert_eq!(mark(&provider, &term.name).await, 7);
     let lost = Renew::new(term.name.clone(), rival.new, 1);
@@ -141,8 +141,8 @@ async fn a_lock_is_not_handed_out_while_its_replica_hangs() {
     let name = fresh_name("handed");
     let lock = DLock::builder()
         .name(name.as_str())
-        // Within the first try, which lasts a third of the lease: the next one might find this one's record and be held
-        // off by that.
+        // Within the first attempt, which lasts a third of the lease: the next one might find this one's record and be
+        // refused by it.
         .duration(LONG)
         .give_up_after(LONG / 20)
         .provider(by(&primary, 1))

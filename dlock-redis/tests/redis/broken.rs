@@ -15,7 +15,7 @@ use crate::support::{
     try_for, words,
 };
 
-/// Kills every connection but the one that asks, and says how many there were.
+/// Kills every connection except the one that sends this, and returns how many there were.
 async fn kill_clients(server: &Server) -> u64 {
     server.ask("CLIENT KILL TYPE normal SKIPME yes").await
 }
@@ -57,7 +57,7 @@ async fn a_connection_manager_reconnects_for_us() {
     }
 }
 
-/// Nobody asked us to reconnect it.
+/// The provider must not reconnect it.
 #[tokio::test]
 async fn a_killed_connection_of_the_users_fails_at_once_and_without_a_verdict() {
     let server = Server::start(&[]).await;
@@ -98,7 +98,7 @@ async fn a_reset_connection_is_replaced() {
             }
         })
         .await;
-        // One for each failure: the reset, and whatever else a busy machine made of a question.
+        // One for each failure: the reset, and any other failure that a busy machine caused.
         let failed = failed.into_inner();
         assert!(failed > 0, "the reset went unnoticed");
         assert_eq!(proxy.connections(), opened + failed);
@@ -122,7 +122,7 @@ async fn a_connection_that_breaks_between_answers_is_replaced_at_once() {
             .collect();
         let mut read = Box::pin(provider.read(&term.name));
         let mut batch = Box::pin(provider.renew_many(&renewals));
-        // The read is sent first, and its answer comes while the batch is under way.
+        // The read is sent first, and its answer arrives while the batch is in flight.
         let answers = tokio::select! {
             biased;
             record = &mut read => {
@@ -149,7 +149,7 @@ fn not_applied(error: &ProviderError) {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_said_so_at_once() {
-    // A port that nobody listens on any more.
+    // A port on which nothing listens any more.
     let gone = {
         let server = Server::start(&[]).await;
         server.address()
@@ -167,7 +167,7 @@ async fn a_server_that_is_not_there_is_said_so_at_once() {
     assert!(began.elapsed() < SOON);
 }
 
-/// Somebody's endless script: our requests are refused, not applied later.
+/// Another client's endless script: our requests are refused, not applied later.
 #[tokio::test]
 async fn a_busy_server_applies_nothing() {
     let server = Server::start(&[]).await;
@@ -203,7 +203,7 @@ async fn a_busy_server_applies_nothing() {
 #[tokio::test]
 async fn a_full_server_is_asked_again() {
     let server = Server::start(&["--maxclients", "20"]).await;
-    // One that is refused may look connected until it is asked.
+    // A refused connection may look connected until a command is sent.
     let mut others = Vec::new();
     while let Ok(mut other) = server.client().get_multiplexed_async_connection().await {
         if words("PING").exec_async(&mut other).await.is_err() {

@@ -12,7 +12,8 @@ use crate::support::{Server, fresh_name, granted, record::age, soon, try_for};
 
 const HOUR: i64 = 60 * 60 * 1_000_000;
 
-/// What a clock that was set back by an hour leaves behind: an end an hour too far.
+/// The record that a clock leaves behind when it is set back by an hour: its end is an hour too
+/// far.
 async fn set_back(server: &Server, name: &Name) {
     assert!(age(&mut server.raw().await, name, -HOUR).await);
 }
@@ -52,7 +53,7 @@ async fn a_dead_holder_is_replaced_although_the_clock_was_set_back() {
     assert!(taken.token() > token);
 }
 
-/// A step forward ends leases early; the old holder is told at its next renewal.
+/// A step forward ends leases early; the old holder learns of it at its next renewal.
 #[tokio::test]
 async fn a_clock_set_forward_ends_a_lease_and_its_holder_learns_it() {
     let server = Server::start(&[]).await;
@@ -69,7 +70,7 @@ async fn a_clock_set_forward_ends_a_lease_and_its_holder_learns_it() {
     assert!(granted(&provider, &next).await > token);
 }
 
-/// A key that somebody deletes under its holder: the holder learns it, the tokens go on.
+/// A key is deleted while its lock is held: the holder learns of it, and the tokens continue.
 #[tokio::test]
 async fn a_key_deleted_under_its_holder_is_a_loss() {
     let server = Server::start(&[]).await;
@@ -82,7 +83,7 @@ async fn a_key_deleted_under_its_holder_is_a_loss() {
     let guard = soon("the lock", lock.hold()).await.unwrap();
     let key = format!("dlock:{{{}}}", lock.name());
     assert_eq!(server.ask::<u64>(&format!("DEL {key}")).await, 1);
-    // A renewal finds out: the deadline would say that the lease ran out.
+    // A renewal finds out: the deadline would report that the lease ran out.
     let loss = soon("the loss", guard.ended()).await;
     assert!(loss.to_string().contains("no record"), "{loss}");
     assert_eq!(

@@ -79,8 +79,8 @@ async fn a_batch_reaches_every_node_and_is_answered_in_order() {
     }
 }
 
-/// Renewals travel by shard, so what a node's silence delays is its own: each shard lives on one node,
-/// except for the two that a border divides.
+/// Renewals are sent by shard, so a node's silence delays only its own: each shard is on one node, except for the two
+/// that a border divides.
 #[tokio::test]
 async fn shards_follow_the_nodes_of_a_cluster() {
     let mut cluster = Cluster::start().await;
@@ -104,14 +104,14 @@ async fn shards_follow_the_nodes_of_a_cluster() {
     assert!(divided <= 2, "{nodes:?}");
     // Too long to be a key, so it has no slot.
     assert_eq!(provider.shard(&name(&"x".repeat(Name::MAX_BYTES))), 0);
-    // Nobody is asked, and a clone says the same.
+    // No node is queried, and a clone answers the same.
     cluster.nodes.clear();
     for (name, shard) in &names {
         assert_eq!(provider.clone().shard(name), *shard);
     }
 }
 
-/// What leads to one server has one shard.
+/// A connection to one server has one shard.
 #[tokio::test]
 async fn a_single_server_is_one_shard() {
     let server = Server::start(&[]).await;
@@ -127,7 +127,7 @@ async fn a_single_server_is_one_shard() {
     }
 }
 
-/// A client that connects to a single node is told why some of the locks do not work.
+/// A client that connects to a single node learns why some of the locks do not work.
 #[tokio::test]
 async fn a_connection_to_one_node_says_what_is_missing() {
     let cluster = Cluster::start().await;
@@ -144,7 +144,7 @@ async fn a_connection_to_one_node_says_what_is_missing() {
         }
     }
     assert!(here > 0 && elsewhere > 0);
-    // A list of a part would look like a list of all.
+    // A list of a part would look like a complete list.
     let error = alone.list(&List::new("")).await.unwrap_err();
     assert!(error.to_string().contains("cluster connection"), "{error}");
 }
@@ -152,7 +152,7 @@ async fn a_connection_to_one_node_says_what_is_missing() {
 /// A dead node stops its own locks and no others, also within one batch.
 #[tokio::test]
 async fn a_dead_node_does_not_stop_the_others() {
-    // Nobody else can take the address of the dead node, and nobody listens there.
+    // No other process can take the address of the dead node, and none listens there.
     the_others_go_on(SOON, |address| {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_reuseaddr(true).unwrap();
@@ -162,19 +162,19 @@ async fn a_dead_node_does_not_stop_the_others() {
     .await;
 }
 
-/// The same where something else took its address, accepts and says nothing. The driver lets all requests
-/// wait while it tries to connect there, so its own limit for that must be short.
+/// The same if another process took its address, accepts and never answers. The driver makes all requests wait while it
+/// tries to connect there, so its own limit for that must be short.
 #[tokio::test]
 async fn a_silent_address_of_a_dead_node_does_not_stop_the_others() {
     let to_connect = Duration::from_millis(500);
     the_others_go_on(to_connect, |address| TcpListener::bind(address).unwrap()).await;
 }
 
-/// Locks on all nodes, of which one dies; `occupy` takes its address then. `to_connect` is what the driver
-/// gives an attempt to connect.
+/// Locks on all nodes, one of which dies; `occupy` then takes its address. `to_connect` is the driver's limit for an
+/// attempt to connect.
 async fn the_others_go_on<T>(to_connect: Duration, occupy: impl FnOnce(SocketAddr) -> T) {
     const LIMIT: Duration = Duration::from_secs(3);
-    /// So many locks on the dead node, and so many on the others.
+    /// The number of locks on the dead node, and of those on the others.
     const EACH: usize = 20;
     let mut cluster = Cluster::start().await;
     let connection = cluster.connection_within(to_connect).await;
@@ -206,7 +206,7 @@ async fn the_others_go_on<T>(to_connect: Duration, occupy: impl FnOnce(SocketAdd
         .chain(&living)
         .map(|term| Renew::new(term.name.clone(), term.new, 1))
         .collect();
-    // A busy machine may be too slow for the limit of a call, so the living ones have some attempts.
+    // A busy machine may be too slow for the limit of a call, so the renewals at the living nodes have some attempts.
     at_last("the renewals", || async {
         let began = Instant::now();
         let mut answers = provider.renew_many(&renewals).await;
@@ -229,8 +229,8 @@ async fn the_others_go_on<T>(to_connect: Duration, occupy: impl FnOnce(SocketAdd
     }
 }
 
-/// The same with as many requests under way as a busy client has. With tokio 1.54.0 and 1.54.1 the driver
-/// stops for good here: see "Connections" in the documentation of the crate.
+/// The same with as many requests in flight as a busy client has. With tokio 1.54.0 and 1.54.1 the driver stops for
+/// good here: see "Connections" in the documentation of the crate.
 #[tokio::test]
 async fn a_dead_node_does_not_stop_a_crowd() {
     let mut cluster = Cluster::start().await;
@@ -261,8 +261,8 @@ async fn a_dead_node_does_not_stop_a_crowd() {
     }
 }
 
-/// A node that hangs is worse than one that is dead: each of its locks takes as long as a call may. The
-/// others are answered as ever, and the batch takes about one such time, however many of them it holds.
+/// A node that hangs is worse than one that is dead: each of its locks takes as long as a call may. The others are
+/// answered as usual, and the batch takes about one such time, however many of them it contains.
 #[tokio::test]
 async fn a_node_that_hangs_delays_a_batch_by_one_call() {
     let mut cluster = Cluster::start().await;
@@ -272,7 +272,7 @@ async fn a_node_that_hangs_delays_a_batch_by_one_call() {
         let term = try_for(&fresh_name("hung"), LONG);
         renewals.push(Renew::new(term.name, term.new, 1));
     }
-    // Nobody holds them: each is lost, which only its node can say.
+    // They are free: each renewal is lost, which only its node can report.
     for answer in provider.renew_many(&renewals).await {
         assert_eq!(answer.unwrap(), RenewOutcome::Lost(None));
     }

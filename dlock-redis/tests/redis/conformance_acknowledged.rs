@@ -1,4 +1,4 @@
-//! The provider passes the conformance suite where every grant and every renewal waits for a replica.
+//! The provider passes the conformance suite with every grant and every renewal waiting for a replica.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ impl Fixture for Acknowledged {
         let provider = RedisProvider::builder()
             .client(self.primary.client())
             .acknowledged_by(1)
-            // Ten times the default: where sixteen cases begin at once beside compilers, a replica takes its time.
+            // Ten times the default: when sixteen cases begin at once alongside compilers, a replica is slow.
             .acknowledged_within(Duration::from_secs(1));
         built(provider.build())
     }

@@ -1,5 +1,5 @@
 //! The provider passes the conformance suite on a cluster of three nodes, with wake-ups over
-//! sharded channels; over a plain one before Redis 7, which brought them.
+//! sharded channels; over a plain one before Redis 7, which introduced them.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Passwords and rights: wrong ones are fatal, and nobody prints them.
+//! Passwords and rights: wrong ones are fatal, and no output contains them.
 
 use std::error::Error as _;
 
@@ -74,7 +74,8 @@ async fn wrong_credentials_are_fatal_also_where_replicas_acknowledge() {
     fatal(&built(provider).acquire(&term).await.unwrap_err());
 }
 
-/// The password is changed while a holder is connected: its connection lives on, the next does not.
+/// The password is changed while a holder is connected: its connection survives, the next one
+/// fails.
 #[tokio::test]
 async fn credentials_that_end_are_fatal_from_the_next_connection_on() {
     let server = guarded().await;
@@ -93,7 +94,7 @@ async fn credentials_that_end_are_fatal_from_the_next_connection_on() {
     fatal(&answers[2]);
 }
 
-/// What a lock needs, and no more: no INFO, no CONFIG, no other keys.
+/// The rights that a lock needs, and no more: no INFO, no CONFIG, no other keys.
 #[tokio::test]
 async fn a_user_with_few_rights_is_enough() {
     let server = Server::start(&[]).await;

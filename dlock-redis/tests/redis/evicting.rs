@@ -39,7 +39,7 @@ async fn a_server_that_evicts_is_refused_until_it_no_longer_does() {
         assert!(error.to_string().contains(policy), "{error}");
         assert_eq!(provider.read(&term.name).await.unwrap(), None);
         granted(&careless, &term).await;
-        // What is there is still renewed, refused and shown.
+        // An existing record is still renewed, refused and shown.
         let renew = Renew::new(term.name.clone(), term.new, 1);
         provider.renew(&renew).await.unwrap();
         let held = provider.acquire(&try_for(&term.name, LONG)).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_server_that_evicts_is_refused_until_it_no_longer_does() {
     granted(&provider, &try_for(&fresh_name("kept"), LONG)).await;
 }
 
-/// The node of the lock is asked, not any.
+/// The node of the lock is checked, not any node.
 #[tokio::test]
 async fn one_node_that_evicts_is_refused_and_the_others_are_not() {
     let cluster = Cluster::start().await;
@@ -81,7 +81,7 @@ async fn one_node_that_evicts_is_refused_and_the_others_are_not() {
     assert!(refused > 0 && taken > 0, "{refused} refused, {taken} taken");
 }
 
-/// Without room nothing is half-written, and there is no verdict on a lease.
+/// Without free memory nothing is half-written, and no verdict on a lease is given.
 #[tokio::test]
 async fn a_full_memory_applies_nothing() {
     let server = Server::start(&[]).await;

@@ -1,4 +1,4 @@
-//! A connection that leads to a server that takes no writes any more, or to none.
+//! A connection that leads to a server that no longer accepts writes, or to none.
 
 use std::net::SocketAddr;
 

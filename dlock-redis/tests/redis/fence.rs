@@ -19,7 +19,7 @@ fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()
 }
 
-/// One of a story's writers, who share their connection as applications do.
+/// One writer of a story; writers share their connection as applications do.
 #[derive(Clone)]
 struct Account<C> {
     connection: C,
@@ -247,7 +247,7 @@ async fn a_flushed_fence_comes_back() {
     assert_eq!(ask::<u64>(&mut raw, &words("HGET h a")).await, 3);
 }
 
-/// The check inside a script of the user's own.
+/// The check inside a user's own script.
 #[tokio::test]
 async fn scripts_of_ones_own_can_ask() {
     let server = Server::start(&[]).await;

@@ -1,4 +1,5 @@
-//! Keys that no release of ours can have written: an error that says which, and nothing changes.
+//! Keys that no release of this crate can have written: an error that says which, and nothing
+//! changes.
 
 use dlock_core::{
     ErrorKind, Name, Provider, ProviderError,
@@ -52,7 +53,7 @@ async fn refused_and_kept(
             .await
             .map(|a| show(&a)),
     );
-    // In a batch it spoils only its own answer.
+    // In a batch it affects only its own answer.
     let fine = try_for(&fresh_name("fine"), LONG);
     granted(provider, &fine).await;
     let batch = [renew, Renew::new(fine.name.clone(), fine.new, 1)];
@@ -71,7 +72,7 @@ async fn keys_of_another_type_are_left_alone() {
     let (provider, mut raw) = (server.provider(), server.raw().await);
     for command in [
         "HSET {} balance 40 owner me token 7",
-        // A record as a hash, which it once was.
+        // A record as a hash, the format of an earlier version.
         "HSET {} uuid 3f2504e0-4f89-41d3-9a0c-0305e82c3301 renewals 0 owner me since 1 token 1 duration 100 released 1 asked 0 expiry 1",
         "RPUSH {} item",
         "SADD {} item",
@@ -82,7 +83,7 @@ async fn keys_of_another_type_are_left_alone() {
         ask::<redis::Value>(&mut raw, &words(&make)).await;
         refused_and_kept(&provider, &mut raw, &name, command, "of another program").await;
     }
-    // They are nobody's locks, so they are not listed.
+    // They belong to no lock, so they are not listed.
     let page = provider.list(&List::new("typed")).await.unwrap();
     assert_eq!(page.records, []);
 }
@@ -197,8 +198,8 @@ async fn spoilt_records_are_left_alone() {
     }
 }
 
-/// What the lengths say is there, no less and no more: a text that was cut, or to which something was
-/// added, is no record, whichever of its parts that touched.
+/// The parts have exactly the lengths that the record gives: a text that was cut, or to which
+/// something was added, is no record, whichever of its parts that affected.
 #[tokio::test]
 async fn records_of_another_length_are_left_alone() {
     let server = Server::start(&[]).await;
@@ -232,7 +233,7 @@ async fn records_of_another_length_are_left_alone() {
     }
 }
 
-/// The words as people read them: <https://docs.rs/dlock-redis>.
+/// The words as the documentation shows them: <https://docs.rs/dlock-redis>.
 #[tokio::test]
 async fn a_record_is_what_the_documentation_says() {
     let server = Server::start(&[]).await;
@@ -271,7 +272,7 @@ async fn a_record_is_what_the_documentation_says() {
     assert_eq!((wanted, owner, data, rest), ("7", "4", "3", "testa b"));
 }
 
-/// A label that somebody wrote by hand is shown as well as can be.
+/// A label that was written by hand is shown as well as possible.
 #[tokio::test]
 async fn a_label_that_is_not_utf_8_is_shown() {
     let server = Server::start(&[]).await;

@@ -1,4 +1,4 @@
-//! What the server forgets: scripts, and after a restart everything that was not on disk.
+//! Losses of the server: scripts, and after a restart everything that was not on disk.
 
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ async fn a_persistent_server_keeps_its_locks_over_a_crash() {
     assert!(granted(&provider, &next).await > earlier);
 }
 
-/// T1: tokens follow the clock, so they grow also where the last one was forgotten.
+/// T1: tokens follow the clock, so they grow even if the last one was forgotten.
 #[tokio::test]
 async fn tokens_grow_over_a_crash_that_forgot_everything() {
     let mut server = Server::start(&[]).await;
@@ -157,7 +157,7 @@ async fn tokens_grow_over_a_crash_that_forgot_everything() {
         }
         server.restart().await;
     }
-    // A holder of the time before learns that its lock is gone (R3, L3).
+    // A holder from before the crash learns that its lock is gone (R3, L3).
     let provider = server.provider();
     let term = try_for(&name, LONG);
     granted(&provider, &term).await;

@@ -20,7 +20,7 @@ use crate::support::{
 
 const WEEK: u64 = 7 * 24 * 60 * 60 * 1000;
 
-/// When the key ends by itself, in unix milliseconds, and the server's time.
+/// When the key expires, in unix milliseconds, and the server's time.
 async fn end(server: &Server, key: &str) -> (u64, u64) {
     let left: i64 = server.ask(&format!("PTTL {key}")).await;
     let (seconds, micros): (u64, u64) = server.ask("TIME").await;
@@ -33,7 +33,7 @@ async fn shorten(server: &Server, key: &str) {
     assert_eq!(done, 1);
 }
 
-/// T5: now + the lease + 7 days, said again by every write that begins or extends a lease. The others
+/// T5: now + the lease + 7 days, set again by every write that begins or extends a lease. The others
 /// leave the life as it is.
 #[tokio::test]
 async fn a_key_outlives_its_lease_by_a_week_whatever_is_written() {
@@ -57,7 +57,7 @@ async fn a_key_outlives_its_lease_by_a_week_whatever_is_written() {
     let renew = Renew::new(term.name.clone(), term.new, 1);
     provider.renew(&renew).await.unwrap();
     lives("renew").await;
-    // R2 too, as A2 above: a write of its own connection, which WAIT is defined by.
+    // R2 too, as A2 above: a write on its own connection, because WAIT covers only those.
     provider.renew(&renew).await.unwrap();
     lives("a repeated renewal").await;
 
@@ -87,7 +87,7 @@ async fn a_key_outlives_its_lease_by_a_week_whatever_is_written() {
         ReleaseOutcome::Released { wanted: true }
     );
     stays("release").await;
-    // A takeover goes by its own lease.
+    // A takeover uses its own lease.
     let next = try_for(&term.name, 2 * LONG);
     granted(&provider, &next).await;
     let (end, now) = end(&server, &key).await;
@@ -150,7 +150,7 @@ async fn writes_nothing(server: &Server, provider: &RedisProvider, term: &Acquir
     assert_eq!(changes(server).await, before);
 }
 
-/// A7, R3, L3: not even a life is refreshed, so nothing goes to replicas or the disk.
+/// A7, R3, L3: not even a life is refreshed, so nothing is sent to replicas or the disk.
 #[tokio::test]
 async fn refused_requests_write_nothing() {
     let server = Server::start(&[]).await;
@@ -174,8 +174,8 @@ async fn refused_requests_write_nothing() {
     assert_eq!(changes(&server).await, before);
 }
 
-/// A key that lost its life, as PERSIST or a restored dump leaves it, is purged, and no more of them
-/// than asked for.
+/// A key that lost its life, as PERSIST or a restored dump leaves it, is purged, up to the given
+/// number of them.
 #[tokio::test]
 async fn purge_takes_no_more_than_it_was_told() {
     let server = Server::start(&[]).await;

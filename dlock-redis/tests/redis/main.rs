@@ -1,4 +1,5 @@
-//! The provider for Redis on real servers: the published suites, and what only Redis can do to a lock.
+//! The provider for Redis on real servers: the published suites, and the effects on a lock that only
+//! Redis has.
 
 #![expect(
     clippy::unwrap_used,

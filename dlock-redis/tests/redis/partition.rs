@@ -1,5 +1,5 @@
-//! A network that falls silent: every call ends by its own limit, nobody gets another's answer, and
-//! a connection of our own that stays silent is replaced.
+//! A network that falls silent: every call ends by its own limit, no caller gets another's answer,
+//! and a connection of our own that stays silent is replaced.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{LONG, Server, built, client, fresh_name, granted, provider, soon, try_for};
 
-/// Opening a connection counts, also on a busy machine.
+/// Opening a connection counts towards the limit, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(4);
 const WAYS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
 
@@ -25,7 +25,7 @@ fn own(proxy: &Proxy) -> RedisProvider {
     built(provider.build())
 }
 
-/// A connection of the user's, which limits nothing by itself.
+/// A connection of the user's, which has no limits of its own.
 async fn unlimited(proxy: &Proxy) -> MultiplexedConnection {
     let unlimited = AsyncConnectionConfig::new().set_response_timeout(None);
     client(proxy.address())
@@ -41,7 +41,7 @@ async fn given(proxy: &Proxy) -> RedisProvider {
     built(provider.build())
 }
 
-/// The call ends by itself, not before its limit, and says that it does not know.
+/// The call ends on its own, not before its limit, and reports that its outcome is unknown.
 async fn silent<T: std::fmt::Debug>(call: impl Future<Output = Result<T, ProviderError>>) {
     let began = Instant::now();
     let error = soon("the call", call).await.unwrap_err();
@@ -49,7 +49,7 @@ async fn silent<T: std::fmt::Debug>(call: impl Future<Output = Result<T, Provide
     assert!(began.elapsed() >= LIMIT, "{:?}", began.elapsed());
 }
 
-/// Everybody on the connection is silent, each for its own limit.
+/// Every caller on the connection meets silence, each for its own limit.
 async fn all_silent(provider: &RedisProvider, term: &Acquire) {
     let crowd = (0..20).map(|n| {
         let (provider, term) = (provider.clone(), term.clone());
@@ -99,7 +99,7 @@ async fn a_silent_partition_ends_every_call_and_heals_at_once_on_our_own_connect
     }
 }
 
-/// As long as something is answered the connection is alive, and slow calls are left to it.
+/// As long as anything is answered the connection is alive, and slow calls are left to it.
 #[tokio::test]
 async fn a_dropped_call_on_a_living_connection_replaces_nothing() {
     let server = Server::start(&[]).await;
@@ -113,7 +113,7 @@ async fn a_dropped_call_on_a_living_connection_replaces_nothing() {
             .collect();
         let mut dropped = Box::pin(provider.renew_many(&renewals));
         let read = Box::pin(provider.read(&term.name));
-        // The read is sent first and answered; the batch is dropped on its way.
+        // The read is sent first and answered; the batch is dropped in flight.
         tokio::select! {
             biased;
             record = read => drop(record.unwrap()),
@@ -123,8 +123,8 @@ async fn a_dropped_call_on_a_living_connection_replaces_nothing() {
     assert_eq!(proxy.connections(), 1);
 }
 
-/// The user's connection carries on when its bytes come through after all, and late answers find
-/// those who asked, or nobody.
+/// The user's connection continues when its bytes come through after all, and late answers reach
+/// their own callers, or none.
 #[tokio::test]
 async fn late_answers_on_the_users_connection_go_to_nobody_else() {
     let server = Server::start(&[]).await;
@@ -141,7 +141,8 @@ async fn late_answers_on_the_users_connection_go_to_nobody_else() {
     }
 }
 
-/// Documented on the builder: a bare connection of the user's stays silent, but nobody hangs on it.
+/// Documented on the builder: a bare connection of the user's stays silent, but no caller hangs on
+/// it.
 #[tokio::test]
 async fn calls_on_a_dead_connection_of_the_users_end_by_themselves() {
     let server = Server::start(&[]).await;

@@ -28,7 +28,7 @@ async fn name_of_the_first(cluster: &Cluster) -> dlock_core::Name {
 /// Much longer than a promotion takes.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// A lock whose holder has long until its lease ends, and renews it often.
+/// A lock whose holder has a long lease, and renews it often.
 async fn lock(cluster: &Cluster, provider: &RedisProvider) -> DLock {
     DLock::builder()
         .name(name_of_the_first(cluster).await.as_str())
@@ -39,7 +39,7 @@ async fn lock(cluster: &Cluster, provider: &RedisProvider) -> DLock {
         .unwrap()
 }
 
-/// Waits until the holder has renewed its lease where the lock is now.
+/// Waits until the holder has renewed its lease at the lock's current node.
 async fn renews_there(provider: &RedisProvider, lock: &DLock, guard: &Guard) {
     let before = at_last("the record", || provider.read(lock.name())).await;
     let before = before.unwrap().renewals;
@@ -51,9 +51,9 @@ async fn renews_there(provider: &RedisProvider, lock: &DLock, guard: &Guard) {
     assert!(guard.is_valid(), "{:?}", guard.state());
 }
 
-/// Promotes a replica. In good order that takes the votes of the other primaries, and fails if the machine is so busy
-/// that they come too late. They are given once in two node time-outs, which is longer than a test waits; so the
-/// replica takes over without them then.
+/// Promotes a replica. An orderly promotion takes the votes of the other primaries, and fails if the machine is so busy
+/// that they come too late. They are given once in two node time-outs, which is longer than a test waits; in that case
+/// the replica takes over without them.
 async fn becomes_primary(replica: &Server, how: &str) {
     let mut commands = [how, " TAKEOVER"].into_iter().cycle();
     at_last("the promotion", || {
@@ -75,7 +75,7 @@ async fn becomes_primary(replica: &Server, how: &str) {
     .await;
 }
 
-/// A provider that tells of releases and hears of them.
+/// A provider that announces releases and listens for them.
 async fn waking(cluster: &Cluster) -> RedisProvider {
     let channels = match major(&cluster.nodes[0]).await {
         ..7 => Channels::Plain,
@@ -89,9 +89,8 @@ async fn waking(cluster: &Cluster) -> RedisProvider {
     built(provider.build())
 }
 
-/// The first node hands its slots over to its replica, which dies later; then the first one takes them back.
-/// The holder renews its lease at each, and a waiter, whose channels end and are opened anew, hears of the
-/// release.
+/// The first node hands its slots over to its replica, which dies later; then the first one takes them back. The holder
+/// renews its lease at each, and a waiter, whose channels end and are opened anew, is notified of the release.
 #[tokio::test]
 async fn a_holder_keeps_its_lease_while_replicas_are_promoted() {
     let cluster = Cluster::start().await;
@@ -125,7 +124,7 @@ async fn a_holder_keeps_its_lease_while_replicas_are_promoted() {
     next.release().await.unwrap();
 }
 
-/// A term of this lock that is over.
+/// A term of this lock that has ended.
 async fn passes(provider: &RedisProvider, term: &Acquire) -> FencingToken {
     let token = granted(provider, term).await;
     let release = Release::new(term.name.clone(), term.new, None);
@@ -133,9 +132,9 @@ async fn passes(provider: &RedisProvider, term: &Acquire) -> FencingToken {
     token
 }
 
-/// What the old primary acknowledged last, the new one has never seen: leases end for those whose grants were
-/// forgotten, and go on for the others. Tokens grow for all: with the clock, and for a client that has seen
-/// one beyond the clock, with that (T6).
+/// The new primary has never seen the last writes that the old one acknowledged: leases end if their grants were
+/// forgotten, and continue otherwise. Tokens grow for all: with the clock, and for a client that has seen one beyond
+/// the clock, from that one (T6).
 #[tokio::test]
 async fn tokens_grow_where_a_replica_that_lagged_is_promoted() {
     let mut cluster = Cluster::start().await;
@@ -152,7 +151,7 @@ async fn tokens_grow_where_a_replica_that_lagged_is_promoted() {
     renews_there(&provider, &known, &kept).await;
     let unknown = lock(&cluster, &provider).await;
     let lost = unknown.hold().await.unwrap();
-    // The replica still shows the term before, which is over.
+    // The replica still shows the term before, which has ended.
     eventually("the end of the lease", || async {
         let record = provider.read(&earlier.name).await.unwrap().unwrap();
         record.remaining == Some(Duration::ZERO)
@@ -189,7 +188,7 @@ async fn tokens_grow_where_a_replica_that_lagged_is_promoted() {
     let next = unknown.acquire().await.unwrap();
     assert!(next.token() > lost.token());
     next.release().await.unwrap();
-    // A stranger shows that the store has forgotten even that token; our client has not.
+    // Another client shows that the store has forgotten even that token; our client has not.
     let stranger = try_for(fed.name(), LONG);
     assert!(passes(&provider, &stranger).await < beyond_token);
     let next = fed.acquire().await.unwrap();

@@ -65,7 +65,7 @@ async fn a_connection_of_our_own_follows_a_failover() {
             .map(|_| try_for(&fresh_name("followed"), LONG))
             .collect();
         for term in &terms {
-            // The replica of a busy machine is late now and then: repeated, as a client repeats it (A2, R2).
+            // The replica of a busy machine is sometimes late: repeated, as a client repeats it (A2, R2).
             eventually("it is acknowledged", || async {
                 let granted = provider.acquire(term).await;
                 let renew = Renew::new(term.name.clone(), term.new, 1);
@@ -106,7 +106,7 @@ async fn a_connection_of_our_own_follows_a_failover() {
     }
 }
 
-/// Every release says it in other words.
+/// Every release reports it in other words.
 #[tokio::test]
 async fn a_server_that_says_it_is_a_replica_is_left() {
     let (primary, _replica) = replicated().await;
@@ -145,7 +145,7 @@ async fn a_server_that_says_it_is_a_replica_is_left() {
     }
 }
 
-/// What an orderly failover by Sentinel looks like for some seconds: two servers that take writes.
+/// The state during an orderly failover by Sentinel, for some seconds: two servers that accept writes.
 async fn two_primaries(settings: &str) -> (Server, Server) {
     let (old, new) = replicated().await;
     if !settings.is_empty() {
@@ -170,11 +170,11 @@ async fn an_old_primary_cannot_grant_where_replicas_must_acknowledge() {
         let error = cautious.acquire(&rival).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
     }
-    // Nobody else has such scruples there.
+    // Other clients, without acknowledgements, are granted there.
     granted(&old.provider(), &rival).await;
 }
 
-/// Before Redis 7 the setting is for commands, and not for those in a script.
+/// Before Redis 7 the setting applies to commands, and not to those in a script.
 #[tokio::test]
 async fn an_old_primary_that_requires_replicas_refuses_scripts_from_redis_7_on() {
     let (old, new) = two_primaries("min-replicas-to-write 1").await;

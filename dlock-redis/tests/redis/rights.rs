@@ -1,5 +1,5 @@
-//! The rights that the README lists: with them everything works, and without any one of them what it is
-//! listed for does not.
+//! The rights that the README lists: with all of them everything works, and without any one of them its listed purpose
+//! fails.
 
 use dlock_core::{
     ErrorKind, FencingToken, Provider, ProviderError,
@@ -17,7 +17,7 @@ use crate::support::{
 
 const ONE: FencingToken = FencingToken::new(1).unwrap();
 
-/// The lines of the README: what some rights are for, and the rights.
+/// The lines of the README: the purpose of some rights, and the rights.
 fn documented() -> Vec<(&'static str, Vec<&'static str>)> {
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once("# Rights\n").unwrap();
@@ -42,7 +42,7 @@ async fn user(raw: &mut MultiplexedConnection, name: &str, rights: &[&str]) {
     ask::<()>(raw, set.arg(rights)).await;
 }
 
-/// What went wrong, of a user who is told that a right is missing.
+/// The text of the error of a user who lacks a right.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "it is what `map_err` passes on"
@@ -53,7 +53,7 @@ fn told(error: ProviderError) -> String {
     error.to_string()
 }
 
-/// Somebody on a server where an administrator prepares what is needed.
+/// A user on a server where an administrator makes the preparations.
 struct Scene<'s> {
     server: &'s Server,
     admin: MultiplexedConnection,
@@ -80,7 +80,7 @@ impl Scene<'_> {
         ask::<redis::Value>(&mut self.admin.clone(), &words(command)).await;
     }
 
-    /// Tries what the rights of one line are for.
+    /// Tries the purpose of the rights of one line.
     async fn tries(&self, purpose: &str) -> Result<(), String> {
         // So that every script needs its text again.
         self.admin("SCRIPT FLUSH").await;
@@ -176,7 +176,7 @@ impl Scene<'_> {
         }
         let release = Release::new(term.name.clone(), term.new, None);
         provider.release(&release).await.unwrap();
-        // Comes after the release on every connection, whatever became of that.
+        // Arrives after the release on every connection, whatever the outcome of that.
         let after = fresh_name("after");
         self.admin(&format!("PUBLISH dlock:released {}", key(&after)))
             .await;
@@ -280,17 +280,17 @@ async fn every_right_that_is_listed_is_enough_and_necessary() {
             }
         }
     }
-    // Of those that are missing in a release or in a fence, another error tells.
+    // If a right is missing in a release or in a fence, another error reports it.
     assert!(named >= 10, "only {named} were told what they lack");
 }
 
-/// Whether somebody who lacks this right is told which one it is.
+/// Whether the error of a user who lacks this right names it.
 fn names(told: &str, missing: &str) -> bool {
     let inside = "may not run a command that is inside of a lock's script;";
     match missing.split_at(1) {
         ("~", _) => told.contains("may not use this key;"),
         ("&", _) => told.contains("may not use this channel;"),
-        // Before Redis 7 a subcommand has no name of its own, and up to 7.0 what is inside of a script has none.
+        // Before Redis 7 a subcommand has no name of its own, and up to 7.0 a command inside a script has none.
         (_, command @ ("time" | "get" | "set" | "info" | "del" | "scan")) => {
             told.contains(&format!("may not run {command};")) || told.contains(inside)
         }
@@ -302,7 +302,7 @@ fn names(told: &str, missing: &str) -> bool {
     }
 }
 
-/// The same rights on every node. The driver asks for some of its own.
+/// The same rights on every node. The driver needs some for itself.
 #[tokio::test]
 async fn the_rights_that_are_listed_are_enough_for_a_cluster() {
     let cluster = Cluster::start().await;

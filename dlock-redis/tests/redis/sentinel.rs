@@ -27,8 +27,8 @@ fn lock(name: &str, provider: RedisProvider) -> DLock {
         .unwrap()
 }
 
-/// The primary dies, and the replica has everything: the holder goes on there, and so do wake-ups, over
-/// connections that lead to the new primary.
+/// The primary dies, and the replica has everything: the holder continues there, and so do wake-ups, over connections
+/// that lead to the new primary.
 #[tokio::test]
 async fn holder_keeps_its_lease_while_a_replica_is_promoted() {
     let mut watched = Watched::start().await;
@@ -65,8 +65,8 @@ async fn holder_keeps_its_lease_while_a_replica_is_promoted() {
     next.release().await.unwrap();
 }
 
-/// The primary dies, and the replica has never seen the grant: the holder is told that its lease is lost, and the
-/// next one has a larger token. Where replicas have to acknowledge, there was no such grant.
+/// The primary dies, and the replica has never seen the grant: the holder learns that its lease is lost, and the next
+/// one has a larger token. If replicas have to acknowledge, there was no such grant.
 #[tokio::test]
 async fn grant_that_the_new_primary_has_never_seen_is_lost_and_told() {
     let mut watched = Watched::start().await;
@@ -104,8 +104,8 @@ async fn grant_that_the_new_primary_has_never_seen_is_lost_and_told() {
     assert!(cautious.read(&seen.name).await.unwrap().is_some());
 }
 
-/// Before the answers of the others count, a Sentinel that does not answer costs more time than an attempt has.
-/// The next attempt goes on from there.
+/// Before the answers of the others count, a Sentinel that does not answer costs more time than an attempt has. The
+/// next attempt continues the lookup.
 #[tokio::test]
 async fn silent_sentinel_does_not_keep_short_attempts_out() {
     let mut silent = Server::start(&[]).await;
@@ -137,7 +137,7 @@ async fn sentinels_that_cannot_help_are_told_apart() {
     // A server that is no Sentinel.
     let error = refused(&primary).await;
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
-    // One that watches nothing of this name.
+    // A Sentinel that watches no primary of this name.
     let sentinel = watching(&primary).await;
     sentinel.ask::<()>("SENTINEL REMOVE locks").await;
     let error = refused(&sentinel).await;

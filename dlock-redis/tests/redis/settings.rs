@@ -1,4 +1,4 @@
-//! What a provider is built from, and which keys it uses.
+//! The settings of a provider, and the keys that it uses.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ async fn a_lock_is_the_key_that_the_documentation_says() {
     assert_eq!(server.ask::<u64>("DBSIZE").await, 2);
 }
 
-/// RESP3 shapes some answers differently, and a database is a space of its own.
+/// RESP3 shapes some answers differently, and a database is a separate space.
 #[tokio::test]
 async fn protocol_and_database_of_the_client_count() {
     let server = Server::start(&[]).await;
@@ -130,7 +130,7 @@ async fn requests_that_no_record_can_keep_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
         assert_eq!(provider.read(&request.name).await.unwrap(), None);
     }
-    // A number that Lua could not count.
+    // A number that is too great for Lua.
     let term = good();
     granted(&provider, &term).await;
     let renew = Renew::new(term.name.clone(), term.new, 1 << 53);

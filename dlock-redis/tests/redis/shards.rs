@@ -87,8 +87,8 @@ async fn releases_on_every_node_are_heard_on_both_kinds_of_channels() {
     }
 }
 
-/// The point of sharded channels: nothing goes to the other nodes, except for the few locks whose shard
-/// is divided between two nodes. Those are heard all the same, on either side of the border.
+/// The purpose of sharded channels: nothing goes to the other nodes, except for the few locks whose shard is divided
+/// between two nodes. Their releases are received as well, on either side of the border.
 #[tokio::test]
 async fn a_release_stays_on_its_node_unless_its_shard_is_divided() {
     let cluster = Cluster::start().await;
@@ -114,8 +114,8 @@ async fn a_release_stays_on_its_node_unless_its_shard_is_divided() {
     assert_eq!(broadcast(&cluster).await, before + others, "one of the two");
 }
 
-/// The server ends a subscription whose slot has left it; then the stream ends, and the next one listens
-/// where the slot is now.
+/// The server ends a subscription whose slot has left it; then the stream ends, and the next one listens at the slot's
+/// new node.
 #[tokio::test]
 async fn a_channel_whose_slot_moves_ends_and_the_next_one_follows_it() {
     let cluster = Cluster::start().await;
@@ -135,7 +135,7 @@ async fn a_channel_whose_slot_moves_ends_and_the_next_one_follows_it() {
         }
     }
     assert_eq!(soon("the end", wakeups.next()).await, None);
-    // The nodes tell each other.
+    // The nodes notify each other.
     let moved = &moving;
     eventually("everybody knows", || async move {
         for node in [from, to, other] {
@@ -160,8 +160,8 @@ async fn a_channel_whose_slot_moves_ends_and_the_next_one_follows_it() {
     assert_eq!(broadcast(&cluster).await, before, "over no other node");
 }
 
-/// One node gone: its locks are not released either. The stream ends, and there is none until the cluster
-/// is whole again: the waiters poll.
+/// One node gone: its locks are not released either. The stream ends, and no new one opens until the cluster is whole
+/// again: the waiters poll.
 #[tokio::test]
 async fn a_node_that_dies_ends_the_stream() {
     let mut cluster = Cluster::start().await;
@@ -173,7 +173,7 @@ async fn a_node_that_dies_ends_the_stream() {
     assert_ne!(error.kind(), dlock_core::ErrorKind::Fatal, "{error:?}");
 }
 
-/// Where there is no cluster, everything is on one server.
+/// Without a cluster, everything is on one server.
 #[tokio::test]
 async fn sharded_channels_work_on_a_single_server() {
     let server = Server::start(&[]).await;
@@ -191,7 +191,7 @@ async fn sharded_channels_work_on_a_single_server() {
     assert_eq!(soon("the end", wakeups.next()).await, None);
 }
 
-/// As Redis 6 does, which has only the plain ones.
+/// Answers like Redis 6, which has only the plain channels.
 #[tokio::test]
 async fn a_server_without_sharded_channels_is_told_so() {
     let old = Fake::start(|words| {

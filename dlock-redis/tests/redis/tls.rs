@@ -1,4 +1,4 @@
-//! TLS, by the driver's own means: everything goes over it, and a server that proves nothing is refused.
+//! TLS, through the driver: everything uses it, and a server without a valid certificate is refused.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::support::{
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// A server that speaks TLS only, and is called `localhost`.
+/// A server that accepts TLS only, and is called `localhost`.
 struct Secure {
     service: Service,
     certificates: Certificates,
@@ -28,7 +28,7 @@ struct Secure {
 
 impl Secure {
     async fn start(arguments: &[&str]) -> Self {
-        // Where a program has several, the driver takes the one that is the process's.
+        // If a program has several, the driver uses the process's default.
         let cryptography = rustls::crypto::ring::default_provider();
         cryptography.install_default().ok();
         let folder = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ async fn is_used(provider: &RedisProvider) {
     assert_eq!(released, ReleaseOutcome::Released { wanted: false });
 }
 
-/// A waiter of one provider enters when a holder of the other one leaves, because it hears of it.
+/// A waiter of one provider enters when a holder of the other one leaves, because it is notified.
 async fn wakes(here: RedisProvider, there: RedisProvider) {
     let name = fresh_name("tls");
     let lock = |provider| {
@@ -96,7 +96,7 @@ async fn wakes(here: RedisProvider, there: RedisProvider) {
     let (here, there) = (lock(here), lock(there));
     let lease = here.acquire().await.unwrap();
     let waiter = tokio::spawn(async move { there.acquire().await });
-    // A waiter that has not asked yet finds the lock free.
+    // A waiter that has not tried yet finds the lock free.
     tokio::time::sleep(Duration::from_millis(300)).await;
     lease.release().await.unwrap();
     let lease = soon("the lock", waiter).await.unwrap().unwrap();
@@ -118,7 +118,7 @@ async fn requests_and_wakeups_go_over_tls() {
     }
 }
 
-/// The nodes of a cluster are reached as the client's own: here one that has all slots.
+/// The nodes of a cluster are reached like the client's own: here one node has all slots.
 #[tokio::test]
 async fn a_cluster_is_used_over_tls() {
     let node = Secure::start(&["--cluster-enabled", "yes"]).await;
@@ -163,8 +163,8 @@ fn distrusted(error: &ProviderError) {
     assert!(error.to_string().contains("certificate"), "{error}");
 }
 
-/// An authority that signed nothing here, or a host that the certificate does not name: asking again is of
-/// no use, so the first call says so.
+/// An authority that signed nothing here, or a host that the certificate does not name: trying again is of no use, so
+/// the first call reports it.
 #[tokio::test]
 async fn a_server_with_an_unknown_certificate_is_refused_at_once() {
     let server = Secure::start(&[]).await;
@@ -188,7 +188,7 @@ async fn a_server_with_an_unknown_certificate_is_refused_at_once() {
         distrusted(&built(asking.build()).acquire(&term).await.unwrap_err());
         let lock = DLock::builder()
             .name(term.name.as_str())
-            // It would be asked for longer than the test waits.
+            // Otherwise the lock would retry for longer than the test waits.
             .give_up_after(NEVER)
             .provider(provider)
             .build()

@@ -1,4 +1,4 @@
-//! A server that would grant a lock and could never release it: Redis 5 knows no `SET .. KEEPTTL`.
+//! A server that would grant a lock and could never release it: Redis 5 has no `SET .. KEEPTTL`.
 
 use dlock_core::{
     ErrorKind, Provider, ProviderError,
@@ -15,7 +15,7 @@ use crate::support::{
     fresh_name, key, major, provider, try_for,
 };
 
-/// What scripts see of Redis 5, for a server of today.
+/// The view that scripts have of Redis 5, on a current server.
 const REDIS_5: &[u8] = b"local redis = {call = redis.call, pcall = function(command, ...)
     return command == 'INFO' and 'redis_version:5.0.14\\r\\n' or redis.pcall(command, ...)
 end} ";

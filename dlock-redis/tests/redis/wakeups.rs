@@ -1,4 +1,4 @@
-//! Releases are told to waiters elsewhere, and nothing hangs when they are not (W3).
+//! Waiters elsewhere are notified of releases, and nothing hangs when they are not (W3).
 
 mod channel;
 
@@ -37,7 +37,7 @@ async fn listen(provider: &RedisProvider) -> Wakeups {
     provider.watch().await.unwrap().unwrap()
 }
 
-/// A grant and its release by somebody, while another client waits.
+/// A grant and its release by one client, while another client waits.
 async fn passes(provider: &RedisProvider, waiter: &RedisProvider, name: &Name) {
     let term = try_for(name, LONG);
     granted(provider, &term).await;
@@ -52,11 +52,11 @@ async fn passes(provider: &RedisProvider, waiter: &RedisProvider, name: &Name) {
 /// A waiter of this provider finds the lock held, and its channel listens for it from now on.
 async fn waits(provider: &RedisProvider, wakeups: &mut Wakeups, name: &Name) {
     assert_eq!(mark(provider, name).await, 7);
-    // What it asked before may have missed a release.
+    // An earlier request of the waiter may have missed a release.
     hears(wakeups, name).await;
 }
 
-/// A waiter of one provider hears that another one has released the lock.
+/// A waiter of one provider is notified that another one has released the lock.
 async fn is_heard(here: &RedisProvider, there: &RedisProvider, wakeups: &mut Wakeups, name: &Name) {
     let term = try_for(name, LONG);
     granted(here, &term).await;
@@ -81,7 +81,7 @@ fn lock(provider: &RedisProvider, name: &Name) -> DLock {
         .unwrap()
 }
 
-/// How many connections of this server hear the channel of the default prefix.
+/// How many connections of this server listen to the channel of the default prefix.
 async fn listeners(server: &Server) -> u64 {
     let (_, count): (String, u64) = server.ask("PUBSUB NUMSUB dlock:released").await;
     count
@@ -121,7 +121,7 @@ async fn a_waiter_elsewhere_is_woken_by_each_release() {
     }
 }
 
-/// What changes nobody's chances is told to nobody: A, R, L2, L3, B1, B3, and a release that nobody waits for.
+/// An outcome that frees no lock notifies no waiter: A, R, L2, L3, B1, B3, and a release without waiters.
 #[tokio::test]
 async fn only_a_release_that_released_is_told() {
     let server = Server::start(&[]).await;
@@ -146,7 +146,7 @@ async fn only_a_release_that_released_is_told() {
     for _ in 0..3 {
         provider.release(&release).await.unwrap();
     }
-    // N3: nobody was refused in this term.
+    // N3: no caller was refused in this term.
     let unwanted = try_for(&term.name, LONG);
     granted(&provider, &unwanted).await;
     let unwanted = Release::new(term.name.clone(), unwanted.new, None);
@@ -161,7 +161,7 @@ async fn only_a_release_that_released_is_told() {
     let revoke = Revoke::new(term.name.clone(), version).unwrap();
     provider.revoke(&revoke).await.unwrap();
     provider.release(&release).await.unwrap();
-    // Force is a release.
+    // A forced release is a release.
     let seen = provider.read(&term.name).await.unwrap().unwrap();
     provider.force_release(&term.name, &seen).await.unwrap();
 
@@ -171,7 +171,7 @@ async fn only_a_release_that_released_is_told() {
     is_heard(&provider, &provider, &mut wakeups, &last).await;
 }
 
-/// A release costs those nothing who wait for other locks, or for none.
+/// A release costs nothing to processes that wait for other locks, or for none.
 #[tokio::test]
 async fn only_those_who_wait_for_the_lock_are_told() {
     let server = Server::start(&[]).await;
@@ -184,13 +184,13 @@ async fn only_those_who_wait_for_the_lock_are_told() {
     }
     is_heard(&here, &there, &mut theirs, &awaited).await;
     is_heard(&there, &here, &mut mine, &other).await;
-    // Each next hint is about the lock that is waited for, so nothing was told in between.
+    // Each next hint is about the lock that is waited for, so there was no hint in between.
     is_heard(&here, &there, &mut theirs, &fresh_name("last")).await;
     is_heard(&there, &here, &mut mine, &fresh_name("last")).await;
 }
 
-/// What nobody waits for any more is not listened for: the server forgets it a few seconds after the lease that the
-/// waiter saw.
+/// The channel of a lock without waiters is left: the server forgets it a few seconds after the lease that the waiter
+/// saw.
 #[tokio::test]
 async fn channel_of_a_lock_is_left_when_nobody_waits_for_it_any_more() {
     let server = Server::start(&[]).await;
@@ -253,7 +253,7 @@ async fn both_protocols_hear_odd_names_of_their_own_prefix_only() {
     }
 }
 
-/// Anybody can publish anything.
+/// Any client can publish anything.
 #[tokio::test]
 async fn messages_of_others_harm_nobody() {
     let server = Server::start(&[]).await;
@@ -276,7 +276,7 @@ async fn messages_of_others_harm_nobody() {
     is_heard(&provider, &provider, &mut wakeups, &name).await;
 }
 
-/// Rights to channels are rights of their own. A release counts without them.
+/// Rights to channels are separate. A release counts without them.
 #[tokio::test]
 async fn a_user_without_channels_can_release_and_polls() {
     let server = Server::start(&[]).await;
@@ -308,7 +308,7 @@ async fn a_user_without_channels_can_release_and_polls() {
         )
     };
     let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();
-    // Of one channel only, a waiter asks again and again, as one without wake-ups.
+    // With the right to one channel only, a waiter tries again and again, like one without wake-ups.
     ask::<()>(&mut raw, &words(&user("&dlock:released"))).await;
     let _stream = listen(&heard(few.clone())).await;
     let name = fresh_name("few");
@@ -326,7 +326,7 @@ async fn a_user_without_channels_can_release_and_polls() {
     is_heard(&few, &few, &mut stream, &fresh_name("enough")).await;
 }
 
-/// The connection for requests works, the client's credentials do not: nobody hangs.
+/// The connection for requests works, the client's credentials do not: no caller hangs.
 #[tokio::test]
 async fn wrong_credentials_leave_polling() {
     let server = Server::start(&[]).await;
@@ -351,7 +351,7 @@ async fn wrong_credentials_leave_polling() {
     lease.release().await.unwrap();
     let lease = soon("the lock", waiting).await.unwrap().unwrap();
     lease.release().await.unwrap();
-    // It tells others all the same.
+    // It still notifies others.
     let listener = heard(server.client());
     let mut stream = listen(&listener).await;
     is_heard(&deaf, &listener, &mut stream, &fresh_name("told")).await;
@@ -367,8 +367,8 @@ async fn wakeups_without_a_client_are_refused() {
     assert_eq!(provider.unwrap_err(), BuildError::NoClient);
 }
 
-/// Redis before 7 knows no sharded channels, and nor does a user without the right: the message takes
-/// the other way.
+/// Redis before 7 has no sharded channels, and a user may lack the right to them: the message then goes over the plain
+/// channel.
 #[tokio::test]
 async fn a_release_that_finds_no_sharded_channel_is_told_on_the_plain_one() {
     let server = Server::start(&["--rename-command", "SPUBLISH", ""]).await;

@@ -16,7 +16,8 @@ use crate::support::{
     replicated, try_for,
 };
 
-/// Every request once, each asserted to be one round trip, but one that marks `marking`.
+/// Every request once, each asserted to be one round trip, except one that leaves the mark
+/// `marking`.
 async fn counts(provider: &RedisProvider, proxy: &Proxy, marking: usize) {
     // The scripts are on the server after this; the connections are open.
     for warm in 0..2 {
@@ -97,7 +98,7 @@ async fn every_request_is_one_round_trip_on_a_connection_of_our_own() {
     assert_eq!(proxy.connections(), 1);
 }
 
-/// What a release tells is part of its script.
+/// The message of a release is part of its script.
 #[tokio::test]
 async fn every_request_is_one_round_trip_also_with_wakeups() {
     let server = Server::start(&[]).await;
@@ -121,7 +122,7 @@ async fn every_request_is_one_round_trip_on_a_connection_of_the_users() {
     assert_eq!(proxy.connections(), 1);
 }
 
-/// `WAIT` travels with the script; a mark does not wait for it.
+/// `WAIT` is sent with the script; a mark does not wait for it.
 #[tokio::test]
 async fn every_request_is_one_round_trip_also_when_replicas_acknowledge() {
     let (primary, _replica) = replicated().await;
@@ -129,14 +130,14 @@ async fn every_request_is_one_round_trip_also_when_replicas_acknowledge() {
     let provider = RedisProvider::builder()
         .client(client(proxy.address()))
         .acknowledged_by(1)
-        // A busy machine's replica may take its time.
+        // A busy machine's replica may be slow.
         .call_timeout(SOON)
         .acknowledged_within(SOON / 2)
         .build();
     counts(&built(provider), &proxy, 2).await;
 }
 
-/// A crowd that comes at once opens one connection, and its requests travel together.
+/// A crowd that arrives at once opens one connection, and its requests are sent together.
 #[tokio::test]
 async fn a_crowd_shares_one_connection() {
     let server = Server::start(&[]).await;

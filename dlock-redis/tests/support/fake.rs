@@ -1,4 +1,4 @@
-//! A server whose answers a test writes: what a release of Redis says that is not installed here.
+//! A server whose answers a test writes: those of a release of Redis that is not installed here.
 
 use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
 
@@ -11,10 +11,10 @@ use tokio::{
 /// The words of a command.
 pub(crate) type Words = Vec<Vec<u8>>;
 
-/// What becomes of a command: the bytes of the reply.
+/// The outcome of a command: the bytes of the reply.
 pub(crate) type Reply = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// Answers on a port of its own until it is dropped. What only sets up a connection is `OK`.
+/// Answers on a separate port until it is dropped. Commands that only set up a connection get `OK`.
 #[derive(Debug)]
 pub(crate) struct Fake {
     address: SocketAddr,
@@ -65,7 +65,7 @@ async fn serve(stream: TcpStream, answer: &(impl Fn(Words) -> Reply + Sync)) {
     }
 }
 
-/// A command as it travels: `*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`.
+/// A command on the wire: `*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`.
 pub(crate) fn wire(words: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {

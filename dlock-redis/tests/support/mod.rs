@@ -29,12 +29,12 @@ use redis::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-/// How long a test waits for something that should come about soon.
+/// How long a test waits for something that should happen soon.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// The lease of tests that do not wait for its end.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A `redis-server` of the test's own.
+/// A test's own `redis-server`.
 #[derive(Debug)]
 pub(crate) struct Server {
     service: Service,
@@ -66,12 +66,12 @@ impl Server {
         provider(self.client())
     }
 
-    /// A connection past the provider.
+    /// A connection without the provider.
     pub(crate) async fn raw(&self) -> MultiplexedConnection {
         connect(&self.client()).await
     }
 
-    /// Asks the server past the provider.
+    /// Queries the server without the provider.
     pub(crate) async fn ask<T: FromRedisValue>(&self, command: &str) -> T {
         ask(&mut self.raw().await, &words(command)).await
     }
@@ -108,8 +108,8 @@ impl Server {
         .await;
     }
 
-    /// Cuts this replica off from its primary, which it cannot log in to again: what is written there from
-    /// now on never reaches it.
+    /// Cuts this replica off from its primary, which it cannot log in to again: later writes at the primary never reach
+    /// it.
     pub(crate) async fn lags_behind(&self, primary: &Self) {
         self.ask::<()>("CONFIG SET masterauth nonsense").await;
         primary.ask::<u64>("CLIENT KILL TYPE replica").await;
@@ -139,9 +139,8 @@ pub(crate) async fn replicated() -> (Server, Server) {
     (primary, replica)
 }
 
-/// Waits until a replica has everything that was written so far. `WAIT` speaks of its connection's
-/// own writes, so there must be one; and for up to a second after the first copy the primary holds
-/// back what was written since.
+/// Waits until a replica has everything that was written so far. `WAIT` covers its connection's own writes, so there
+/// must be one; and for up to a second after the first copy the primary holds back later writes.
 pub(crate) async fn caught_up(primary: &Server) {
     let connection = primary.raw().await;
     eventually("the replica follows", || {
@@ -155,8 +154,8 @@ pub(crate) async fn caught_up(primary: &Server) {
     .await;
 }
 
-/// The settings of a cluster's node: nobody but the test promotes a replica, and one dead node shall
-/// not stop the slots of the others.
+/// The settings of a cluster's node: only the test promotes a replica, and one dead node must not stop the slots of the
+/// others.
 const NODE: [&str; 6] = [
     "--cluster-enabled",
     "yes",
@@ -234,7 +233,7 @@ impl Cluster {
         self.connection_within(SOON).await
     }
 
-    /// One whose driver gives each attempt to connect to a node so much time.
+    /// A connection whose driver gives each attempt to connect to a node that much time.
     pub(crate) async fn connection_within(&self, limit: Duration) -> ClusterConnection {
         let nodes = self
             .nodes
@@ -262,7 +261,7 @@ impl Cluster {
     }
 }
 
-/// A server of the person's own, if they name one.
+/// The server that the user of the tests names, if any.
 pub(crate) fn given() -> Option<Client> {
     let url = env::var("DLOCK_TEST_REDIS_URL").ok()?;
     Some(Client::open(url).unwrap())
@@ -303,7 +302,7 @@ pub(crate) async fn ask<T: FromRedisValue>(
     command.query_async(connection).await.unwrap()
 }
 
-/// Everything that is in a key.
+/// The whole content of a key.
 pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) -> String {
     let kind: String = ask(connection, &words(&format!("TYPE {key}"))).await;
     let command = if kind == "string" { "GET" } else { "DUMP" };
@@ -311,8 +310,7 @@ pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) 
     all.escape_ascii().to_string()
 }
 
-/// The number before the first dot of a server's version; Valkey gives that of the Redis it is
-/// compatible with.
+/// The number before the first dot of a server's version; Valkey reports that of the Redis with which it is compatible.
 pub(crate) async fn major(server: &Server) -> u32 {
     major_of(&mut server.raw().await).await
 }
@@ -341,10 +339,10 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(
     }
 }
 
-/// Repeats what may fail a few times until it succeeds, or says what it failed with at last.
+/// Repeats an operation that may fail a few times until it succeeds, or reports its last error.
 ///
-/// It gives up only after so long and so many attempts: on a busy machine a single attempt may take all
-/// the time, and one that is refused at once needs some time to get better.
+/// It gives up only after 30 s and 10 attempts: on a busy machine a single attempt may take all the time, and
+/// one that is refused at once needs some time to recover.
 pub(crate) async fn at_last<T, E: Debug, F: Future<Output = Result<T, E>>>(
     what: &str,
     mut attempt: impl FnMut() -> F,
@@ -381,7 +379,7 @@ pub(crate) fn key(name: &Name) -> String {
     format!("dlock:{{{name}}}")
 }
 
-/// A try for this lock with a fresh identity.
+/// An attempt to acquire this lock with a fresh identity.
 pub(crate) fn try_for(name: &Name, lease: Duration) -> Acquire {
     Acquire::new(name.clone(), Uuid::new_v4(), lease).owner("test")
 }

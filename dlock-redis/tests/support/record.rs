@@ -1,4 +1,4 @@
-//! A lock's record past the provider: what it says, and how it is spoilt or made older.
+//! A lock's record, accessed without the provider: its words, and how to corrupt or age it.
 
 use dlock_core::{Name, Provider, provider::AcquireOutcome};
 use redis::{
@@ -24,7 +24,7 @@ pub(crate) async fn word(connection: &mut MultiplexedConnection, key: &str, word
     }
 }
 
-/// Writes another word into a lock's record; the key lives on as it did.
+/// Writes another word into a lock's record; the key keeps its life.
 pub(crate) async fn rewrite(
     connection: &mut MultiplexedConnection,
     key: &str,
@@ -37,7 +37,7 @@ pub(crate) async fn rewrite(
     overwrite(connection, key, &parts.join(&b' ')).await;
 }
 
-/// Writes another text into a key, which lives on as it did.
+/// Writes another text into a key, which keeps its life.
 pub(crate) async fn overwrite(connection: &mut MultiplexedConnection, key: &str, text: &[u8]) {
     let mut set = redis::cmd("SET");
     set.arg(key).arg(text).arg("KEEPTTL");
@@ -51,7 +51,7 @@ fn place(word: &str) -> usize {
     }
 }
 
-/// A try that is refused, and leaves its mark: what it was shown of that.
+/// An attempt that is refused, and leaves its mark: the mark in the record that it was shown.
 pub(crate) async fn mark(provider: &dyn Provider, name: &Name) -> u32 {
     match provider.acquire(&try_for(name, LONG).marks(7)).await {
         Ok(AcquireOutcome::Held(record)) => record.wanted,
@@ -59,8 +59,8 @@ pub(crate) async fn mark(provider: &dyn Provider, name: &Name) -> u32 {
     }
 }
 
-/// Lets a lease end so many microseconds earlier, or later if they are below 0; in one step, because
-/// others may be writing. False if there is no lock.
+/// Makes a lease end that many microseconds earlier, or later if the number is below 0; in one step,
+/// because others may be writing. False if there is no lock.
 pub(crate) async fn age(
     connection: &mut (impl ConnectionLike + Send),
     name: &Name,

@@ -9,10 +9,10 @@ use redis::{
 
 use super::{SOON, Server, built, eventually, replicated};
 
-/// What the Sentinels call what they watch.
+/// The Sentinels' name for the primary that they watch.
 pub(crate) const NAME: &str = "locks";
 
-/// Servers that choose another primary by themselves when theirs is gone.
+/// Servers that choose another primary themselves when theirs is gone.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) primary: Server,
@@ -65,7 +65,7 @@ pub(crate) async fn watching(primary: &Server) -> Server {
     }
 }
 
-/// How to ask these Sentinels for the primary.
+/// The settings for finding the primary through these Sentinels.
 pub(crate) fn builder(sentinels: &[&Server]) -> SentinelClientBuilder {
     let addresses = sentinels.iter();
     let addresses = addresses.map(|at| ConnectionAddr::Tcp("127.0.0.1".to_owned(), at.port()));

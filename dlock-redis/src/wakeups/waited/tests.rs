@@ -1,4 +1,4 @@
-//! Who is woken when, and what is forgotten.
+//! Which waiters are woken when, and which names are forgotten.
 
 use dlock_core::FencingToken;
 use tokio::time::{advance, timeout};
@@ -23,7 +23,7 @@ fn hint(text: &str) -> Wakeup {
     Wakeup::Name(name(text))
 }
 
-/// A channel, and somebody who is refused this lock now.
+/// A channel, and a waiter that is refused this lock now.
 struct Channel(Waited, Arc<WaitedNames>);
 
 impl Channel {
@@ -46,7 +46,7 @@ impl Channel {
         sleep_until(next.expect("nothing is due")).await;
     }
 
-    /// A round in which the session can say that it listens for these. Who is woken.
+    /// A round in which the session can confirm that it listens for these. Returns the waiters that are woken.
     fn says(&self, locks: &[&str]) -> Vec<Wakeup> {
         let heard: Vec<Name> = locks.iter().map(|lock| name(lock)).collect();
         let unsaid = self.1.round().unsaid;
@@ -84,7 +84,8 @@ async fn waiter_that_asked_before_the_session_listened_is_woken_too() {
     assert_eq!(channel.1.said(&[]), [hint("a")]);
 }
 
-/// Else each of those who ask all the time, one on the heels of the other, would have the next one woken.
+/// Otherwise each of several waiters that try all the time, closely one after another, would cause the next one to be
+/// woken.
 #[tokio::test(start_paused = true)]
 async fn those_who_ask_side_by_side_after_the_session_listens_are_not_woken() {
     let channel = Channel::new();
@@ -133,7 +134,8 @@ async fn lock_that_somebody_has_for_long_is_tried_less_and_less() {
     }
 }
 
-/// Many locks that are waited for in turn would else have the waiter of one that cannot be had ask each time.
+/// Otherwise many locks that are waited for in turn would make the waiter of one whose channel is unavailable try each
+/// time.
 #[tokio::test(start_paused = true)]
 async fn rounds_for_others_neither_try_nor_wake_what_is_to_pause() {
     let channel = Channel::new();
@@ -158,7 +160,7 @@ async fn who_comes_during_a_round_is_woken_after_the_next() {
     assert_eq!(channel.says(&["b"]), [hint("b")]);
 }
 
-/// Else a lock that somebody has for long would be asked for without a pause.
+/// Otherwise a lock that is held for long would be requested without a pause.
 #[tokio::test(start_paused = true)]
 async fn refusal_does_not_hasten_what_is_tried_again() {
     let channel = Channel::new();

@@ -1,4 +1,4 @@
-//! What becomes of the channel of wake-ups: a flood, a cut, silence, and the end of those who listen (W3).
+//! The fate of the channel of wake-ups: a flood, a cut, silence, and the end of its listeners (W3).
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::support::{
     LONG, SOON, Server, ask, at_last, client, eventually, fresh_name, granted, soon, try_for, words,
 };
 
-/// What a silent channel has to answer when it is asked.
+/// How long a silent channel may take to answer a ping.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// More hints than anybody takes: the stream ends, which wakes everyone, and memory stays bounded.
+/// More hints than the receiver takes: the stream ends, which wakes every waiter, and memory stays bounded.
 #[tokio::test]
 async fn a_flood_ends_the_channel() {
     let server = Server::start(&[]).await;
@@ -67,7 +67,7 @@ async fn a_client_listens_once_and_leaves_nothing_behind() {
         .collect();
     drop(provider);
     eventually("one listens", || async { listeners(&server).await == 1 }).await;
-    // Every one of them has had the time to listen.
+    // Every one of them has had time to listen.
     sleep(Duration::from_millis(200)).await;
     assert_eq!(listeners(&server).await, 1);
     for task in &waiting {
@@ -76,7 +76,7 @@ async fn a_client_listens_once_and_leaves_nothing_behind() {
     eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
 }
 
-/// A channel that is cut, by the server or by its end, wakes everyone and is opened again.
+/// A channel that is cut, by the server or by its end, wakes every waiter and is opened again.
 #[tokio::test]
 async fn a_cut_channel_comes_back_and_a_waiter_does_not_hang() {
     let mut server = Server::start(&[]).await;
@@ -91,7 +91,7 @@ async fn a_cut_channel_comes_back_and_a_waiter_does_not_hang() {
     let killed: u64 = server.ask("CLIENT KILL TYPE pubsub").await;
     assert_eq!(killed, 2);
     assert_eq!(soon("the end", stream.next()).await, None);
-    // Nobody hears this release; the end of the channel, its return and the poll each are enough.
+    // No listener receives this release; the end of the channel, its return and the poll each are enough.
     let release = Release::new(name.clone(), held.new, None);
     provider.release(&release).await.unwrap();
     let lease = soon("the lock", waiting).await.unwrap().unwrap();
@@ -124,14 +124,14 @@ async fn a_silent_channel_ends_by_itself() {
         assert_eq!(soon("the end", stream.next()).await, None);
         proxy.heal();
         let provider = heard(client(proxy.address()));
-        // And a new one hears.
+        // And a new one receives hints.
         let mut stream = listen(&provider).await;
         let name = fresh_name("healed");
         is_heard(&provider, &provider, &mut stream, &name).await;
     }
 }
 
-/// A channel that has nothing to say is not dead, also where asking is forbidden.
+/// A channel without messages is not dead, even if the user may not ping.
 #[tokio::test]
 async fn a_quiet_channel_stays_open() {
     let server = Server::start(&[]).await;
@@ -144,7 +144,7 @@ async fn a_quiet_channel_stays_open() {
         let provider = heard(client);
         streams.push((listen(&provider).await, provider));
     }
-    // Both have been asked more than once.
+    // Both have been pinged more than once.
     eventually("the channels are asked", || async {
         let stats: String = server.ask("INFO commandstats").await;
         let pings = stats
