@@ -1,4 +1,4 @@
-//! How long failover takes on a PostgreSQL server, beside the formula:
+//! How long failover takes on a PostgreSQL server, next to the formula:
 //!
 //! ```sh
 //! cargo bench -p dlock-postgres --bench failover

@@ -1,4 +1,4 @@
-//! What people and tools need: lists, revocations, polite requests, the clean-up of old records.
+//! Administration: lists, revocations, polite requests, the clean-up of old records.
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
@@ -28,7 +28,7 @@ impl Admin for PostgresProvider {
                     (&prefix, Type::TEXT),
                     (&request.prefix, Type::TEXT),
                     (&request.after.as_ref().map_or("", Name::as_str), Type::TEXT),
-                    // One more tells whether there is another page.
+                    // One more than the limit shows whether there is another page.
                     (&rows_of(limit.saturating_add(1)), Type::INT8),
                 ],
             )

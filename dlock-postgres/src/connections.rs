@@ -1,5 +1,5 @@
-//! The way from a call to a connection of the user's pool and back: the reserve for holders, the
-//! time limit, and what becomes of a connection that did not answer, and of those that idle then.
+//! Between a call and its connection from the user's pool: the reserve for holders, the time limit, and the closing of
+//! connections that did not answer or were idle meanwhile.
 
 use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
@@ -21,11 +21,11 @@ use crate::{
 const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::integer, \
      pg_catalog.current_setting('server_version')";
 
-/// How long an opening may continue without its call.
+/// How long an opening may continue after its call has gone.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// A number as a parameter. Those that count are below 2^53 (T2); what is beyond fits no record, and
-/// need not be exact.
+/// A number as a parameter. Numbers that matter are below 2^53 (T2); a greater one fits no record, and need not be
+/// exact.
 pub(crate) fn bigint(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -35,21 +35,21 @@ pub(crate) fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What a connection is for.
+/// The kind of call that needs a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A renewal or a release: a lease depends on it.
+    /// A renewal or a release, on which a lease depends.
     Holder,
     /// Anything else.
     Other,
 }
 
-/// The user's pool, and what we keep of it for holders.
+/// The user's pool, with the reserve for holders.
 #[derive(Clone)]
 pub(crate) struct Connections {
     pool: Pool,
-    /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve
-    /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
+    /// Places for all callers that are not holders: one fewer than the pool has, so that waiters never starve the
+    /// holder's renewals (G1). `None`: a pool of one has nothing to reserve.
     others: Option<Arc<Semaphore>>,
     /// The place for an opening that continues without its call.
     spare: Arc<Semaphore>,
@@ -58,7 +58,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Statements are prepared as the user says, or where they can be.
+    /// Statements are prepared as the user says, or otherwise if the session allows it.
     pub(crate) fn new(pool: Pool, limit: Duration, prepared: Option<bool>) -> Self {
         let size = pool.status().max_size;
         Self {
@@ -95,7 +95,7 @@ impl Connections {
         }
     }
 
-    /// What there is to say of a server on which the functions cannot be made, if this is one.
+    /// The error that names the version of a server on which the functions cannot be made, if it is one.
     pub(crate) async fn too_old(&self, caller: Caller) -> Option<ProviderError> {
         let rows = self
             .run(caller, async |connection| {
@@ -132,7 +132,7 @@ impl Connections {
         .await
     }
 
-    /// Borrows a connection within the time limit and settles what becomes of it, and of those that idle.
+    /// Borrows a connection within the time limit, and afterwards returns or closes it, and the idle ones.
     async fn run<T>(
         &self,
         caller: Caller,
@@ -164,10 +164,10 @@ impl Connections {
         }
     }
 
-    /// Takes a connection of the pool. One that has to be opened is opened in a task.
+    /// Takes a connection from the pool. If one has to be opened, a task opens it.
     async fn lend(&self, caller: Caller) -> Result<Lent, PoolError> {
         let place = match (caller, &self.others) {
-            // Nobody closes the semaphore.
+            // The semaphore is never closed.
             (Caller::Other, Some(others)) if !is_for_holder() => {
                 Arc::clone(others).acquire_owned().await.ok()
             }
@@ -205,9 +205,9 @@ struct Lent {
 
 type Lending = Pin<Box<dyn Future<Output = Result<Lent, PoolError>> + Send>>;
 
-/// Opens a connection for a call. If the call is given up meanwhile, the connection is for a later one: an attempt has a
-/// sixth of a lease at most, and opening may take longer every time. One such opening continues at a time, so that openings
-/// that hang leave the pool's other places to new ones, which find out that the server is back.
+/// Opens a connection for a call. If the call is given up meanwhile, the connection serves a later one: an attempt has
+/// a sixth of a lease at most, and opening may take longer than that every time. One such opening continues at a time,
+/// so that openings that hang leave the pool's other places to new ones, which notice that the server is back.
 async fn open(
     mut lending: Lending,
     mut call: oneshot::Sender<Result<Lent, PoolError>>,
@@ -216,7 +216,7 @@ async fn open(
     tokio::select! {
         biased;
         lent = &mut lending => {
-            // If the call has gone, this gives the connection to the pool.
+            // If the call has gone, this returns the connection to the pool.
             drop(call.send(lent));
             return;
         }
@@ -227,12 +227,12 @@ async fn open(
     }
 }
 
-/// A call, and the connection that it borrows. Unless that was given back, the end of the call closes it: the next
-/// request on it would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing waits
-/// for an answer that never comes.
+/// A call, and the connection that it borrows. Unless the connection was given back, the end of the call closes it: the
+/// next request on it would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing
+/// waits for an answer that never comes.
 ///
-/// A call that ends without an answer closes the idle connections as well, but those that were lent since it began: they
-/// may lead to where it went, a server that is gone.
+/// A call that ends without an answer also closes the idle connections, except those that were lent since it began:
+/// like its own, they may lead to a server that is gone.
 struct Call<'c> {
     connections: &'c Connections,
     began: Instant,
@@ -257,8 +257,8 @@ impl<'c> Call<'c> {
         drop(self.lent.take());
     }
 
-    /// The server only reads: a standby, perhaps, that was the primary when the connections were opened. None of them is
-    /// lent again, since new ones may lead to the new primary.
+    /// The server only reads: it may be a standby that was the primary when the connections were opened. The pool lends
+    /// none of them again, since new ones may lead to the new primary.
     fn leave(&mut self) {
         self.began = Instant::now();
         if let Some(lent) = self.lent.take() {
@@ -282,7 +282,7 @@ impl Drop for Call<'_> {
         };
         let new = Object::metrics(&lent.connection).recycled.is_none();
         drop(Object::take(lent.connection));
-        // Opening it took so long that no time was left for the answer. The next attempt would fare as this one.
+        // Opening took so long that no time was left for the answer. The next attempt would fare no better.
         if new && let Ok(runtime) = Handle::try_current() {
             let (unheard, _) = oneshot::channel();
             let spare = Arc::clone(&connections.spare);

@@ -1,5 +1,5 @@
-//! What went wrong, in words that say what to do: the errors of building a provider, and the one
-//! place where the driver's and the pool's errors become the three kinds of the protocol.
+//! Error texts that say what to do: the errors of building a provider, and the one place where the driver's and the
+//! pool's errors become the three kinds of the protocol.
 
 use std::{error::Error as StdError, time::Duration};
 
@@ -7,7 +7,7 @@ use deadpool_postgres::{PoolError, tokio_postgres};
 use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, provider::InvalidPrefix};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-/// The oldest version of the server that has all the functions need, as `server_version_num` has it.
+/// The oldest version of the server that has everything the functions need, in the form of `server_version_num`.
 pub(crate) const OLDEST: i32 = 120_000;
 const LOCKED: &str = "another session keeps the lock's row locked in the database";
 
@@ -25,9 +25,9 @@ pub enum BuildError {
     Identifier {
         /// Schema or table.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What is wrong with it.
+        /// The flaw of the name.
         reason: &'static str,
         /// The longest name in bytes.
         most: usize,
@@ -35,7 +35,7 @@ pub enum BuildError {
     /// The time limit of a call.
     #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to one minute")]
     CallTimeout {
-        /// What was asked for.
+        /// The limit that was given.
         timeout: Duration,
     },
 }
@@ -44,7 +44,7 @@ pub enum BuildError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Something is missing, or there is something else of the same name.
+    /// Something is missing, or another object has its name.
     #[error(
         "the table {table} is not as dlock needs it: {}; run create_schema(), or name another table",
         .lacks.join(", ")
@@ -52,10 +52,10 @@ pub enum SchemaError {
     Differs {
         /// The table, quoted and with its schema.
         table: String,
-        /// What is missing, in words.
+        /// A description of the missing parts.
         lacks: Vec<String>,
     },
-    /// The tables of a queue are those of another release.
+    /// The tables of a queue have the layout of another release.
     #[error(
         "the tables of the queue in the schema {schema} have layout {found}, and this release of dlock knows {known}: \
          use the release that made them, or another schema"
@@ -63,12 +63,12 @@ pub enum SchemaError {
     Layout {
         /// The schema, quoted.
         schema: String,
-        /// What the database says.
+        /// The layout in the database.
         found: i32,
-        /// What this release makes and understands.
+        /// The layout that this release makes and understands.
         known: i32,
     },
-    /// The database gave no answer, or its user may not do this.
+    /// The database gave no answer, or its user lacks a right.
     #[error(transparent)]
     Store(#[from] ProviderError),
 }
@@ -104,7 +104,7 @@ pub(crate) fn bad_answer(what: &str) -> ProviderError {
     ))
 }
 
-/// A server that lacks what the functions are made of.
+/// The server lacks a feature that the functions need.
 pub(crate) fn too_old(version: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "this server is PostgreSQL {version}, and dlock needs PostgreSQL {} or later",
@@ -112,12 +112,12 @@ pub(crate) fn too_old(version: &str) -> ProviderError {
     ))
 }
 
-/// Somebody else was faster, three times.
+/// Other sessions were faster, three times.
 pub(crate) fn overtaken() -> ProviderError {
     ProviderError::unknown("others changed the record again and again while it was looked at")
 }
 
-/// Another session has locked the row, and a batch waits for nobody.
+/// Another session has locked the row, and a batch waits for no row.
 pub(crate) fn locked() -> ProviderError {
     ProviderError::not_applied(LOCKED)
 }
@@ -157,7 +157,7 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
     };
     let failed = ProviderError::new(kind, message);
     match error {
-        // What the pool says of it is no more than that.
+        // The pool's own text would add nothing to this error.
         PoolError::Backend(error) => failed.with_source(error),
         other => failed.with_source(other),
     }
@@ -176,7 +176,7 @@ pub(crate) fn no_channel(error: tokio_postgres::Error) -> ProviderError {
     .with_source(error)
 }
 
-/// Why other settings are needed to get into the database, if they are.
+/// The reason why other settings are needed to get into the database, if they are.
 fn entry_refused(error: &tokio_postgres::Error) -> Option<&'static str> {
     match error.code().map(SqlState::code) {
         Some(code) if code.starts_with("28") => {
@@ -201,7 +201,7 @@ pub(crate) fn channel_closed() -> ProviderError {
     ProviderError::not_applied("the database closed the connection that listened for wake-ups")
 }
 
-/// The session does not listen, although it was told to.
+/// The session does not listen, although it was set up to.
 pub(crate) fn deaf() -> ProviderError {
     ProviderError::not_applied(
         "the session that should listen for wake-ups does not: listen() needs a way to the database \
@@ -209,27 +209,27 @@ pub(crate) fn deaf() -> ProviderError {
     )
 }
 
-/// The connection that listened says nothing any more.
+/// The connection that listened has fallen silent.
 pub(crate) fn silent(limit: Duration) -> ProviderError {
     ProviderError::not_applied(format!(
         "the connection that listened for wake-ups did not answer within {limit:?}"
     ))
 }
 
-/// More hints came than were picked up.
+/// More hints arrived than were picked up.
 pub(crate) fn too_many_hints() -> ProviderError {
     ProviderError::not_applied("wake-ups came faster than they were picked up")
 }
 
-/// Whether the server could not take a release's hint: then it has undone the statement.
+/// Whether the server could not accept a release's hint: then it has undone the statement.
 pub(crate) fn of_the_hint(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| {
         *code == SqlState::PROGRAM_LIMIT_EXCEEDED || *code == SqlState::OUT_OF_MEMORY
     })
 }
 
-/// Whether the driver could not do what the server asked of it before letting it in. It has no code
-/// for that, only these words; `tests/postgres/refusals.rs` notices when they change.
+/// Whether the driver could not do what the server required of it before letting it in. It has no code for that, only
+/// these words; `tests/postgres/refusals.rs` notices when they change.
 fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.to_string().as_str(),
@@ -237,8 +237,8 @@ fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
     )
 }
 
-/// Whether another attempt would end as this one. Each library for TLS has errors of its own; those about
-/// certificates have this word in common.
+/// Whether another attempt would fail in the same way. Each TLS library has its own errors; those about certificates
+/// have this word in common.
 fn refused_by_tls(error: &tokio_postgres::Error) -> bool {
     error.source().is_some_and(|cause| {
         let words = cause.to_string().to_lowercase();
@@ -262,8 +262,8 @@ pub(crate) fn no_result(error: tokio_postgres::Error) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// The server said no to the statement, and lives on. Then nothing of it was applied, whatever the
-/// code; what the codes decide is whether a retry can help.
+/// The server refused the statement, and continues to run. Then nothing of it was applied, whatever the code; the codes
+/// decide whether a retry can help.
 fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
     let code = code.code();
     match code {
@@ -315,18 +315,18 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
     }
 }
 
-/// Whether a statement's error leaves its connection usable: the server answered, and lives on.
+/// Whether a statement's error leaves its connection usable: the server answered, and continues to run.
 pub(crate) fn leaves_usable(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|db| !fatal_severity(db))
 }
 
-/// Whether the session is on a server that takes no writes.
+/// Whether the session is on a server that accepts no writes.
 pub(crate) fn is_read_only(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
-/// Whether a prepared statement could not even be begun: the session has forgotten it, knows another
-/// of its name, or its result has changed with the table. Then nothing was applied.
+/// Whether a prepared statement could not even begin: the session has forgotten it, has another of its name, or its
+/// result has changed with the table. Then nothing was applied.
 pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {
     leaves_usable(error)
         && error
@@ -334,33 +334,33 @@ pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {
             .is_some_and(|code| matches!(code.code(), "26000" | "42P05" | "0A000"))
 }
 
-/// Whether the session knows none of what was prepared in it, or what others have prepared.
+/// Whether the session has lost the statements that were prepared in it, or has those of other clients.
 pub(crate) fn of_the_session(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     matches!(code, Some("26000" | "42P05"))
 }
 
-/// Whether the table, the functions or their schema are not there.
+/// Whether the table, the functions or their schema do not exist.
 pub(crate) fn of_missing(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| matches!(code.code(), "42883" | "42P01" | "3F000"))
 }
 
-/// Whether a batch may have failed because of one of its rows: a conflict, a row that somebody
-/// keeps locked, a value the database cannot hold. Then the others are better off alone.
+/// Whether a batch may have failed because of one of its rows: a conflict, a row that another session keeps locked, a
+/// value the database cannot hold. In that case the others should be sent separately.
 pub(crate) fn of_one_row(error: &ProviderError) -> bool {
     code(error)
         .and_then(|code| code.code().get(..2))
         .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
 }
 
-/// Whether the database's encoding has no place for a character of what was sent.
+/// Whether the database's encoding lacks a character of the request.
 #[cfg(feature = "tasks")]
 pub(crate) fn of_the_encoding(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| matches!(code.code(), "22P05" | "22021"))
 }
 
-/// Whether the transaction was rolled back because of what others did at the same time, so that the same may
-/// succeed now.
+/// Whether the transaction was rolled back because of concurrent transactions, so that the same request may succeed
+/// now.
 #[cfg(feature = "tasks")]
 pub(crate) fn is_conflict(error: &ProviderError) -> bool {
     const CONFLICTS: [SqlState; 2] = [
@@ -370,7 +370,7 @@ pub(crate) fn is_conflict(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| CONFLICTS.contains(code))
 }
 
-/// The code with which the server refused a statement, and lives on.
+/// The code with which the server, which continues to run, refused a statement.
 fn code(error: &ProviderError) -> Option<&SqlState> {
     error
         .source()

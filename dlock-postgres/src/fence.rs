@@ -1,9 +1,8 @@
 //! T3 for resources in the same database: a write with a stale token is refused in the transaction
 //! that would make it.
 //!
-//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the
-//! data become visible together or not at all, and until the transaction ends nobody else's token
-//! passes for the same resource.
+//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the data become visible together
+//! or not at all, and until the transaction ends no other token passes for the same resource.
 //!
 //! ```no_run
 //! # // Needs a server.
@@ -29,8 +28,8 @@
 //! UPDATE account SET balance = $1, token = $2 WHERE id = 7 AND token <= $2
 //! ```
 //!
-//! If it changes no row the token is stale (or the row is not there): the writer has lost its lease
-//! and must stop.
+//! If the statement changes no row, the token is stale (or the row does not exist): the writer has lost its lease and
+//! must stop.
 
 use deadpool_postgres::tokio_postgres;
 use dlock_core::FencingToken;
@@ -52,12 +51,12 @@ pub struct Fence {
     highest: String,
 }
 
-/// Why a write was not made; see [there](dlock_core::FenceError).
+/// The reason why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<tokio_postgres::Error>;
 
 impl Fence {
-    /// The table of this name in this database schema; `("dlock", "fence")` is a good choice.
-    /// All writers of a resource must name the same.
+    /// The table of this name in this database schema; `("dlock", "fence")` is a good choice. All writers of a resource
+    /// must use the same table.
     ///
     /// # Errors
     /// [`BuildError::Identifier`] if they cannot be names: letters, digits, `_` and `-`, taken as
@@ -71,7 +70,7 @@ impl Fence {
         })
     }
 
-    /// Makes the table and its schema where they are missing; safe when many do so at once.
+    /// Makes the table and its schema if they are missing; safe when many do so at once.
     ///
     /// # Errors
     /// The database's error: no right to create them, no connection.
@@ -79,8 +78,7 @@ impl Fence {
         client.batch_execute(&alone(&self.sql)).await
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by
-    /// themselves.
+    /// The statement that [`create_schema`](Self::create_schema) runs, for users who run their own migrations.
     #[must_use]
     pub fn schema_sql(&self) -> &str {
         &self.sql
@@ -93,12 +91,12 @@ impl Fence {
     /// other's transactions here.
     ///
     /// # Errors
-    /// [`FenceError::Stale`]: somebody with a greater token was here; the transaction is as before.
-    /// [`FenceError::Store`]: the database's error, a serialization failure under the stricter
-    /// isolation levels among them; the transaction has to be rolled back.
+    /// [`FenceError::Stale`]: the resource has seen a greater token; the transaction is as before.
+    /// [`FenceError::Store`]: the database's error, including a serialization failure under the stricter
+    /// isolation levels; the transaction has to be rolled back.
     ///
     /// # Cancel safety
-    /// The transaction owns everything that was done: dropping it undoes it.
+    /// The transaction owns everything that was done: dropping it undoes all of it.
     pub async fn check(
         &self,
         transaction: &Transaction<'_>,
@@ -110,7 +108,7 @@ impl Fence {
         if !admitted.is_empty() {
             return Ok(());
         }
-        // The row is locked by now: this is what refused us.
+        // The row is locked by now, so this is the token that refused us.
         let found: i64 = transaction
             .query_typed_one(&self.highest, &parameters[..1])
             .await?

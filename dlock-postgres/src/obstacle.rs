@@ -1,4 +1,5 @@
-//! Why a server that answers writes nothing: looked for when a call got no answer, never before.
+//! The reason why a server that answers writes nothing: looked for when a call got no answer, never
+//! before.
 
 use dlock_core::ProviderError;
 
@@ -9,7 +10,7 @@ use crate::{
     record::{self, Flaw},
 };
 
-/// What keeps a database from granting and renewing leases although it can be reached.
+/// An obstacle that keeps a database from granting and renewing leases although it can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Obstacle {
@@ -19,10 +20,10 @@ pub enum Obstacle {
          (of several hosts, target_session_attrs=read-write finds it)"
     )]
     Standby,
-    /// A setting forbids to write.
+    /// A setting forbids writing.
     #[error("it is set read-only (default_transaction_read_only)")]
     ReadOnly,
-    /// Each commit waits until a standby has confirmed it, and none does.
+    /// Each commit waits until a standby has confirmed it, and no standby does.
     #[error(
         "its commits wait for a synchronous standby that confirms none: start the standby, or take it off \
          synchronous_standby_names"
@@ -31,14 +32,14 @@ pub enum Obstacle {
 }
 
 impl PostgresProvider {
-    /// Looks for what keeps the database from writing, after a call that got no answer: such a call
-    /// cannot say it itself. `None` if nothing is known to.
+    /// Looks for an obstacle that keeps the database from writing, after a call that got no answer:
+    /// such a call cannot report it itself. `None` if no obstacle is found.
     ///
-    /// Of a synchronous standby that is gone it knows while a call that waits for it has done so for
-    /// a second.
+    /// It notices that a synchronous standby is gone only once a call has waited for that standby
+    /// for a second, and only while it still waits.
     ///
     /// # Errors
-    /// The database gave no answer either.
+    /// The database gave no answer to this call either.
     ///
     /// # Cancel safety
     /// It only reads.

@@ -1,17 +1,18 @@
-//! How a statement is sent over a connection, by what is known of its session: whether it prepares statements, and
-//! whether the server ends one whose client has gone.
+//! How a statement is sent over a connection, depending on what is known of its session: whether it prepares
+//! statements, and whether the server ends one whose client has gone.
 //!
-//! Statements are prepared that are sent again, over connections that have a session to themselves. There no call waits
-//! for it: what a call needs first is sent in the same flight.
+//! Statements that are sent repeatedly are prepared, over connections that have a session to themselves. No call waits
+//! for that: whatever a call needs first is sent in the same flight.
 //!
-//! A call that is given up closes its connection. A server that looks for its clients then ends the statement. It does not
-//! end the wait of a commit for its standby by that, as a request to cancel would, and as one the commit would be seen by
-//! all before the standby has it. Where the server does not look, the statement runs in a transaction that limits it, in the
-//! same flight; and so does the first one over a connection, with a question about the session before it.
+//! A call that is given up closes its connection. A server that checks for its clients then ends the statement. This
+//! does not end the wait of a commit for its standby, whereas a request to cancel would end it, and other sessions
+//! would then see the commit before the standby has it. If the server does not check, the statement runs in a
+//! transaction that limits it, in the same flight; and so does the first one over a connection, preceded by a query
+//! about the session.
 //!
-//! Without a transaction one question is under way at a time over a connection whose session may be lent to others: a
-//! pooler may hand it on after the first answer if the call is dropped then. PgBouncer 1.18 does, and the second answer is
-//! another client's. One within a transaction it hands to nobody.
+//! If a connection's session may be lent to others, only one query is in flight over it at a time, except within a
+//! transaction: if the call is dropped after the first answer, a pooler may hand the session on, and the second answer
+//! reaches another client. PgBouncer 1.18 does this. It does not hand on a session within a transaction.
 
 use std::{
     collections::HashMap,
@@ -32,7 +33,7 @@ use crate::{error, schema::without_comments, session};
 
 const COMMIT: &str = "COMMIT";
 
-/// The parameters of a statement, with their types: so nothing has to be asked of the server first.
+/// The parameters of a statement, with their types: so the server need not be queried for them first.
 pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 /// Which statements are prepared.
@@ -40,23 +41,24 @@ pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 enum Which {
     All,
     None,
-    /// Those of sessions that a connection has to itself. The driver of every process numbers its statements alike, so
-    /// in a session that a pooler lends to several a call would run what another process has prepared under its number.
+    /// Statements in sessions that a connection has to itself. The driver of every process numbers its statements
+    /// alike, so in a session that a pooler lends to several clients a call would run a statement that another process
+    /// has prepared under its number.
     OfOwnSessions,
 }
 
-/// What is known of sessions, and how statements are sent in them.
+/// The knowledge about sessions, and how statements are sent in them.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     which: Which,
-    /// By the address of the connection's cache, which is no other's while what is known points there.
+    /// By the address of the connection's cache. No other cache has this address as long as the entry points to it.
     sessions: Arc<Mutex<HashMap<usize, Known>>>,
     question: Arc<str>,
     /// Begins a transaction whose statements are limited.
     begin: Arc<str>,
 }
 
-/// What is known of a connection.
+/// The knowledge about a connection.
 struct Known {
     connection: Weak<StatementCache>,
     how: How,
@@ -71,7 +73,7 @@ struct How {
 }
 
 impl Prepared {
-    /// Prepared as the user says, or where it can be; within this limit.
+    /// Prepared as the user says, or otherwise if the session allows it; within this limit.
     pub(crate) fn new(said: Option<bool>, limit: Duration) -> Self {
         Self {
             which: match said {
@@ -105,7 +107,7 @@ impl Prepared {
         }
     }
 
-    /// Sends the first statement over a connection, behind the question about its session.
+    /// Sends the first statement over a connection, after the query about its session.
     async fn query_first(
         &self,
         connection: &Object,
@@ -121,7 +123,7 @@ impl Prepared {
                 self.learn(connection, session.own, !session.watches);
                 Ok(rows)
             }
-            // It undid the transaction, and would undo the next one.
+            // This error undid the transaction, and would undo the next one.
             (Err(error), _) if error::leaves_usable(&error) => {
                 self.learn(connection, false, true);
                 let query = connection.query_typed(statement, parameters);
@@ -142,10 +144,10 @@ impl Prepared {
         let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
         let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
         let mut preparing = pin!(connection.prepare_typed_cached(statement, &types));
-        // What is sent within: whether the preparation failed, and the rows.
+        // The part that is sent within the limit: whether the preparation failed, and the rows.
         let within = async {
             let known = match self.which {
-                // A pooler may be on the way.
+                // There may be a pooler in between.
                 Which::All => Poll::Ready(preparing.as_mut().await),
                 Which::OfOwnSessions | Which::None => {
                     poll_fn(|context| Poll::Ready(preparing.as_mut().poll(context))).await
@@ -185,12 +187,12 @@ impl Prepared {
         if rows.is_ok() {
             return rows;
         }
-        // Nothing was applied, so the same may be asked at once.
+        // Nothing was applied, so the same statement may be sent again at once.
         let query = connection.query_typed(statement, parameters);
         self.run(connection, limited, query).await
     }
 
-    /// Waits for an answer whose question is sent with the first poll: in a transaction, if it is to be limited.
+    /// Waits for the answer to a query that is sent with the first poll: in a transaction, if it is to be limited.
     async fn run<T>(
         &self,
         connection: &Object,
@@ -213,7 +215,7 @@ impl Prepared {
         }
     }
 
-    /// Waits for an answer, and for the end of its transaction if there is one: before that it is none.
+    /// Waits for an answer, and for the end of its transaction if there is one: before that the answer does not count.
     async fn end<T>(
         &self,
         connection: &Object,
@@ -232,7 +234,7 @@ impl Prepared {
         Ok(answer)
     }
 
-    /// `None`: nobody has asked yet.
+    /// `None`: the session has not been queried yet.
     fn how(&self, connection: &Object) -> Option<How> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(&address(connection)).map(|known| known.how)
@@ -254,13 +256,13 @@ impl Prepared {
             how: How { prepared, limited },
         };
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without those that ended.
+        // Without the connections that have ended.
         sessions.retain(|_, known| known.connection.strong_count() > 0);
         sessions.insert(address(connection), known);
     }
 }
 
-/// Limits the statements of a transaction that come after it. The wait of the commit for a standby is not among them.
+/// Limits the later statements of a transaction. The commit's wait for a standby is not limited.
 pub(crate) fn limited(limit: Duration) -> String {
     format!("SET LOCAL statement_timeout = {}", limit.as_millis())
 }

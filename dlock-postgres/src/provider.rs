@@ -1,4 +1,4 @@
-//! The provider: clones, and what each answer of the database means. The rules themselves are in `sql/`.
+//! The provider: its clones, and the meaning of each answer of the database. The rules themselves are in `sql/`.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,22 +20,22 @@ use crate::{
     wakeups::{self, Connect, Hints, Listen},
 };
 
-/// How long the channel for wake-ups may be silent before the session is asked whether it still listens.
+/// How long the channel for wake-ups may be silent before the session is queried whether it still listens.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
 /// Locks in one table of a PostgreSQL database.
 ///
-/// Cheap to clone; clones share the pool and one [`Client`](dlock_core::Client). What the store
-/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
+/// Cheap to clone; clones share the pool and one [`Client`](dlock_core::Client). The [documentation of the
+/// crate](crate) says what the store guarantees, and how it can lose a lock.
 ///
 /// # Panics
 /// The methods run in the tokio runtime they are polled in, and panic outside one or in one without
 /// a time driver.
 ///
 /// # Cancel safety
-/// A future that is dropped before it has a connection has done nothing. One that is dropped later
-/// may be applied, at once or when a row that others keep locked becomes free, at most 2 s later
-/// unless the network holds it back; its connection is closed.
+/// A future that is dropped before it has a connection has done nothing. One that is dropped later may be applied, at
+/// once or when a row that other sessions keep locked becomes free, at most 2 s later unless the network delays it; its
+/// connection is closed.
 #[derive(Clone)]
 pub struct PostgresProvider {
     pub(crate) connections: Connections,
@@ -67,7 +67,7 @@ impl PostgresProvider {
     }
 }
 
-// Not the pool: what it shows of itself is the driver's choice, and it knows a password.
+// Not the pool: the driver decides what it shows of itself, and it contains a password.
 impl fmt::Debug for PostgresProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresProvider")
@@ -188,7 +188,7 @@ impl Provider for PostgresProvider {
             return Ok(None);
         };
         let hints = Arc::clone(&self.hints);
-        // Those of other prefixes are none of ours.
+        // Locks of other prefixes are not ours.
         let read = move |text: &str| hints.name(text).map(Wakeup::Name);
         let listen = Listen {
             channel: self.hints.channel(),

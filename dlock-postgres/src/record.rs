@@ -1,5 +1,5 @@
-//! A record as it comes over the wire. A person or another program may have put anything into the
-//! table, so nothing is believed before it was checked.
+//! A record as the wire delivers it. A person or another program may have put anything into the
+//! table, so every column is checked before it is used.
 
 use std::{
     error::Error as StdError,
@@ -15,7 +15,7 @@ use tokio_postgres::{
 };
 use uuid::Uuid;
 
-/// Where a column of a statement of our own is; `read.sql`, `list.sql` and `call.sql` begin alike.
+/// The positions of the columns in an answer; `read.sql`, `list.sql` and `call.sql` begin alike.
 const UUID: usize = 0;
 const RENEWALS: usize = 1;
 const OWNER: usize = 2;
@@ -27,7 +27,7 @@ const ASKED: usize = 7;
 const DATA: usize = 8;
 const EXPIRY: usize = 9;
 const CLOCK: usize = 10;
-/// What a function answered.
+/// The function's verdict.
 pub(crate) const VERDICT: usize = 11;
 /// The name of a listed record.
 pub(crate) const NAME: usize = 11;
@@ -36,12 +36,12 @@ pub(crate) const PLACE: usize = 12;
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
-/// Below 2^53: what a double holds exactly (T2).
+/// Numbers below 2^53, which a double holds exactly (T2).
 const MAX_EXACT: i64 = (1 << 53) - 1;
 /// The same as an instant in whole seconds, here in microseconds.
 const SINCE_MOST: u64 = 9_007_199_254_000_000;
 
-/// Why a row is no record, in words.
+/// The reason why a row is no record, in words.
 pub(crate) type Flaw = String;
 
 /// The record of a lock.
@@ -104,7 +104,7 @@ pub(crate) fn token(row: &Row) -> Result<FencingToken, Flaw> {
         .ok_or_else(|| "its token is out of range".into())
 }
 
-/// Whether somebody asked for the lock: all that a renewal's answer shows.
+/// Whether a client asked for the lock: all that a renewal's answer shows.
 pub(crate) fn asked(row: &Row) -> Result<bool, Flaw> {
     value(row, "asked", ASKED)
 }
@@ -159,8 +159,8 @@ fn text<'r>(row: &'r Row, column: &str, at: usize, most: usize) -> Result<&'r st
     ))
 }
 
-/// What a `timestamptz` holds. The driver's own conversion knows no infinity, and overflows with it
-/// on some systems.
+/// The value of a `timestamptz`. The driver's own conversion does not support infinity, and
+/// overflows with it on some systems.
 #[derive(Clone, Copy, Debug)]
 enum Instant {
     /// Microseconds since 1970.
@@ -168,7 +168,7 @@ enum Instant {
     Infinite,
 }
 
-/// From 1970 to 2000, where the server counts from, in microseconds.
+/// From 1970 to 2000, the server's epoch, in microseconds.
 const EPOCH: i64 = 946_684_800_000_000;
 
 impl FromSql<'_> for Instant {

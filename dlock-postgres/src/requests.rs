@@ -1,4 +1,4 @@
-//! What a request is to the database, and what the function for it answered. Renewals come alone and in
+//! The statement for each request, and the reading of its function's answer. Renewals come alone and in
 //! batches.
 
 use deadpool_postgres::tokio_postgres::{
@@ -22,7 +22,8 @@ use crate::{
 type Renewed = Result<RenewOutcome, ProviderError>;
 
 impl PostgresProvider {
-    /// Calls one of the functions for one lock: its prefix and name come before the other parameters.
+    /// Calls one of the functions for one lock; the lock's prefix and name come before the other
+    /// parameters.
     pub(crate) async fn call<'a>(
         &'a self,
         caller: Caller,
@@ -42,7 +43,7 @@ impl PostgresProvider {
         Answer::new(row, &self.prefix, name)
     }
 
-    /// Releases, and says so to those who listen if there is a hint and the term is marked (N3).
+    /// Releases, and notifies the listeners if there is a hint and the term is marked (N3).
     pub(crate) async fn release_with(
         &self,
         Release { name, uuid, .. }: &Release,
@@ -61,7 +62,7 @@ impl PostgresProvider {
         }
     }
 
-    /// Ends a term and leaves the name closed (B4). Nobody is told: nothing is free.
+    /// Ends a term and leaves the name closed (B4). No waiter is notified: nothing is free.
     pub(crate) async fn close(
         &self,
         Release { name, uuid, .. }: &Release,
@@ -85,10 +86,11 @@ impl PostgresProvider {
         }
     }
 
-    /// Renews what can be renewed, in one statement; the answers are in the order of the requests.
+    /// Renews all terms that can be renewed, in one statement; the answers are in the order of the
+    /// requests.
     ///
     /// The statement is one transaction, so an error in one row undoes all of them: then each is
-    /// renewed by itself.
+    /// renewed separately.
     pub(crate) async fn renew_all(&self, requests: &[Renew]) -> Vec<Renewed> {
         // A name that is too long for the prefix fails alone.
         let mut outcomes: Vec<Option<Renewed>> = requests
@@ -160,7 +162,7 @@ impl PostgresProvider {
         Ok(answers)
     }
 
-    /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
+    /// Each separately, as many at once as the pool allows. Dropping this future stops them all.
     async fn renew_apart(&self, requests: &[Renew], open: &[usize]) -> Vec<(usize, Renewed)> {
         let mut renewals = JoinSet::new();
         for &place in open {
@@ -169,7 +171,7 @@ impl PostgresProvider {
         }
         let mut answers = Vec::with_capacity(open.len());
         while let Some(done) = renewals.join_next().await {
-            // One that did not end, because its runtime does, stays without an answer.
+            // A renewal that did not end, because its runtime does, stays without an answer.
             answers.extend(done.ok());
         }
         answers
@@ -195,7 +197,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The function's word for it; each file in `sql/` lists its own.
+    /// The function's verdict; each file in `sql/` lists its own.
     pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
         record::value(&self.row, "verdict", VERDICT).map_err(|flaw| error::bad_answer(&flaw))
     }
@@ -212,7 +214,7 @@ impl<'a> Answer<'a> {
         record::of_lock(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
-    /// The record that refused, which this verdict goes with; `None` if there is none.
+    /// The record that refused, which accompanies this verdict; `None` if there is no record.
     pub(crate) fn refusal(&self, verdict: &str) -> Result<Option<Record>, ProviderError> {
         match self.verdict()? {
             "absent" => Ok(None),
@@ -221,7 +223,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// What it says of a renewal.
+    /// The outcome of a renewal.
     pub(crate) fn renewal(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         match self.verdict()? {
             "renewed" => Ok(RenewOutcome::Renewed {
@@ -236,7 +238,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The database found the row unfit; say what is wrong with it.
+    /// The database found the row unfit; this says what is wrong with it.
     fn unsound(&self) -> ProviderError {
         let flaw = record::of_lock(&self.row)
             .err()

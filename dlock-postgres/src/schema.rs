@@ -5,17 +5,17 @@ mod tests;
 
 use crate::error::BuildError;
 
-/// What the server keeps of a name, in bytes; it cuts the rest off without an error.
+/// The longest name that the server keeps, in bytes; it truncates a longer one without an error.
 pub(crate) const MAX_IDENTIFIER: usize = 63;
 
-/// The version of the functions, which is part of their names. A release in which one of them takes, answers or
-/// does something else has the next number: so processes of two releases can work on one table while one replaces
-/// the other, and a schema that is there is given the functions of both.
+/// The version of the functions, which is part of their names. A release that changes a function's parameters, its
+/// answers or its effect has the next number, so that processes of two releases can work on one table while one
+/// replaces the other, and an existing schema gets the functions of both.
 const VERSION: u32 = 1;
 
-/// The functions, and the files that create them. Each runs with a `search_path` of its own: in the caller's,
-/// another role may have overloaded what a text in it means. Measured with PostgreSQL 12, 15 and 18, that costs
-/// less than 10 us of some 110 for a refused try.
+/// The functions, and the files that create them. Each runs with its own `search_path`: in the caller's, another role
+/// may have overloaded the names in it. Measured with PostgreSQL 12, 15 and 18, that costs less than 10 us of some 110
+/// for a refused attempt.
 const FUNCTIONS: [(&str, &str); 8] = [
     ("sound", include_str!("sql/table.sql")),
     ("acquire", include_str!("sql/acquire.sql")),
@@ -105,7 +105,7 @@ impl Schema {
             .collect()
     }
 
-    /// What makes the schema; safe to run again.
+    /// The statements that make the schema; safe to run again.
     pub(crate) fn sql(&self) -> String {
         let mut sql = String::from("-- The schema of dlock for PostgreSQL.\n\n");
         for (_, file) in FUNCTIONS {
@@ -138,7 +138,7 @@ impl Schema {
         }
     }
 
-    /// Puts the names in. They have no braces, so none of them can be taken for another.
+    /// Puts the names in. They contain no braces, so none of them can be taken for another.
     pub(crate) fn fill(&self, sql: &str) -> String {
         let mut filled = sql
             .replace("{schema}", &self.schema)
@@ -156,7 +156,7 @@ impl Schema {
     }
 }
 
-/// Which of the columns are not there as they should be.
+/// The columns that are missing or differ from the expected ones.
 pub(crate) fn missing_columns(found: &[String]) -> Vec<&'static str> {
     COLUMNS
         .into_iter()
@@ -170,8 +170,8 @@ pub(crate) fn is_known(name: &str) -> bool {
     names.any(|known| known == name)
 }
 
-/// Checks and quotes a name. Quoted, it is taken as it is written; without quotes and dollar signs
-/// in it, it can end neither its quotes nor the body of a function.
+/// Checks and quotes a name. Quoted, it is taken as it is written; without quotes and dollar signs, it can end neither
+/// its quotes nor the body of a function.
 pub(crate) fn quoted(what: &'static str, name: &str, most: usize) -> Result<String, BuildError> {
     let reason = if name.is_empty() {
         "it is empty"
@@ -193,7 +193,7 @@ pub(crate) fn quoted(what: &'static str, name: &str, most: usize) -> Result<Stri
     })
 }
 
-/// The statement alone: what is sent with every call.
+/// The statement alone, as it is sent with every call.
 pub(crate) fn without_comments(sql: &str) -> String {
     let lines: Vec<&str> = sql
         .lines()

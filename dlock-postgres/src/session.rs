@@ -1,9 +1,9 @@
-//! Whether a connection has a session of the server to itself, or a pooler on the way lends it one for each
+//! Whether a connection has a session of the server to itself, or a pooler in between lends it one for each
 //! transaction.
 //!
-//! A pooler lets its clients in itself, and gives each the number of a process that it makes up, since it cannot know
-//! which process will serve them: PgBouncer and Odyssey do. A server says the number of the process that it has
-//! started for the connection, and the session has the same to say.
+//! A pooler authenticates its clients itself, and gives each a process number that it makes up, since it cannot know
+//! which process will serve them: PgBouncer and Odyssey do this. A server gives the number of the process that it has
+//! started for the connection, and the session reports the same number.
 
 use std::{
     convert::Infallible,
@@ -20,12 +20,12 @@ use deadpool_postgres::tokio_postgres::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A server's answer to a client that asks for TLS: go on.
+/// A server's answer to a client that requests TLS: proceed.
 const TLS: u8 = b'S';
 /// A request to cancel: its length, its code, the process and its key, in four bytes each.
 const REQUEST: usize = 16;
 
-/// What is known of a connection's session.
+/// The knowledge about a connection's session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
     /// The connection has it to itself.
@@ -34,8 +34,8 @@ pub(crate) struct Session {
     pub(crate) watches: bool,
 }
 
-/// Asks the session which process it is, and has it look for its client (`sql/session.sql`): in one round trip, whose
-/// first poll sends the question.
+/// Queries the number of the session's process, and makes the server check for its client (`sql/session.sql`): in one
+/// round trip, whose first poll sends the query.
 ///
 /// # Errors
 /// The driver's.
@@ -54,8 +54,8 @@ pub(crate) async fn ask(
     })
 }
 
-/// The process that the connection was promised when it was let in. The driver shows it in a request to cancel, and
-/// nowhere else: this one is written down here and sent to nobody.
+/// The process number that the connection received when it was let in. The driver reveals it in a request to cancel,
+/// and nowhere else: this request is recorded here and not sent.
 pub(crate) async fn promised(client: &Client) -> Option<i32> {
     let (token, mut request) = (client.cancel_token(), Request::default());
     token.cancel_query_raw(&mut request, Plain).await.ok()?;
@@ -63,7 +63,7 @@ pub(crate) async fn promised(client: &Client) -> Option<i32> {
     Some(i32::from_be_bytes([a, b, c, d]))
 }
 
-/// A stream that keeps what is written to it, and is asked for TLS at most.
+/// A stream that keeps what is written to it, and at most receives a request for TLS.
 #[derive(Default)]
 struct Request {
     written: Vec<u8>,
@@ -105,7 +105,7 @@ impl TlsStream for &mut Request {
     }
 }
 
-/// TLS that encrypts nothing: what is written stays here.
+/// TLS that encrypts nothing: written bytes stay here.
 struct Plain;
 
 impl<'a> TlsConnect<&'a mut Request> for Plain {

@@ -1,4 +1,4 @@
-//! What a provider is built from, and what of it is refused.
+//! The settings of a provider, and which of them are refused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,19 +21,19 @@ use crate::{
     wakeups::{Connect, connector},
 };
 
-/// What a provider is built from.
+/// The settings of a provider.
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = PostgresProviderBuilder, doc = "Builds a [`PostgresProvider`]; made by [`PostgresProvider::builder`]."),
     build_method(into = Result<PostgresProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
-    /// The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections
-    /// of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases;
-    /// a pool of a single connection has none to leave.
+    /// The pool to borrow connections from. Give the locks their own pool if other work may keep all connections of
+    /// this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases; a
+    /// pool of a single connection has none to leave.
     pool: Pool,
     /// Separates the locks of one application from those of others in the same table: providers with different prefixes
-    /// never meet. None by default. With the name at most 1024 bytes.
+    /// never meet. None by default. Prefix and name together have at most 1024 bytes.
     #[builder(default, setter(into))]
     prefix: String,
     /// The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`,
@@ -51,17 +51,17 @@ pub(crate) struct Settings {
     )]
     table: String,
     /// How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a
-    /// lease at most; this also bounds what is called without it.
+    /// lease at most; this limit also bounds calls that bypass the frontend.
     #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
-    /// Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection
-    /// of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each
-    /// release of a term in which a waiter was refused.
+    /// Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll. This takes one
+    /// separate listening connection for each [`Client`](dlock_core::Client) that has waited, and a notification with
+    /// each release of a term in which a waiter was refused.
     ///
-    /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
-    /// others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A
-    /// program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection
-    /// cannot be opened or breaks, waiters poll, and it is tried again.
+    /// The settings must lead to the same database as the pool, and directly to the server: a pooler would lend the
+    /// session to others. All programs that use the table must have the same setting, because a releaser cannot know
+    /// who waits elsewhere. A program that should notify others but needs no wake-ups itself sets
+    /// [`notify`](Self::notify). If the connection cannot be opened or breaks, waiters poll, and opening is retried.
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
@@ -69,21 +69,20 @@ pub(crate) struct Settings {
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
         > + Clone + Send + Sync + 'static| Some(connector(config, tls))))]
     listen: Option<Connect>,
-    /// Tells those who listen of each release of a term in which a waiter was refused, also if this provider does not
+    /// Notifies the listeners of each release of a term in which a waiter was refused, even if this provider does not
     /// listen itself; one that listens always does. Off by default.
     #[builder(default)]
     notify: bool,
-    /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
-    /// Without this setting it is where a connection has a session of the server to itself, which the first call over
-    /// each connection asks in the same flight; what a pooler lends prepares nothing. A session that has forgotten its
-    /// statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip,
-    /// and is sent no more of them.
+    /// Whether each statement is prepared once per connection, after which the server neither parses nor plans it.
+    /// Without this setting, statements are prepared if a connection has a session of the server to itself, which the
+    /// first call over each connection queries in the same flight; in a session that a pooler lends, nothing is
+    /// prepared. If a session has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their
+    /// names, this is noticed, costs one round trip, and no more of them are sent to it.
     ///
     /// `true` prepares everywhere, each statement before its first call over a connection, in one more round trip.
     /// **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared
     /// statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process
-    /// numbers its statements alike, so a session that is shared may run a statement of somebody else. `false` prepares
-    /// nothing.
+    /// numbers its statements alike, so a shared session may run another client's statement. `false` prepares nothing.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     prepared: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Making the schema, and looking whether it is there.
+//! Making the schema, and verifying it.
 
 use deadpool_postgres::tokio_postgres::{Row, types::Type};
 use dlock_core::ProviderError;
@@ -11,18 +11,18 @@ use crate::{
     schema::{is_known, missing_columns},
 };
 
-/// What there is of the schema.
+/// The parts of the schema that exist.
 struct Found {
     table: bool,
-    /// What is wrong with the table, in words.
+    /// The flaws of the table, in words.
     flaws: Vec<String>,
     /// The functions that are missing.
     missing: Vec<String>,
 }
 
 impl PostgresProvider {
-    /// Makes the schema, the table and the functions where they are missing. Any number of processes
-    /// may do so at once, and again at every start; where everything is there, it only looks, and
+    /// Makes the schema, the table and the functions if they are missing. Any number of processes
+    /// may do so at once, and again at every start; if nothing is missing, this only looks, and
     /// needs no right to create anything.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl PostgresProvider {
     /// [`SchemaError::Differs`] if there is another table of this name, which is left as it is.
     ///
     /// # Cancel safety
-    /// All is made in one transaction, or nothing.
+    /// Everything is made in one transaction, or nothing.
     pub async fn create_schema(&self) -> Result<(), SchemaError> {
         let found = self.inspect().await?;
         let missing = !found.table || !found.missing.is_empty();
@@ -41,7 +41,7 @@ impl PostgresProvider {
         self.accept(found)
     }
 
-    /// Looks whether the table and its functions are as this release needs them.
+    /// Checks that the table and its functions are as this release needs them.
     ///
     /// # Errors
     /// [`SchemaError::Differs`] names what is missing, [`SchemaError::Store`] says that the database
@@ -51,8 +51,8 @@ impl PostgresProvider {
         self.accept(found)
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by
-    /// themselves. Safe to run again, in one transaction; not by two sessions at the same time.
+    /// The statements that [`create_schema`](Self::create_schema) runs, for users who run their own
+    /// migrations. Safe to run again, in one transaction; not by two sessions at the same time.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         self.schema.sql()
@@ -123,9 +123,9 @@ fn found(row: &Row) -> Result<Found, Flaw> {
     })
 }
 
-/// Makes a batch of statements wait for others of its kind: creating what another session is
-/// creating fails even with IF NOT EXISTS. The lock ends with the transaction, which is the whole
-/// batch; its number is "dlock" in ASCII.
+/// Makes a batch of statements wait for others of its kind: creating an object that another session
+/// is creating fails even with IF NOT EXISTS. The lock ends with the transaction, which is the
+/// whole batch; its number is "dlock" in ASCII.
 pub(crate) fn alone(sql: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_advisory_xact_lock({});\n{sql}",

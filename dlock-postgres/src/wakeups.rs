@@ -1,7 +1,8 @@
-//! Wake-ups: one connection beside the pool, which listens to what releases say (W3), and those who enqueue tasks.
+//! Wake-ups: one connection in addition to the pool, which receives the notifications of releases (W3), and of
+//! transactions that enqueue tasks.
 //!
-//! The stream ends when the connection does, and when it falls silent: the session is asked again
-//! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
+//! The stream ends when the connection does, and when it falls silent: the session is queried again and again whether
+//! it listens. The frontend opens it anew, and then wakes every waiter.
 
 mod hints;
 
@@ -27,29 +28,28 @@ use tokio::time::{Instant, sleep_until, timeout};
 pub(crate) use self::hints::Hints;
 use crate::error;
 
-/// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
+/// How many hints may wait for the frontend. If more arrive the stream ends, which wakes every waiter.
 const ROOM: usize = 1024;
 const STILL_LISTENS: &str =
     "SELECT FROM pg_catalog.pg_listening_channels() AS c WHERE c OPERATOR(pg_catalog.=) $1";
 
-/// Opens a connection of our own. It is what is left of the user's connector, whose type nobody
-/// else needs to know.
+/// Opens a connection of our own. This hides the user's connector, whose type no other code needs to know.
 pub(crate) type Connect = Arc<dyn Fn() -> Opening + Send + Sync>;
 type Opening = Pin<Box<dyn Future<Output = Result<(Client, Messages), Error>> + Send>>;
-/// What a server sends unasked; asking for it is what moves the connection.
+/// The messages that a server sends unrequested; polling for them is what drives the connection.
 type Messages =
     Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Error>>> + Send>;
 
-/// What the text of a notification hints at; `None` if it is none of ours.
+/// The hint in the text of a notification; `None` if it is not ours.
 pub(crate) type Read = Box<dyn Fn(&str) -> Option<Wakeup> + Send + Sync>;
 
-/// What a channel is opened for.
+/// The parameters of a channel.
 pub(crate) struct Listen<'a> {
     pub(crate) channel: &'a str,
     pub(crate) read: Read,
     /// How long opening it and each answer may take.
     pub(crate) limit: Duration,
-    /// How long the session may say nothing before it is asked whether it still listens.
+    /// How long the session may be silent before it is queried whether it still listens.
     pub(crate) ask_every: Duration,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn connector(
 /// Opens the channel. When this returns the server has confirmed that the session listens.
 ///
 /// # Errors
-/// Nothing was applied, whatever it is.
+/// Nothing was applied, whichever error it is.
 ///
 /// # Cancel safety
 /// Until it returns nothing runs but this future; dropping it closes the connection.
@@ -118,7 +118,7 @@ struct Channel {
     inbox: Inbox,
 }
 
-/// The half that hears.
+/// The receiving half.
 struct Inbox {
     messages: Messages,
     sender: WakeupSender,
@@ -137,7 +137,7 @@ impl Channel {
         self.check().await
     }
 
-    /// Asks the session whether it listens. One that a pooler lends to others may not.
+    /// Queries whether the session listens. One that a pooler lends to others may not.
     async fn check(&mut self) -> Result<(), ProviderError> {
         let Self {
             client,
@@ -152,8 +152,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Passes hints on until nobody listens to us or we hear nothing any more. Ends with its
-    /// runtime, and the connection with it.
+    /// Passes hints on until the receiver is gone or nothing arrives any more. Ends with its runtime, and the
+    /// connection with it.
     async fn attend(mut self, limit: Duration, ask_every: Duration) {
         let sender = self.inbox.sender.clone();
         let ended = tokio::select! {
@@ -189,7 +189,7 @@ impl Channel {
 }
 
 impl Inbox {
-    /// Waits for an answer; the connection moves, and what it hears meanwhile is passed on.
+    /// Waits for an answer; it drives the connection, and passes on the hints that arrive meanwhile.
     async fn until<T>(
         &mut self,
         answer: impl Future<Output = Result<T, Error>>,

@@ -41,7 +41,7 @@ BEGIN
                 WHEN v_found AND NOT v_sound THEN 'unsound'
                 WHEN v_found AND v_uuid = p_new THEN
                     IF(v_released OR v_expiry <= v_now, 'spent', 'repeated')  -- A3, A2
-                -- Without a claim the comparison is null, and `or null` would refuse no claim.
+                -- Without a claim the comparison is null, and `or null` would never refuse an acquire.
                 WHEN v_found AND NOT (v_released OR v_expiry <= v_now
                     OR COALESCE(v_uuid = p_prev_uuid AND v_renewals = p_prev_renewals, FALSE)) THEN
                     IF(p_marks = 0 OR v_wanted <> 0, 'held', 'mark')  -- A7

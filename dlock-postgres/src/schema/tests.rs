@@ -1,4 +1,4 @@
-//! Names that end their quotes, are cut off or not filled in.
+//! Names that would end their quotes, be truncated or not be filled in.
 
 use super::*;
 

@@ -1,8 +1,6 @@
--- Asks for the lock (A1 to A7).
--- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
--- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128; the mark to
--- leave, or 0.
--- Planned once a session (plan_cache_mode): one row by its key, whatever the values.
+-- Acquires the lock (A1 to A7). Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a
+-- claim; the new uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1
+-- to 128; the mark to leave, or 0. Planned once per session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
 --   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
@@ -11,8 +9,8 @@
 --   'spent'      A3: nothing was written, not even a dead row version
 --   'exhausted'  T2: the last new token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
---   'unfit'      no record can hold what was asked for; nothing was written
---   'open'       somebody else was faster, four times: no answer
+--   'unfit'      no record can hold the request; nothing was written
+--   'open'       other sessions were faster, four times: no answer
 CREATE OR REPLACE FUNCTION {acquire}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_owner pg_catalog.text,
     p_prev_uuid pg_catalog.uuid, p_prev_renewals bigint, p_new pg_catalog.uuid, p_duration bigint,
@@ -21,7 +19,7 @@ CREATE OR REPLACE FUNCTION {acquire}(
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
-    -- A grant that a crash can undo is none.
+    -- A grant that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -33,7 +31,7 @@ BEGIN
     END IF;
 
     FOR round IN 1..4 LOOP
-        -- The clock first: a record that is over by it was over when it was looked at.
+        -- The clock first: a record that had expired by it had expired when it was read.
         clock := clock_timestamp();
         SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
 
@@ -61,15 +59,15 @@ BEGIN
                 verdict := 'repeated';  -- A2
             END IF;
             RETURN;
-        -- Without a claim the comparison is null, and `or null` would refuse nobody for ever.
+        -- Without a claim the comparison is null, and `or null` would never refuse an acquire.
         ELSIF NOT (shown.released OR shown.expiry <= clock
                    OR coalesce(shown.uuid = p_prev_uuid AND shown.renewals = p_prev_renewals, false)) THEN
             verdict := 'held';  -- A7
             IF p_marks = 0 OR shown.wanted <> 0 THEN
                 RETURN;
             END IF;
-            -- N1, only in the term that was seen. A locked row is waited for 40 ms, twice at most: behind the session that
-            -- is next, and for the one that has it. Marks and renewals are committed by then.
+            -- N1, only in the term that was seen. The function waits 40 ms for a locked row, twice at most: for the
+            -- session that has it, and behind the session that is next. Marks and renewals are committed by then.
             BEGIN
                 PERFORM set_config('lock_timeout', '40ms', true);
                 UPDATE {table} AS l SET wanted = p_marks
@@ -80,7 +78,7 @@ BEGIN
                 RETURN;  -- No mark, and so the waiter polls (N4).
             END;
             IF FOUND THEN
-                -- The disk is not waited for: what a crash undoes costs a poll.
+                -- No wait for the disk: a mark that a crash undoes costs a poll.
                 PERFORM set_config('synchronous_commit', 'off', true);
                 RETURN;
             END IF;
@@ -91,8 +89,8 @@ BEGIN
             verdict := 'exhausted';
             RETURN;
         ELSE
-            -- A4, A5, A6: only the state that was read is taken. An acquire that waited here for
-            -- another's commit finds it changed, matches nothing, and reads again.
+            -- A4, A5, A6: only the state that was read is taken. If an acquire waited here for another's commit, it
+            -- finds the state changed, matches nothing, and reads again.
             UPDATE {table} AS l SET
                 uuid = p_new, renewals = 0, owner = p_owner, since = clock_timestamp(),
                 token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor)
@@ -100,7 +98,7 @@ BEGIN
                 duration = p_duration,
                 expiry = clock_timestamp() + p_duration::double precision * interval '1 millisecond',
                 released = false, asked = false, data = p_data,
-                -- N2: those who wait in a term that is claimed wait in the next one.
+                -- N2: waiters of a term that is claimed wait in the next one.
                 wanted = CASE WHEN shown.released OR shown.expiry <= clock THEN 0 ELSE l.wanted END
             WHERE l.prefix = p_prefix AND l.name = p_name
                 AND l.uuid = shown.uuid AND l.renewals = shown.renewals AND l.released = shown.released

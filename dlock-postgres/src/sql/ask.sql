@@ -1,11 +1,10 @@
--- Asks the holder to give the lock back (B3).
--- Parameters: prefix; name; the term's uuid.
--- Result: one row: verdict, the record shown, the store's clock. The verdict is
+-- Asks the holder to release the lock (B3). Parameters: prefix; name; the term's uuid. Result: one
+-- row: verdict, the record shown, the store's clock. The verdict is
 --   'asked'    now or earlier
 --   'changed'  the record is not held by this term; nothing was written
 --   'absent'   there is no record
 --   'unsound'  the row is no record; nothing was written
---   'open'     somebody else was faster, three times: no answer
+--   'open'     other sessions were faster, three times: no answer
 CREATE OR REPLACE FUNCTION {ask}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid,
     OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz

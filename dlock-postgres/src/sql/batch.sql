@@ -1,16 +1,16 @@
--- Renewals of many terms, each by itself as in renew.sql, in one transaction (R1 to R3).
--- Parameters: prefix; names; uuids; numbers: arrays of one length.
--- Result: a row for each: verdict, whether somebody asked for the lock, the record shown, the store's
--- clock, its place in the arrays, from 1. The verdicts are those of renew.sql, and
+-- Renewals of many terms, each separately as in renew.sql, in one transaction (R1 to R3). Parameters:
+-- prefix; names; uuids; numbers: arrays of one length. Result: a row for each: verdict, whether a
+-- client asked for the lock, the record shown, the store's clock, its place in the arrays, from 1.
+-- The verdicts are those of renew.sql, and
 --   'locked'  the record fits R1, but another session has locked its row; nothing was written
 --
--- What fits R1 is renewed by one statement: a call for each costs ten times as much. The planner may
+-- One statement renews all terms that fit R1: a call for each costs ten times as much. The planner may
 -- only take each row by the key, so a batch never reads the whole table: the arrays are wrapped lest
 -- the planner counts them, and the UPDATE compares the key with an array of one, by which an index can
--- be searched but not walked. A plan that walks along the index is what the planner chooses while the
--- table is empty, and the session keeps it when the table is full. No row is waited for: a batch that
--- waits for one keeps all the others locked, and their next renewals out, for as long as it waits. For
--- the same reason two batches never deadlock.
+-- be searched but not walked. While the table is empty the planner would choose a plan that walks
+-- along the index, and the session would keep it when the table is full. The batch waits for no row:
+-- if it waited for one, it would keep all the others locked, and their next renewals out, for as long
+-- as it waits. For the same reason two batches never deadlock.
 CREATE OR REPLACE FUNCTION {batch}(
     p_prefix pg_catalog.text, p_names pg_catalog.text[], p_uuids pg_catalog.uuid[], p_ns bigint[]
 ) RETURNS TABLE (
@@ -22,7 +22,7 @@ DECLARE
     v_asked boolean[];
     v_left record;
 BEGIN
-    -- A renewal that a crash can undo is none.
+    -- A renewal that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -47,7 +47,7 @@ BEGIN
             renewals = i.n,
             expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
         FROM free AS i
-        -- Nobody has changed the row since, but time has passed.
+        -- No session has changed the row since, but time has passed.
         WHERE l.prefix = ANY (ARRAY[i.prefix]) AND l.name = i.name AND l.renewals < i.n
             AND l.expiry > clock_timestamp()
         RETURNING i.place, l.asked
@@ -79,7 +79,7 @@ BEGIN
                 CONTINUE;
             END IF;
         END IF;
-        -- The row is ours, or there is nothing to write: this waits for nobody.
+        -- The row is ours, or there is nothing to write: this waits for no other session.
         RETURN QUERY
         SELECT f.verdict, (f.shown).asked, f.shown, f.clock, v_left.place
         FROM {renew}(p_prefix, v_left.name, v_left.uuid, v_left.n) AS f;

@@ -5,8 +5,8 @@
 --   'not held'  L3, and the record that shows it
 --   'absent'    L3: there is no record
 --   'unsound'   the row is no record; nothing was written
---   'unfit'     no record can hold what was asked for; nothing was written
---   'open'      somebody else was faster, three times: no answer
+--   'unfit'     no record can hold the request; nothing was written
+--   'open'      other sessions were faster, three times: no answer
 CREATE OR REPLACE FUNCTION {close}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_closing pg_catalog.uuid,
     p_lasts bigint,
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION {close}(
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
-    -- A closing that a crash can undo is none: the lease may run out long before.
+    -- A closing that a crash can undo does not count: the lease may run out long before.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;

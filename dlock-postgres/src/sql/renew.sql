@@ -1,19 +1,19 @@
 -- Extends a term by the lease in its record (R1 to R3).
 -- Parameters: prefix; name; the term's uuid; the number of this renewal.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
---   'renewed'  R1, R2; of the record only whether somebody asked for the lock counts
+--   'renewed'  R1, R2; of the record only whether a client asked for the lock counts
 --   'lost'     R3, and the record that shows it
 --   'absent'   R3: there is no record
 --   'unsound'  the row is no record; nothing was written
 --   'unfit'    the number of this renewal is 2^53 or more (T2); nothing was written
---   'open'     somebody else was faster, three times: no answer
+--   'open'     other sessions were faster, three times: no answer
 CREATE OR REPLACE FUNCTION {renew}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_n bigint,
     OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
-    -- A renewal that a crash can undo is none.
+    -- A renewal that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -30,7 +30,7 @@ BEGIN
             RETURN;
         END IF;
 
-        -- The clock first: a record that is over by it was over when it was looked at.
+        -- The clock first: a record that had expired by it had expired when it was read.
         clock := clock_timestamp();
         SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
         verdict := CASE
@@ -40,7 +40,7 @@ BEGIN
             WHEN shown.renewals >= p_n THEN 'renewed'  -- R2
             WHEN shown.expiry <= clock THEN 'lost'
             WHEN p_n > 9007199254740991 THEN 'unfit'
-            ELSE 'open'  -- fits R1: no answer, ask again
+            ELSE 'open'  -- fits R1: no answer, try again
         END;
         IF verdict <> 'open' THEN
             RETURN;

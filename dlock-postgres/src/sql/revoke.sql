@@ -1,11 +1,11 @@
--- Takes a term away and gives it to nobody (B1).
--- Parameters: prefix; name; the uuid and the renewals that were read; the uuid that replaces them.
--- Result: one row: verdict, the record shown, the store's clock. The verdict is
+-- Takes a term away from its holder without granting it (B1). Parameters: prefix; name; the uuid
+-- and the renewals that were read; the uuid that replaces them. Result: one row: verdict, the
+-- record shown, the store's clock. The verdict is
 --   'revoked'  now or earlier
 --   'changed'  the record is no longer as it was read; nothing was written
 --   'absent'   there is no record
 --   'unsound'  the row is no record; nothing was written
---   'open'     somebody else was faster, three times: no answer
+--   'open'     other sessions were faster, three times: no answer
 CREATE OR REPLACE FUNCTION {revoke}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_renewals bigint, p_new pg_catalog.uuid,
     OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz

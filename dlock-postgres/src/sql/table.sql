@@ -1,7 +1,7 @@
--- The table of locks, and what makes a row a record. No parameters, no result; safe to repeat.
--- The words in braces are the quoted names that `schema.rs` puts in.
+-- The table of locks, and the conditions for a record. No parameters, no result; safe to repeat. The words in braces
+-- are the quoted names that `schema.rs` puts in.
 --
--- prefix    the provider's prefix, '' without one. A column of its own, so that ('ab', 'c') and
+-- prefix    the provider's prefix, '' without one. A separate column, so that ('ab', 'c') and
 --           ('a', 'bc') are two locks and both stay readable
 -- name      the lock, compared and ordered byte by byte
 -- uuid      the term
@@ -13,17 +13,16 @@
 -- wanted    the mark of a waiter that was refused in this term (N1), 0 without one
 -- expiry    when the lease ends. With a time zone: without one, a session in another zone would
 --           read another instant and steal a live lease
--- data      what the holder stored beside the lock, or null
+-- data      what the holder stored with the lock, or null
 --
--- Not unlogged: such a table is emptied after a crash. Room on each page keeps renewals, which
--- change no indexed column, on the page of the row they replace, where they cost no vacuum. For the
--- same reason there is no second index.
+-- Not unlogged: such a table is emptied after a crash. Renewals change no indexed column; room on each page keeps them
+-- on the page of the row they replace, where they cost no vacuum. For the same reason there is no second index.
 --
--- No CHECK constraints: the server reads the text of each one anew for every statement that writes. With
--- those that say what the function below says, an update of one row took 55 us, and 9 without.
+-- No CHECK constraints: the server reads the text of each one anew for every statement that writes. With constraints
+-- for the conditions of the function below, an update of one row took 55 us, and 9 without.
 DO $dlock$
 BEGIN
-    -- Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+    -- Not IF NOT EXISTS: that requires the right to create schemas even if there is nothing to create.
     IF pg_catalog.to_regnamespace('{schema}') IS NULL THEN
         CREATE SCHEMA {schema};
     END IF;
@@ -47,9 +46,9 @@ CREATE TABLE IF NOT EXISTS {table} (
     PRIMARY KEY (prefix, name)
 ) WITH (fillfactor = 70);
 
--- What makes a row a record. Anybody may have put anything into the table, and a row that is no record
--- of ours is shown as it is and never written to. The planner puts this text in place of a call, and
--- would not if the function had a search_path of its own; so each name says where it is.
+-- The conditions for a row to be a record. Any program may have put anything into the table, and a row that is no
+-- record of ours is shown as it is and never written to. The planner inlines this text in place of a call, and would
+-- not if the function had its own search_path; so each name says where it is.
 CREATE OR REPLACE FUNCTION {sound}(l {table}) RETURNS boolean LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT coalesce(
         l.uuid IS NOT NULL

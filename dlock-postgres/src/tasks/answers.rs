@@ -1,4 +1,4 @@
-//! What the database answers: rows in the order of what was asked for, and what became of it.
+//! The answers of the database: rows in the order of the request, and the outcomes in them.
 
 use deadpool_postgres::tokio_postgres::Row;
 use dlock_core::ProviderError;
@@ -10,7 +10,7 @@ use crate::{
     record::{Flaw, optional, value},
 };
 
-/// Puts answers, whose first column is their place from 1 on, into the order of what was asked for.
+/// Puts answers, whose first column is their place from 1 on, into the order of the request.
 pub(super) fn in_order<T>(
     number: usize,
     rows: &[Row],
@@ -25,7 +25,7 @@ pub(super) fn in_order<T>(
     answers.all()
 }
 
-/// The same for what became of endings, where one row may answer many places.
+/// The same for the outcomes of endings, where one row may answer many places.
 pub(super) fn ended_in_order(number: usize, rows: &[Row]) -> Result<Vec<Ended>, ProviderError> {
     let mut answers = Answers::new(number);
     for row in rows {
@@ -68,7 +68,7 @@ pub(super) fn enqueued(row: &Row) -> Result<Enqueued, Flaw> {
     enqueued_at(row, 1)
 }
 
-/// What two columns from this one on say.
+/// The outcome in two columns from this one on.
 pub(super) fn enqueued_at(row: &Row, at: usize) -> Result<Enqueued, Flaw> {
     let id = row::task_id(value(row, "number", at)?)?;
     Ok(if value(row, "is_new", at + 1)? {

@@ -1,4 +1,5 @@
-//! The claims of a queue as leases: heartbeats are renewals (R1 to R3), a release gives a task back (L1 to L3).
+//! The claims of a queue as leases: heartbeats are renewals (R1 to R3), a release returns a task to the queue (L1 to
+//! L3).
 
 use std::{slice, sync::Arc};
 
@@ -32,7 +33,7 @@ pub(super) struct Beats {
     sharing: Sharing,
 }
 
-/// A heartbeat, and its place among those that were asked for.
+/// A heartbeat, and its place in the request.
 struct Beat {
     place: usize,
     name: ClaimName,
@@ -80,7 +81,7 @@ impl Beats {
         answers.ok_or_else(|| error::bad_answer("a heartbeat that was not asked for"))
     }
 
-    /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
+    /// Each separately, as many at once as the pool allows. Dropping this future stops them all.
     async fn renew_apart(&self, beats: Vec<Beat>) -> Vec<(usize, Renewed)> {
         let mut renewals = JoinSet::new();
         for beat in beats {
@@ -92,7 +93,7 @@ impl Beats {
         }
         let mut answers = Vec::new();
         while let Some(done) = renewals.join_next().await {
-            // One that did not end, because its runtime does, stays without an answer.
+            // A heartbeat that did not end, because its runtime does, stays without an answer.
             if let Ok(Ok(Some(answer))) = done.map(|answer: Result<_, ProviderError>| answer) {
                 answers.push(answer);
             }
@@ -105,7 +106,7 @@ fn name(name: &Name) -> Result<ClaimName, ProviderError> {
     ClaimName::try_from(name).map_err(|error| ProviderError::fatal(error.to_string()))
 }
 
-/// What a row of `call_renew.sql` says.
+/// The outcome in a row of `call_renew.sql`.
 fn renewed(row: &Row, beat: &Beat) -> Renewed {
     let id = beat.name.id.get();
     let bad = |flaw: String| bad_task(id, &flaw);

@@ -1,4 +1,4 @@
-//! Looks for what lies before the marks, beside claims (K4).
+//! Looks for tasks before the marks, concurrently with claims (K4).
 
 use std::{error::Error, time::Duration};
 
@@ -13,8 +13,8 @@ use crate::{
 use deadpool_postgres::tokio_postgres::{Row, types::Type};
 
 impl PostgresTasks {
-    /// Moves marks back to what there is before them, in a task of its own. Nobody waits for it, and it does nothing
-    /// but look: where it fails or ends with its runtime, another one follows.
+    /// Moves marks back to the tasks before them, in a separate task. No caller waits for it, and it only reads: if it
+    /// fails or ends with its runtime, another one follows.
     pub(super) fn look_before(
         &self,
         turn: Turn,
@@ -47,7 +47,7 @@ impl PostgresTasks {
                                 turn.found(queue, priority, key);
                             }
                             Ok(Seen::End(span)) => took = Some(span),
-                            // A claim from the beginning comes upon it too, and says so.
+                            // A claim from the beginning meets the row too, and reports it.
                             Err(_) => {}
                         }
                     }
@@ -65,7 +65,7 @@ impl PostgresTasks {
 /// A row of the answer.
 enum Seen<'a> {
     Task(&'a str, usize, (i64, i64)),
-    /// How long the look took.
+    /// How long the search took.
     End(Duration),
 }
 

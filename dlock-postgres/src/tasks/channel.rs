@@ -1,5 +1,5 @@
-//! One connection for all streams of hints of a store: with one for each set of queues, a server with many workers would take up
-//! the sessions that others need.
+//! One connection for all streams of hints of a store: with one for each set of queues, a server with many workers
+//! would use up the sessions that others need.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use tokio::sync::{self, mpsc};
 
 use crate::wakeups::Read;
 
-/// Where the streams of a store find its connection, if one is open.
+/// The place where the streams of a store find its connection, if one is open.
 #[derive(Clone, Default)]
 pub(super) struct Channel(Arc<sync::Mutex<Weak<Open>>>);
 
@@ -34,8 +34,8 @@ struct Streams {
 }
 
 impl Channel {
-    /// A stream of what is said with one of these texts, from the return of this call on; and what keeps the connection
-    /// open. `listen` opens one that hands what it hears to its argument.
+    /// A stream of the notifications with one of these texts, from the return of this call on; it also keeps the
+    /// connection open. `listen` opens a connection that passes what it hears to its argument.
     ///
     /// # Cancel safety
     /// A connection that is being opened is closed.
@@ -66,7 +66,7 @@ impl Channel {
             None
         }))
         .await?;
-        // One that has ended already has no streams.
+        // A connection that has already ended has no streams.
         let stream = open.add(texts).unwrap_or_else(|| Wakeups::channel(1).1);
         *current = Arc::downgrade(&open);
         tokio::spawn(attend(heard, Arc::downgrade(&open), unused));
@@ -77,7 +77,7 @@ impl Channel {
 /// Ends the streams with the connection, and the connection with the last stream.
 async fn attend(mut heard: Wakeups, open: Weak<Open>, mut unused: mpsc::Receiver<Infallible>) {
     tokio::select! {
-        // What is heard goes to the streams: this says that there will be nothing more.
+        // Hints go directly to the streams: this means that there will be no more.
         _ = heard.next() => {}
         _ = unused.recv() => {}
     }
@@ -124,7 +124,7 @@ impl Open {
 mod tests {
     use super::*;
 
-    /// What a connection hears, and whether it is open.
+    /// The notifications of a connection, and whether it is open.
     struct Connection {
         read: Read,
         sender: WakeupSender,
@@ -162,7 +162,7 @@ mod tests {
             _ = b.next() => panic!("one unread hint stands for all"),
             () = tokio::task::yield_now() => {}
         }
-        // The connection ends: both learn it, and the next stream opens another one.
+        // The connection ends: both learn of it, and the next stream opens another one.
         let Connection { sender, .. } = connections.lock().unwrap().remove(0);
         drop(sender);
         assert_eq!((a.next().await, b.next().await), (None, None));

@@ -1,4 +1,4 @@
-//! Endings: together where that goes, and each by itself where one would keep the others waiting.
+//! Endings: together if that works, and each separately if one would keep the others waiting.
 
 use dlock_core::ProviderError;
 use dlock_tasks::{Ended, Ending};
@@ -14,7 +14,7 @@ use crate::{connections::Caller, error};
 impl PostgresTasks {
     pub(super) async fn end(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
         match self.finish_together(endings, Texts::Plain).await {
-            // One that somebody keeps locked keeps the others from nothing.
+            // A row that another session keeps locked does not hold up the others.
             Err(error) if endings.len() > 1 && error::of_one_row(&error) => {
                 self.finish_apart(endings).await
             }
@@ -39,10 +39,10 @@ impl PostgresTasks {
         ended_in_order(endings.len(), &rows)
     }
 
-    /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
+    /// Each separately, as many at once as the pool allows. Dropping this future stops them all.
     ///
     /// # Errors
-    /// That of one that has none; all others have ended.
+    /// The error of an ending that has one; all others have ended.
     async fn finish_apart(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
         let mut finishing = JoinSet::new();
         for (place, ending) in endings.iter().cloned().enumerate() {
@@ -61,7 +61,7 @@ impl PostgresTasks {
             .map(|_| Err(error::bad_answer("no answer for an ending")))
             .collect();
         while let Some(done) = finishing.join_next().await {
-            // One that did not end, because its runtime does, stays without an answer.
+            // An ending that did not finish, because its runtime does, stays without an answer.
             if let Ok((place, answer)) = done {
                 answers[place] = answer.map(|ended| ended[0]);
             }

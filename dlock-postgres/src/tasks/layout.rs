@@ -1,4 +1,5 @@
-//! What a queue is made of in the database: its tables, their columns and indexes, its functions, and what makes them.
+//! The parts of a queue in the database: its tables, their columns and indexes, its functions, and the files that make
+//! them.
 
 /// The layout that this release makes and understands.
 pub(super) const LAYOUT: i32 = 1;
@@ -7,7 +8,7 @@ pub(super) const TABLES: [&str; 9] = [
     "task", "done", "schedule", "paused", "limit", "slot", "held", "changed", "layout",
 ];
 
-/// The indexes that calls depend on: without one they look at every row.
+/// The indexes that calls depend on: without one they read every row.
 pub(super) const INDEXES: [&str; 7] = [
     "due",
     "at_once",
@@ -18,9 +19,9 @@ pub(super) const INDEXES: [&str; 7] = [
     "done_ended",
 ];
 
-/// The version of the functions, which is part of their names. A release in which one of them takes, answers or does
-/// something else has the next number: so processes of two releases can work on one queue while one replaces the other,
-/// and a schema that is there is given the functions of both.
+/// The version of the functions, which is part of their names. A release that changes a function's parameters, its
+/// answers or its effect has the next number, so that processes of two releases can work on one queue while one
+/// replaces the other, and an existing schema gets the functions of both.
 pub(super) const VERSION: u32 = 1;
 
 /// The functions.
@@ -59,10 +60,10 @@ pub(super) const FUNCTIONS: [&str; 32] = [
     "set_limit",
 ];
 
-/// The functions that anybody may call. Their names stay.
+/// The functions that users may call. Their names stay.
 pub(super) const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
-/// What makes the schema.
+/// The files that make the schema.
 pub(super) const FILES: [&str; 21] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/lanes.sql"),
@@ -87,7 +88,7 @@ pub(super) const FILES: [&str; 21] = [
     include_str!("../sql/tasks/limit.sql"),
 ];
 
-/// What statements have in common that look for tasks and give them out.
+/// The common parts of statements that look for tasks and give them out.
 pub(super) const PARTS: [(&str, &str); 6] = [
     ("{bury}", include_str!("../sql/tasks/bury.sql")),
     ("{waits}", include_str!("../sql/tasks/waits.sql")),

@@ -1,16 +1,16 @@
-//! Where claims begin to look (K4): after the last task that this process has claimed of a queue and priority, so
-//! that what lies before costs nothing. Tasks that come to lie before (given back, expired, committed late) are
-//! found by looks from the beginning, the sweeps: after each claim that found too few tasks, and each second
-//! anyway, one at a time, and for no more than a twentieth of the time.
+//! Where claims begin to look (K4): after the last task that this process has claimed of a queue and priority, so that
+//! tasks before it cost nothing. Tasks that come to lie before it (given back, expired, committed late) are found by
+//! walks from the beginning, the sweeps: after each claim that found too few tasks, and each second anyway, one at a
+//! time, and for no more than a twentieth of the time.
 //!
-//! What lies before can be much, a million dead entries that an old snapshot keeps for one. A sweep of those takes longer
-//! than a claim. Where sweeps do, those of a busy process are made beside its claims (`before`): what they find moves
-//! the mark back. So there a task that comes to lie before the mark waits for the pause after the last sweep, the next
-//! sweep and the next claim: a second and 21 sweeps at most. What fell due in the last second is found at once, since a
-//! claim that found too few tasks without a sweep looks there.
+//! Much may lie before the mark, for example a million dead entries that an old snapshot keeps. A sweep of those takes
+//! longer than a claim. If sweeps do, those of a busy process are made concurrently with its claims (`before`), and the
+//! tasks they find move the mark back. So a task that comes to lie before the mark then waits for the pause after the
+//! last sweep, the next sweep and the next claim: a second and 21 sweeps at most. A task that fell due in the last
+//! second is found at once, since a claim that found too few tasks without a sweep looks there.
 //!
-//! Where a queue has lanes, their next tasks lie among those that were passed over. So where one of a lane was claimed a
-//! while ago, claims of its queue begin at the beginning.
+//! If a queue has lanes, their next tasks lie among those that were passed over. So for a while after a task of a lane
+//! was claimed, claims of its queue begin at the beginning.
 //!
 //! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
 
@@ -25,30 +25,31 @@ use tokio::time::Instant;
 
 /// The priorities of a queue.
 const PRIORITIES: usize = NewTask::LAST_PRIORITY as usize + 1;
-/// How much longer than a sweep the time is until another one is allowed.
+/// How many times as long as a sweep the pause is until another one is allowed.
 const PAUSE: u32 = 20;
-/// How long sweeps may take beyond that at first, and after a rest; and the most that one counts for of which nothing
-/// was heard, for then something else may have taken the time.
+/// How long sweeps may take beyond that at first, and after a rest. Also the most that a sweep without an answer counts
+/// for, since something else may have taken the time.
 const ADVANCE: Duration = Duration::from_secs(1);
-/// After which time a claim begins at the beginning, whatever it would find.
+/// How often a claim begins at the beginning, whatever it would find.
 const EACH: Duration = Duration::from_secs(1);
 /// How soon to come again while another claim sweeps.
 const SOON: Duration = Duration::from_millis(100);
-/// Longer than a claim takes where commits wait for a disk; after how many sweeps that took as long they are made beside
-/// claims, since a busy machine makes some of them long; and how short one is after which they are made within claims
-/// again. One beside claims looks for less, and so takes a third of the time.
+/// The three thresholds of the sweeps: the time of a long one, longer than a claim takes while commits wait for a disk;
+/// how many long ones it takes until sweeps are made concurrently with claims, since a busy machine makes some of them
+/// long; and the time of a short one, after which they are made within claims again. A concurrent sweep looks for less,
+/// and so takes a third of the time.
 const DEAR: Duration = Duration::from_millis(5);
 const DEAR_IN_A_ROW: u32 = 8;
 const CHEAP: Duration = Duration::from_millis(1);
-/// How long a queue is one with lanes, after a task of one was claimed.
+/// How long a queue counts as one with lanes after a task of a lane was claimed.
 const LANES: Duration = Duration::from_secs(60);
-/// So many queues are remembered.
+/// How many queues are remembered.
 const QUEUES: usize = 1000;
 
 /// A key of the index that claims walk along: when the task may run, in microseconds of Unix time, and its number.
 pub(super) type Key = (i64, i64);
 
-/// After which instants and numbers claims begin, for each queue and priority.
+/// The instants and numbers after which claims begin, for each queue and priority.
 pub(super) type Starts = (Option<Vec<Option<i64>>>, Option<Vec<Option<i64>>>);
 
 /// The marks of one process.
@@ -61,12 +62,12 @@ struct State {
     /// When a task of a lane was claimed.
     lanes: HashMap<String, Instant>,
     is_sweeping: bool,
-    /// When the newest sweep ended, and how many took long, without one in between that was short.
+    /// When the newest sweep ended, and how many took long, without a short one in between.
     swept: Option<Instant>,
     dear: u32,
     /// When a task was claimed.
     claimed: Option<Instant>,
-    /// When the sweeps so far are a twentieth of the time.
+    /// When the sweeps so far amount to a twentieth of the time.
     paid: Option<Instant>,
 }
 
@@ -75,16 +76,16 @@ struct State {
 pub(super) struct Look<'a> {
     marks: &'a Marks,
     turn: Option<Turn>,
-    /// The sweep is to be made beside the claim.
+    /// The sweep is to be made concurrently with the claim.
     beside: bool,
     /// Null: from the beginning.
     pub(super) instants: Option<Vec<Option<i64>>>,
     pub(super) numbers: Option<Vec<Option<i64>>>,
-    /// When to come again if it does not look from the beginning.
+    /// When to claim again if this one does not look from the beginning.
     pub(super) again: Option<Duration>,
 }
 
-/// A sweep, of which there is one at a time. One that is dropped without an answer may have been made all the same.
+/// A sweep, of which there is one at a time. One that is dropped without an answer may nevertheless have been made.
 #[derive(Debug)]
 pub(super) struct Turn {
     marks: Arc<Marks>,
@@ -146,7 +147,7 @@ impl Marks {
 }
 
 impl Look<'_> {
-    /// Whether it may look from the beginning if it finds too little.
+    /// Whether it may look from the beginning if it finds too few tasks.
     pub(super) const fn may_sweep(&self) -> bool {
         self.turn.is_some() && !self.beside
     }
@@ -173,8 +174,8 @@ impl Look<'_> {
         state.lanes.insert(queue.to_owned(), Instant::now());
     }
 
-    /// The claim was answered. `swept`: how long it looked from the beginning, if it did. If a sweep is to be made beside
-    /// it, that, and where claims begin.
+    /// Ends a claim that was answered. `swept`: how long it looked from the beginning, if it did. Returns the sweep
+    /// that is to be made concurrently, if any, and where claims begin.
     pub(super) fn end(self, swept: Option<Duration>) -> Option<(Turn, Starts)> {
         let turn = self.turn?;
         if self.beside {
@@ -186,7 +187,7 @@ impl Look<'_> {
 }
 
 impl Turn {
-    /// There is a task before the mark: claims begin with it.
+    /// Notes a task before the mark: claims begin with it.
     pub(super) fn found(&self, queue: &str, priority: usize, (instant, number): Key) {
         let mut state = self.marks.state();
         let mark = state
@@ -198,7 +199,7 @@ impl Turn {
         }
     }
 
-    /// It is over. `took`: how long it took, if it was made.
+    /// Ends the sweep. `took`: how long it took, if it was made.
     pub(super) fn end(mut self, took: Option<Duration>) {
         self.has_ended = true;
         if let Some(took) = took {
@@ -246,7 +247,7 @@ mod tests {
         drop(beside);
         assert!(!marks.look(&["a"]).may_sweep(), "the first still sweeps");
         first.end(Some(Duration::from_millis(500)));
-        // The advance allows for another one, and for no third.
+        // The advance allows for a second sweep, and for no third.
         let second = marks.look(&["a"]);
         assert!(
             second.may_sweep() && second.instants.is_some(),
@@ -264,7 +265,7 @@ mod tests {
         assert!(third.may_sweep() && third.instants.is_none());
     }
 
-    /// An outage is no reason to look for nothing long after it.
+    /// After an outage sweeps do not stop for long.
     #[tokio::test(start_paused = true)]
     async fn claim_without_an_answer_counts_as_a_short_sweep() {
         let marks = Arc::<Marks>::default();
@@ -303,13 +304,13 @@ mod tests {
         let starts = || marks.look(&["a", "b"]).instants.clone().unwrap();
         assert_eq!((starts()[3], starts()[13]), (Some(20), None));
         tokio::time::advance(LANES).await;
-        // Not one that sweeps.
+        // A claim that does not sweep.
         let sweep = marks.look(&["a", "b"]);
         assert_eq!((starts()[3], starts()[13]), (Some(20), Some(20)));
         drop(sweep);
     }
 
-    /// What a sweep takes is nobody's wait then, and what it finds is claimed next.
+    /// No claim waits for a sweep then, and the task that it finds is claimed next.
     #[tokio::test(start_paused = true)]
     async fn dear_sweeps_of_a_busy_process_are_made_beside_its_claims() {
         let marks = Arc::<Marks>::default();
@@ -338,10 +339,10 @@ mod tests {
         );
         assert_eq!((instants[5], numbers[5]), (Some(10), Some(6)));
         assert_eq!(instants[4], None, "nothing of it was claimed");
-        // It has found nothing, and leaves the sweep to one beside it all the same.
+        // The claim has found nothing, and still leaves the sweep to a concurrent one.
         let (turn, _) = third.end(None).unwrap();
         turn.end(Some(DEAR));
-        // Nobody waits for anything else.
+        // There is nothing else to wait for.
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(marks.look(&["a"]).may_sweep());
     }
@@ -355,7 +356,8 @@ mod tests {
             look.end(Some(DEAR));
             tokio::time::advance(Duration::from_millis(900)).await;
         }
-        // One beside claims is shorter than one within them, and no reason to make the next one there.
+        // A concurrent sweep is shorter than one within a claim, so its time alone is no reason to make the next one
+        // there.
         for (took, within) in [(CHEAP, false), (CHEAP - Duration::from_micros(1), true)] {
             let look = marks.look(&["a"]);
             look.claimed("a", 5, (20, 2));

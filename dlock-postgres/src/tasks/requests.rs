@@ -1,4 +1,4 @@
-//! What a request is to the database: arrays of one length, one for each parameter.
+//! The parameters of requests to the database: arrays of one length, one for each parameter.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -151,7 +151,7 @@ impl Endings {
 pub(super) enum Texts {
     /// As they are.
     Plain,
-    /// In ASCII, which every encoding of a database has: no ending is lost for a character that this one has no place for.
+    /// In ASCII, which every encoding of a database includes: no ending is lost for a character that this one lacks.
     Escaped,
 }
 
@@ -174,7 +174,7 @@ fn json_escape(char: char) -> String {
     units.map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// So much of an error as is kept. The server's texts have no place for a NUL.
+/// The part of an error that is kept. The server's texts cannot contain a NUL.
 fn kept(error: &str) -> String {
     FailedAttempt::new(0, 0, error)
         .error

@@ -1,5 +1,5 @@
-//! A task as it comes over the wire. A person or another program may have put anything into the tables, so nothing
-//! is believed before it was checked.
+//! A task as the wire delivers it. A person or another program may have put anything into the tables, so every column
+//! is checked before it is used.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,9 +18,10 @@ use crate::{
     record::{self, Flaw, instant, optional, value},
 };
 
-/// What a row of `call_claim.sql` says.
+/// The content of a row of `call_claim.sql`.
 pub(super) enum Given {
-    /// A task that was given out. Its priority and where it lies in the index that claims walk along; whether it has a lane.
+    /// A task that was given out, with its priority, its place in the index that claims walk along, and whether it has
+    /// a lane.
     Task {
         task: ClaimedTask,
         place: Option<(usize, Key)>,
@@ -28,13 +29,13 @@ pub(super) enum Given {
     },
     /// The ending of a task whose JSON no worker can read.
     Unreadable(Ending),
-    /// A task died, and the log says so.
+    /// A task died; the log reports it.
     Dead,
     /// The last row.
     End(Result<EndOfClaim, ProviderError>),
 }
 
-/// How long until something is to be had; how long a look from the beginning took.
+/// How long until something can be claimed; how long a walk from the beginning took.
 pub(super) type EndOfClaim = (Option<Duration>, Option<Duration>);
 
 /// # Errors
@@ -76,7 +77,7 @@ pub(super) fn given(row: &Row, uuid: Uuid) -> Result<Given, ProviderError> {
     })
 }
 
-/// Whether a row of `call_claim.sql` is about a task that has died, which it says in the log: no worker does.
+/// Whether a row of `call_claim.sql` is about a task that has died. If so, this logs it: no worker does.
 fn is_dead(row: &Row) -> bool {
     let id = optional::<i64>(row, "id", 0).ok().flatten();
     let token = optional::<i64>(row, "token", 1);
@@ -90,7 +91,7 @@ fn is_dead(row: &Row) -> bool {
     false
 }
 
-/// The priority of a task that was given out, and where it lies in the index that claims walk along.
+/// The priority of a task that was given out, and its place in the index that claims walk along.
 fn place(row: &Row, id: i64) -> Option<(usize, Key)> {
     let priority: i16 = value(row, "priority", 10).ok()?;
     let run_at = instant(row, "run_at", 11).ok()?;
@@ -205,7 +206,7 @@ fn optional_json(row: &Row, column: &str, at: usize) -> Result<Option<Value>, Fl
         .map_err(|error| format!("its {column} cannot be read: {error}"))
 }
 
-/// Failed attempts. They are for people: what cannot be read is left out.
+/// Failed attempts. They are for people: entries that cannot be read are left out.
 fn errors(text: &str) -> Vec<FailedAttempt> {
     serde_json::from_str(text).unwrap_or_default()
 }

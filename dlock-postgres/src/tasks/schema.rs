@@ -1,5 +1,5 @@
-//! The names of the tables and their functions, every statement with these names filled in, and the making of
-//! them.
+//! The names of the tables and their functions, every statement with these names filled in, and the creation of the
+//! schema.
 
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::ProviderError;
@@ -16,7 +16,7 @@ use crate::{
     setup::alone,
 };
 
-/// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
+/// The channel of the hints: one for all queues of a database, whose hints begin with the schema.
 pub(super) const CHANNEL: &str = "dlock_task";
 
 /// A database schema with the tables of a queue.
@@ -99,7 +99,7 @@ impl Schema {
         }
     }
 
-    /// What makes the schema; safe to run again.
+    /// The statements that make the schema; safe to run again.
     fn sql(&self) -> String {
         let mut sql = String::from("-- The schema of dlock's queue of tasks for PostgreSQL.\n\n");
         for file in FILES {
@@ -109,8 +109,8 @@ impl Schema {
         sql
     }
 
-    /// Puts the names in, and what several statements have in common. The names have no braces, so none of them can be
-    /// taken for another.
+    /// Puts in the names, and the common parts of several statements. The names contain no braces, so none of them can
+    /// be taken for another.
     fn fill(&self, sql: &str) -> String {
         let mut filled = sql.to_owned();
         for (name, part) in PARTS {
@@ -156,7 +156,7 @@ impl Schema {
     }
 }
 
-/// What of the schema is not there.
+/// The missing parts of the schema.
 struct Missing {
     tables: Vec<String>,
     indexes: Vec<String>,
@@ -165,9 +165,8 @@ struct Missing {
 }
 
 impl PostgresTasks {
-    /// Makes the schema, the tables and the functions where they are missing. Any number of processes may do so at
-    /// once, and again at every start; where everything is there, it only looks, and needs no right to create
-    /// anything.
+    /// Makes the schema, the tables and the functions if they are missing. Any number of processes may do so at once,
+    /// and again at every start; if nothing is missing, this only looks, and needs no right to create anything.
     ///
     /// # Errors
     /// [`SchemaError::Store`] if the database gives no answer, or its user may not create them;
@@ -175,10 +174,10 @@ impl PostgresTasks {
     /// have their names: then nothing is changed.
     ///
     /// # Cancel safety
-    /// All is made in one transaction, or nothing.
+    /// Everything is made in one transaction, or nothing.
     pub async fn create_schema(&self) -> Result<(), SchemaError> {
         let missing = self.inspect().await?;
-        // Columns of tables that are there do not come by themselves.
+        // Missing columns are not added to existing tables.
         let lacks_columns = missing.columns.iter().any(|column| {
             let table = column.split_once(' ').map_or("", |(table, _)| table);
             !missing.tables.iter().any(|missing| missing == table)
@@ -192,7 +191,7 @@ impl PostgresTasks {
         self.verify_schema().await
     }
 
-    /// Looks whether the tables and their functions are as this release needs them.
+    /// Checks that the tables and their functions are as this release needs them.
     ///
     /// # Errors
     /// [`SchemaError::Layout`] if they are those of another release, [`SchemaError::Differs`] names what is
@@ -202,8 +201,8 @@ impl PostgresTasks {
         self.accept(missing)
     }
 
-    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by themselves. Safe
-    /// to run again, in one transaction; not by two sessions at the same time.
+    /// The statements that [`create_schema`](Self::create_schema) runs, for users who run their own migrations. Safe to
+    /// run again, in one transaction; not by two sessions at the same time.
     #[must_use]
     pub fn schema_sql(&self) -> String {
         self.schema.sql()
@@ -279,7 +278,7 @@ impl PostgresTasks {
         let found: Option<i32> = record::optional(&row, "version", 0)
             .map_err(|flaw| SchemaError::Store(error::bad_answer(&flaw)))?;
         match found {
-            // None: somebody has emptied the table; what makes the schema fills it.
+            // None: the table was emptied; making the schema fills it.
             None | Some(LAYOUT) => Ok(()),
             Some(found) => Err(SchemaError::Layout {
                 schema: self.schema.0.clone(),

@@ -1,4 +1,4 @@
-//! What a queue is built from, and what of it is refused.
+//! The settings of a queue, and which of them are refused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     wakeups::{Connect, connector},
 };
 
-/// What a queue is built from.
+/// The settings of a queue.
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = PostgresTasksBuilder, doc = "Builds a [`PostgresTasks`]; made by [`PostgresTasks::builder`]."),
@@ -38,25 +38,25 @@ pub(crate) struct Settings {
     /// How long one call may take, the wait for a connection included; 5 s by default.
     #[builder(default = Duration::from_secs(5))]
     call_timeout: Duration,
-    /// Whether each statement is prepared once a connection, after which the server neither parses nor plans it.
-    /// Without this setting it is where a connection has a session of the server to itself, which the first call over
-    /// each connection asks in the same flight; what a pooler lends prepares nothing. A session that has forgotten its
-    /// statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip,
-    /// and is sent no more of them.
+    /// Whether each statement is prepared once per connection, after which the server neither parses nor plans it.
+    /// Without this setting, statements are prepared if a connection has a session of the server to itself, which the
+    /// first call over each connection queries in the same flight; in a session that a pooler lends, nothing is
+    /// prepared. If a session has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their
+    /// names, this is noticed, costs one round trip, and no more of them are sent to it.
     ///
     /// `true` prepares everywhere. **Never through a pooler in transaction or statement mode**, unless it follows the
     /// protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of
-    /// every process numbers its statements alike, so a session that is shared may run a statement of somebody else.
-    /// `false` prepares nothing.
+    /// every process numbers its statements alike, so a shared session may run another client's statement. `false`
+    /// prepares nothing.
     #[builder(default, setter(strip_option(fallback_suffix = "_opt")))]
     prepared: Option<bool>,
     /// Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next
-    /// poll: one connection of its own for all workers of the store, which listens.
+    /// poll: one separate listening connection for all workers of the store.
     ///
-    /// The settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to
-    /// others, and the worker would hear of nothing while it takes the channel for open: tasks would wait for up to 5
-    /// s. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker
-    /// polls, and it is tried again.
+    /// The settings must lead to the same database as the pool, and directly to the server: a pooler would lend the
+    /// session to others, and the worker would receive nothing while it takes the channel for open; tasks would wait
+    /// for up to 5 s. Programs that enqueue need not configure anything. If the connection cannot be opened or breaks,
+    /// the worker polls, and opening is retried.
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,

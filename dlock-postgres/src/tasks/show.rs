@@ -1,4 +1,4 @@
-//! Tasks as they are shown: one, and pages of them by number.
+//! Tasks as they are shown: single ones, and pages of them by number.
 
 use std::error::Error;
 
@@ -9,12 +9,12 @@ use dlock_tasks::{Filter, State, Task, TaskId};
 use super::{PostgresTasks, reading::off_the_runtime, row};
 use crate::connections::{Caller, Parameters};
 
-/// How many tasks a page has, if nobody says.
+/// The default number of tasks of a page.
 const PAGE: usize = 100;
 
 impl PostgresTasks {
     pub(super) async fn shown(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
-        // The first with a larger number than the one before, which may be another one.
+        // The first task with a number above the previous one's, which may not be the one wanted.
         let before = TaskId::new(id.get() - 1);
         let next = Filter::default().after(before).limit(1);
         let rows = self.page(&next).await?;
@@ -31,7 +31,7 @@ impl PostgresTasks {
             limit => limit,
         };
         let (mut tasks, mut rest) = (Vec::new(), filter.clone());
-        // One row that somebody has damaged hides no other, so a page that has some is filled up.
+        // One damaged row hides no other, so a page with damaged rows is filled up.
         while tasks.len() < limit {
             rest.limit = limit - tasks.len();
             let rows = self.page(&rest).await?;

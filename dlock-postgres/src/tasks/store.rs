@@ -28,7 +28,7 @@ use crate::{
     record::{Flaw, optional, value},
 };
 
-/// How often tasks are sent once more whose keys were added or ended by others at the same time.
+/// How often tasks are sent again if their keys were added or ended by others at the same time.
 const MOST_CONFLICTS: usize = 5;
 
 impl PostgresTasks {
@@ -82,8 +82,7 @@ impl PostgresTasks {
                 Ok(Given::Unreadable(ending)) => unreadable.push(ending),
                 Ok(Given::Dead) => {}
                 Ok(Given::End(end)) => (next, swept) = end?,
-                // A damaged row hides no other row. It comes again when its lease
-                // ends, until it has no attempt left.
+                // A damaged row hides no other row. It comes again when its lease ends, until it has no attempt left.
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn Error, "a task is passed over");
                 }
@@ -142,7 +141,7 @@ impl TaskStore for PostgresTasks {
             if unreadable.is_empty() {
                 return Ok(Claimed::new(tasks, claimed.next));
             }
-            // Another attempt would read no more of them.
+            // Another attempt could not read them either.
             if let Err(error) = self.end(&unreadable).await {
                 tracing::warn!(
                     error = &error as &dyn Error,

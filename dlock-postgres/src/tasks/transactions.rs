@@ -1,4 +1,4 @@
-//! What is done in a transaction of the user's (K7): it is kept with their data, or not at all.
+//! Operations in a user's transaction (K7): they are kept with the user's data, or not at all.
 
 use deadpool_postgres::tokio_postgres::{self, Transaction, types::Type};
 use dlock_core::ProviderError;
@@ -12,35 +12,34 @@ use super::{
 };
 use crate::connections::{Parameters, bigint};
 
-/// The code of the error that a claim that is over raises in a transaction of the user's, see
-/// `sql/tasks/strict.sql`.
+/// The code of the error that a claim that has ended raises in a user's transaction, see `sql/tasks/strict.sql`.
 const STALE: &str = "LK001";
 
-/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
+/// The reason why nothing was enqueued or completed in a user's transaction. It has to be rolled back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// The claim has ended: another worker may have the task. What is in the transaction must not be kept, and
-    /// the database refuses to commit it.
+    /// The claim has ended: another worker may have the task. The transaction must not be committed, and the database
+    /// refuses to commit it.
     #[error(transparent)]
     Lost(LostClaim),
     /// A task that cannot be kept, or an answer that cannot be read.
     #[error("{0}")]
     Refused(ProviderError),
-    /// The database's error, a serialization failure under the stricter isolation levels among them.
+    /// The database's error, including a serialization failure under the stricter isolation levels.
     #[error("the transaction failed")]
     Postgres(#[from] tokio_postgres::Error),
 }
 
 impl PostgresTasks {
-    /// Adds tasks in a transaction of the caller's: workers see them when it commits. Somebody who enqueues a
-    /// task of the same key at the same time waits for that.
+    /// Adds tasks in a transaction of the caller's: workers see them when it commits. Another transaction that enqueues
+    /// a task of the same key at the same time waits for that.
     ///
     /// # Errors
-    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Postgres`]: the database's.
+    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Postgres`]: the database's error.
     ///
     /// # Cancel safety
-    /// The transaction owns everything that was done: dropping it undoes it.
+    /// The transaction owns everything that was done: dropping it undoes all of it.
     pub async fn enqueue_in(
         &self,
         transaction: &Transaction<'_>,
@@ -54,19 +53,20 @@ impl PostgresTasks {
         in_order(tasks.len(), &rows, enqueued).map_err(TransactionError::Refused)
     }
 
-    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that is an
-    /// error, and the transaction cannot commit: nothing of a worker that was too late is kept.
+    /// Completes a task in the transaction that keeps its handler's results. If the claim has ended, that is an error,
+    /// and the transaction cannot commit: no result of a worker that was too late is kept.
     ///
-    /// The row of the task is locked from here to the end of the transaction, and nobody else gets the task meanwhile,
-    /// however long that is. Set `idle_in_transaction_session_timeout` on the server, so that it also ends where the
-    /// network is lost in between, and `tcp_keepalives_idle`, for where it is lost in the middle of what was sent.
+    /// The row of the task is locked from here to the end of the transaction, and no other worker gets the task
+    /// meanwhile, however long that is. Set `idle_in_transaction_session_timeout` on the server, so that the
+    /// transaction also ends if the network is lost between two statements, and `tcp_keepalives_idle`, in case it is
+    /// lost in the middle of one.
     ///
     /// # Errors
     /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
     /// [`TransactionError::Postgres`]: nothing is known of the claim.
     ///
     /// # Cancel safety
-    /// As of [`enqueue_in`](Self::enqueue_in).
+    /// As for [`enqueue_in`](Self::enqueue_in).
     pub async fn complete_in(
         &self,
         transaction: &Transaction<'_>,
@@ -88,14 +88,14 @@ impl PostgresTasks {
         }
     }
 
-    /// Leaves something for the next attempt in a transaction of the caller's, see
+    /// Stores a checkpoint for the next attempt in a transaction of the caller's, see
     /// [`TaskStore::checkpoint`](dlock_tasks::TaskStore::checkpoint).
     ///
     /// # Errors
-    /// As of [`complete_in`](Self::complete_in).
+    /// As for [`complete_in`](Self::complete_in).
     ///
     /// # Cancel safety
-    /// As of [`enqueue_in`](Self::enqueue_in).
+    /// As for [`enqueue_in`](Self::enqueue_in).
     pub async fn checkpoint_in(
         &self,
         transaction: &Transaction<'_>,
@@ -119,7 +119,7 @@ impl PostgresTasks {
     }
 }
 
-/// A claim that is over, if that is what the database said.
+/// The claim's end, if that is what the database reported.
 fn lost_or(key: &ClaimKey, error: tokio_postgres::Error) -> TransactionError {
     match error.as_db_error() {
         Some(db) if db.code().code() == STALE => {

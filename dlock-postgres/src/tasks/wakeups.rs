@@ -1,4 +1,4 @@
-//! K6: hints to workers that there may be something to claim, from what the functions of the database say
+//! K6: hints to workers that there may be something to claim, from the notifications of the database's functions
 //! (`sql/tasks/tell.sql`).
 
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::{
     wakeups::{self, Connect, Listen},
 };
 
-/// How long the channel may be silent before the session is asked whether it still listens: an idle worker is to ask the
-/// server little, and finds tasks without hints, too.
+/// How long the channel may be silent before the session is queried whether it still listens: an idle worker should
+/// rarely query the server, and also finds tasks without hints.
 const ASK_EVERY: Duration = Duration::from_secs(20);
 
-/// How long after a notification those tasks are hinted that said nothing because of it: the 20 ms of `tell.sql`, and
-/// as much again for transactions that took longer than the one that notified.
+/// How long after a notification the tasks are hinted whose transactions sent none because of it: the 20 ms of
+/// `tell.sql`, and as much again for transactions that took longer than the one that notified.
 const AGAIN: Duration = Duration::from_millis(40);
 
 impl PostgresTasks {
@@ -67,7 +67,7 @@ impl PostgresTasks {
     }
 }
 
-/// Passes hints on until nobody listens, or the channel has ended; and each once more a little later.
+/// Passes hints on until the receiver is gone, or the channel has ended; and each once more a little later.
 async fn pass_on(mut heard: Wakeups, sender: WakeupSender) {
     let mut again = None;
     loop {
@@ -87,7 +87,7 @@ async fn pass_on(mut heard: Wakeups, sender: WakeupSender) {
                 None => return,
             },
         }
-        // One that nobody has read stands for this one.
+        // A hint that is still unread stands for this one.
         if !sender.is_full() && !sender.send(Wakeup::Everyone) {
             return;
         }
@@ -100,7 +100,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_millis(1);
 
-    /// So those that were silent because of it are found; and no hint waits for one that is not read.
+    /// So tasks without a notification because of it are found; and no hint waits for one that is not read.
     #[tokio::test(start_paused = true)]
     async fn notification_is_hinted_at_once_and_once_more() {
         let (said, heard) = Wakeups::channel(9);
@@ -112,7 +112,7 @@ mod tests {
         }
         let first = timeout(SHORT, stream.next()).await;
         assert_eq!(first, Ok(Some(Wakeup::Everyone)));
-        // The second notification came before the first hint was read, or after.
+        // The second notification came before the first hint was read, or after it.
         drop(timeout(SHORT, stream.next()).await);
         let again = timeout(AGAIN, stream.next()).await;
         assert_eq!(again, Ok(Some(Wakeup::Everyone)));

@@ -1,5 +1,5 @@
-//! What a release says to those who listen: the channel, which is the table's, and the text, which
-//! says whose lock it is. Nothing here speaks to the database.
+//! The notification of a release: the channel, which is the table's, and the text, which identifies
+//! the lock. Nothing here communicates with the database.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +12,8 @@ use crate::schema::Schema;
 #[derive(Debug)]
 pub(crate) struct Hints {
     channel: String,
-    /// Everything in front of the name: the table, since a channel's name may have been cut short;
-    /// then the prefix after its length, so that ("ab", "c") and ("a", "bc") differ.
+    /// Everything before the name: the table, since a channel's name may have been truncated; then
+    /// the prefix after its length, so that ("ab", "c") and ("a", "bc") differ.
     head: String,
 }
 
@@ -32,12 +32,12 @@ impl Hints {
     }
 
     /// The hint that this lock may be free. With the longest of all names it has 1.2 KB; the server
-    /// takes 8.
+    /// accepts 8.
     pub(crate) fn about(&self, name: &Name) -> String {
         format!("{}{name}", self.head)
     }
 
-    /// The lock that a hint is about; `None` if it is none of ours.
+    /// The lock that a hint is about; `None` if it is not ours.
     pub(crate) fn name(&self, hint: &str) -> Option<Name> {
         Name::new(hint.strip_prefix(&self.head)?).ok()
     }

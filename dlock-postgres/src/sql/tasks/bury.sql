@@ -1,6 +1,6 @@
--- Put into both branches of claim.sql: ends the tasks of v_over that nobody runs any more.
+-- Put into both branches of claim.sql: ends the tasks of v_over, which no worker runs any more.
 --
--- Those that die are answered without a token, for the log of the process that claims: no worker says anything of them.
+-- Those that die are answered without a token, for the log of the process that claims: no worker reports them.
 RETURN QUERY
 SELECT t.id, NULL::bigint, t.queue, t.kind, NULL::json, t.attempt, t.max_attempts, NULL::json, t.priority, t.run_at, false,
     NULL::bigint, NULL::bigint, 0

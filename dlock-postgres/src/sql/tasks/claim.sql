@@ -1,42 +1,41 @@
--- Gives out tasks under leases (K3).
--- Parameters: the queues, the first that has a task first; the claim's uuid; at most so many tasks; the lease in
--- milliseconds; the worker's label; whether this repeats a claim that had no answer; after which instants, in
--- microseconds of Unix time, and numbers to look, for each queue and priority, both null to look from the
--- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
--- are passed over, unless they are to end whoever asks.
--- Result: a row for each task, in the order in which they should run, and one without a token for each that has died; then one without a task that says in how
--- many microseconds a task falls due or a lease runs out, null if there were as many as were asked for, or
--- nothing is to come; and how many microseconds a look from the beginning took, null if there was none. Without
--- one, nothing is known of leases on earlier tasks.
+-- Gives out tasks under leases (K3). Parameters: the queues, in the order in which they are served; the claim's uuid;
+-- the greatest number of tasks; the lease in milliseconds; the worker's label; whether this repeats a claim that had no
+-- answer; the instants, in microseconds of Unix time, and numbers after which to look, for each queue and priority,
+-- both null to look from the beginning; whether to do that if there are too few tasks after them; the kinds, null for
+-- any: tasks of other kinds are passed over, unless they are to end whichever claim finds them. Result: a row for each
+-- task, in the order in which they should run, and one without a token for each that has died; then one without a task.
+-- Its first number is how many microseconds remain until a task falls due or a lease runs out, null if the claim got as
+-- many tasks as it wanted, or nothing is to come. Its second is how many microseconds the walk from the beginning took,
+-- null if there was none; without one, nothing is known of leases on earlier tasks.
 --
--- Who knows where it has been need not pass all that lies before: tasks of other workers, and those that have ended
--- but are in the index as long as an old snapshot may see them. With a million of those a claim took 260 ms, and 6
--- with a start, 5 of them for the disk. What most often comes to lie before a start are tasks whose transaction was
--- committed after that of a later one. So a claim that finds too few after its start, and may not look from the beginning,
--- looks at what fell due in the second before it.
+-- A caller that knows where its last claim ended need not pass all that lies before: tasks of other workers, and ended
+-- tasks that remain in the index as long as an old snapshot may see them. With a million of those a claim took 260 ms,
+-- and 6 with a start, 5 of them for the disk. The tasks that come to lie before a start are most often those whose
+-- transaction was committed after that of a later one. So a claim that finds too few after its start, and may not look
+-- from the beginning, looks at the tasks that fell due in the second before it.
 --
--- In a queue with a limit the tasks that wait for a place lie before those that run: there it always looks from the
--- beginning.
+-- In a queue with a limit the tasks that wait for a place lie before those that run: there the claim always looks from
+-- the beginning.
 --
--- A row that another session has locked is passed over, so claims wait for nobody and for no other claim. Only as
--- many rows are locked as are given out: the walk over queues and priorities ends with the last of them. The
--- planner may only walk along the index, however it estimates, and compiles nothing. What was found is then taken
--- row by row: the number is compared with an array of one, by which an index can be searched but not walked (a
--- session keeps its plan, also if it was made while the queue was empty), and of the indexes only the primary key has the
+-- A row that another session has locked is passed over, so claims wait for no session and for no other claim. Only as
+-- many rows are locked as are given out: the walk over queues and priorities ends with the last of them. The planner
+-- may only walk along the index, however it estimates, and compiles nothing. The tasks that were found are then taken
+-- row by row: the number is compared with an array of one, by which an index can be searched but not walked (a session
+-- keeps its plan, even if it was made while the queue was empty), and of the indexes only the primary key has the
 -- number as it is.
 --
--- Without lanes the walk leaves the numbers of what it has locked, in its order, and a second statement takes the rows in
--- that order and hands them on as they are. As one statement with a loop over its rows it took a fifth longer for a claim
--- of a hundred.
+-- Without lanes the walk returns the numbers of the rows it has locked, in its order, and a second statement takes the
+-- rows in that order and passes them on as they are. As one statement with a loop over its rows it took a fifth longer
+-- for a claim of a hundred.
 --
--- Two claims could each see a lane without what the other one is about to take of it. So a task of a lane is given out
--- by a statement that began, and took its snapshot, when this session had the lock of the lane: the walk that finds one
--- of a lane that is not locked yet gives out nothing, and is made once more with the lock. A lane whose lock another
--- claim has is passed over like a row.
+-- Two claims could each read a lane without the task that the other one is about to take from it. So a task of a lane
+-- is given out only by a statement that began, and took its snapshot, when this session already had the lock of the
+-- lane: a walk that finds a task of a lane that is not locked yet gives out nothing, and is repeated with the lock. A
+-- lane whose lock another claim has is passed over like a row.
 --
--- To judge lanes makes a claim of one task an eighth slower, where there are none too. So before each walk it looks
--- whether there are any, and walks without judging where there are none and no queue has a limit. It looks only while the
--- index of lanes is small: entries of tasks that have ended are passed one by one, 200,000 of them in 90 ms.
+-- Judging lanes makes a claim of one task an eighth slower, even if there are no lanes. So before each walk the claim
+-- looks whether there are any, and walks without judging if there are none and no queue has a limit. It looks only
+-- while the index of lanes is small: entries of tasks that have ended are passed one by one, 200,000 of them in 90 ms.
 CREATE OR REPLACE FUNCTION {claim}(
     p_queues pg_catalog.text[], p_uuid pg_catalog.uuid, p_max integer, p_duration bigint, p_owner pg_catalog.text,
     p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean,
@@ -51,11 +50,11 @@ SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_me
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
 #variable_conflict use_column
 DECLARE
-    -- The clock first: a lease that is over by it was over when it was looked at.
+    -- The clock first: a lease that had expired by it had expired when it was read.
     v_now timestamptz := clock_timestamp();
     v_room integer := p_max;
     v_is_sweep boolean := p_instants IS NULL;
-    v_since timestamptz;       -- Where a walk for what comes late begins.
+    v_since timestamptz;       -- Where a walk for late tasks begins.
     v_began timestamptz := clock_timestamp();
     v_limited text[];          -- The queues of this claim that have a limit,
     v_rooms bigint[];          -- and how many tasks more of each may run.
@@ -63,8 +62,8 @@ DECLARE
     v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
-    v_is_settled boolean := false; -- Whether this claim has looked at the lanes that have changed: once, however many walks it makes,
-    v_unsettled boolean := false; -- and whether there are more, or another session is about to look at them.
+    v_is_settled boolean := false; -- Whether this claim has settled the lanes that have changed: once, however many walks it makes,
+    v_unsettled boolean := false; -- and whether there are more, or another session is about to settle them.
     v_held integer;
     v_again boolean;
     v_queue text;
@@ -75,15 +74,15 @@ DECLARE
     v_picked integer;
     v_row record;
     v_task {task};
-    v_ids bigint[];            -- What a walk found: to be given out,
+    v_ids bigint[];            -- The result of a walk: tasks to be given out,
     v_over bigint[];           -- and to be ended.
-    v_given bigint[] := '{}';  -- What this claim has given out.
+    v_given bigint[] := '{}';  -- The tasks that this claim has given out.
     v_granted timestamptz;     -- When the leases of a walk begin,
     v_expiry timestamptz;      -- when they end,
     v_token bigint;            -- and the token of all of them but those that have had a larger one.
     v_next timestamptz;
 BEGIN
-    -- A claim that a crash can undo is none.
+    -- A claim that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -93,7 +92,7 @@ BEGIN
     END IF;
 
     PERFORM pg_advisory_xact_lock_shared({gate}());
-    -- K11, K8. In the order of their names: so two claims never wait for each other.
+    -- K11, K8. In the order of their names, so that two claims never wait for each other.
     SELECT coalesce(array_agg(q.queue) FILTER (WHERE q.most IS NULL), '{}'),
         array_agg(q.queue ORDER BY q.queue) FILTER (WHERE q.most IS NOT NULL)
     INTO v_closed, v_limited
@@ -116,7 +115,7 @@ BEGIN
     END IF;
 
     IF p_again THEN
-        -- A2: what a claim that had no answer holds.
+        -- A2: the tasks that a claim without an answer holds.
         RETURN QUERY
         SELECT {shown}
         FROM {task} AS t
@@ -127,7 +126,7 @@ BEGIN
         v_room := v_room - v_held;
     END IF;
 
-    -- What may run at once is due whatever the clock said when it was enqueued, if that was ahead.
+    -- A task that may run at once is due whatever the clock said when it was enqueued, if that clock was ahead.
     WITH early AS MATERIALIZED (
         SELECT t.id FROM unnest((SELECT p_queues)) AS q (queue) CROSS JOIN LATERAL (
             SELECT t.id FROM {task} AS t
@@ -142,7 +141,7 @@ BEGIN
     WHILE v_room > 0 LOOP
         v_asked := v_room;
         IF v_rooms IS NOT NULL THEN
-            -- No more than fit into the smallest room: so none is exceeded.
+            -- No more than fit into the smallest room, so that none is exceeded.
             v_asked := least(v_room, (SELECT min(r.room) FROM unnest(v_rooms) AS r (room) WHERE r.room > 0));
         END IF;
         v_picked := 0;
@@ -150,7 +149,7 @@ BEGIN
         IF v_limited IS NULL AND pg_relation_size(to_regclass('{schema}.dlock_task_lane')) <= 131072
             AND NOT EXISTS (SELECT FROM {task} AS t WHERE t.queue = ANY (p_queues) AND t.lane IS NOT NULL)
         THEN
-            -- A task of a lane that is committed after that look is passed over: nothing has judged it.
+            -- A task of a lane that is committed after that read is passed over: nothing has judged it.
             SELECT array_agg(p.id) FILTER (WHERE NOT p.is_over), array_agg(p.id) FILTER (WHERE p.is_over)
             INTO v_ids, v_over
             FROM (
@@ -197,7 +196,8 @@ BEGIN
                     FROM ({starts}) AS w CROSS JOIN LATERAL (
                         SELECT
                             t.id,
-                            -- Nobody runs it any more: its last worker was asked to stop, or there is no attempt left.
+                            -- No worker runs it any more: its last worker was asked to stop, or there is no attempt
+                            -- left.
                             t.attempt >= t.max_attempts OR coalesce(t.asked AND NOT t.released, false) AS is_over,
                             CASE WHEN t.lane IS NOT NULL THEN {lane}(t.queue, t.lane) END AS lane
                         FROM {task} AS t
@@ -258,7 +258,7 @@ BEGIN
         END IF;
         CONTINUE WHEN v_again;
         IF v_picked < v_asked THEN
-            -- The walk came to its end.
+            -- The walk has reached its end.
             EXIT WHEN v_is_sweep OR v_since IS NOT NULL;
             IF p_sweep THEN
                 v_is_sweep := true;
@@ -291,10 +291,10 @@ BEGIN
                 AND NOT t.behind AND NOT t.released AND t.expiry > v_now
         ) AS n (instant)
         WHERE n.instant < to_timestamp(99999999999);
-        -- A lease that has run out may hold a place as long as somebody has its row locked.
+        -- A lease that has run out may hold a place as long as another session has its row locked.
         v_next := least(v_next, CASE WHEN v_full IS NOT NULL THEN greatest(v_full, v_now + interval '100 milliseconds') END);
         IF cardinality(v_busy) > 0 OR v_unsettled THEN
-            -- The other claim may leave something of the lane, and of what it takes nothing is known here.
+            -- The other claim may leave some tasks of the lane, and which ones it takes is not known here.
             v_next := least(v_next, v_now + interval '100 milliseconds');
         END IF;
         wait := (extract(epoch FROM v_next - v_now) * 1000000)::bigint;

@@ -1,10 +1,7 @@
--- Ends a claim (E1 to E3).
--- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back', 'snooze' or
--- 'release', which gives it back too;
--- the output of a completion as JSON; the error of a failure; in how many microseconds the task is due again, null
--- if when it was due before.
--- Result: whether the claim is over by its own ending, now or earlier; what became of the task then, or what it
--- is doing now, null if it is not there.
+-- Ends a claim (E1 to E3). Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give
+-- back', 'snooze' or 'release', which gives it back too; the output of a completion as JSON; the error of a failure; in
+-- how many microseconds the task is due again, null to keep its time. Result: whether the claim has ended by its own
+-- ending, now or earlier; the outcome of the task then, or its state now, null if it does not exist.
 CREATE OR REPLACE FUNCTION {end}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_how pg_catalog.text, p_output pg_catalog.text,
     p_error pg_catalog.text, p_delay bigint, OUT own boolean, OUT state pg_catalog.text
@@ -14,7 +11,7 @@ DECLARE
     v_task {task};
     v_now timestamptz;
 BEGIN
-    -- A task moves from one table to the other, and back: three looks find it.
+    -- A task moves from one table to the other, and back: three reads find it.
     FOR round IN 1..3 LOOP
         SELECT t.* INTO v_task FROM {task} AS t
         WHERE t.id = p_id AND t.uuid = p_uuid AND t.token = p_token
@@ -41,7 +38,7 @@ BEGIN
                     attempt = CASE p_how WHEN 'fail' THEN t.attempt ELSE greatest(t.attempt - 1, 0) END,
                     errors = CASE p_how
                         WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error, 0)
-                        -- The handler has answered: no attempt was lost right before the next one.
+                        -- The handler has answered, so no attempt was lost right before the next one.
                         WHEN 'snooze' THEN CASE
                             WHEN jsonb_typeof(t.errors) = 'array' THEN jsonb_set(t.errors, '{-1,lost}', '0', false)
                             ELSE t.errors
@@ -58,7 +55,7 @@ BEGIN
         IF FOUND THEN
             RETURN;  -- E2
         END IF;
-        -- A lock that is released again when another one has it is not held.
+        -- A lock that is released again while another client has it is not held.
         SELECT
             o.own, CASE WHEN o.own THEN t.became ELSE {state}(t, clock_timestamp()) END
         INTO own, state

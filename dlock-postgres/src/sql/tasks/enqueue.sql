@@ -1,12 +1,11 @@
--- Adds tasks, all or none.
--- Parameters, arrays of one length: queues; priorities; how long each has to wait, in microseconds; from which
--- instant on it may run instead, in microseconds of Unix time, or null; the most attempts; kinds; keys or null; whether the
--- key ends with the start of the task; lanes or null; payloads as JSON.
--- Result: a row for each: its place in the arrays, from 1; the number of the task; whether it is new.
+-- Adds tasks, all or none. Parameters, arrays of one length: queues; priorities; how long each has to wait, in
+-- microseconds; the instant from which it may run instead, in microseconds of Unix time, or null; the most attempts;
+-- kinds; keys or null; whether the key ends with the start of the task; lanes or null; payloads as JSON. Result: a row
+-- for each: its place in the arrays, from 1; the number of the task; whether it is new.
 --
--- Keys are inserted in their order, so two who add the same keys do not deadlock. Where that order cannot be kept,
--- since a key comes free while later ones are inserted, that is a serialization failure: to be sent once more. Numbers
--- are drawn in the order of the arrays, and none for a key that is in use.
+-- Keys are inserted in their order, so that two sessions that add the same keys do not deadlock. If that order cannot
+-- be kept, since a key becomes free while later ones are inserted, the call fails with a serialization failure and has
+-- to be repeated. Numbers are drawn in the order of the arrays, and none for a key that is in use.
 CREATE OR REPLACE FUNCTION {enqueue}(
     p_queues pg_catalog.text[], p_priorities integer[], p_delays bigint[], p_instants bigint[],
     p_max_attempts integer[], p_kinds pg_catalog.text[], p_keys pg_catalog.text[], p_until_starts boolean[],
@@ -30,7 +29,8 @@ BEGIN
             WHERE t.queue = p_queues[u.place] AND t.key = p_keys[u.place] AND NOT t.key_until_start
             LIMIT 1)
             UNION ALL
-            -- No claim starts it before this transaction has ended: its handler sees what else was written here.
+            -- No claim starts it before this transaction has ended, so its handler sees everything that was written
+            -- here.
             SELECT w.id FROM (
                 SELECT t.id FROM {task} AS t
                 WHERE t.queue = p_queues[u.place] AND t.key = p_keys[u.place] AND t.key_until_start
@@ -77,7 +77,7 @@ BEGIN
             END IF;
             v_open := ARRAY(SELECT unnest(v_open) EXCEPT SELECT unnest(v_places) ORDER BY 1);
         END IF;
-        -- Somebody else was faster: those keys are in use now, or were until a moment ago.
+        -- Another session was faster: those keys are in use now, or were until a moment ago.
         IF cardinality(v_open) = 0 THEN
             RETURN;
         END IF;

@@ -1,10 +1,10 @@
--- Ends many claims, each by itself as in end.sql, in one transaction.
--- Parameters, arrays of one length: those of end.sql.
--- Result: rows with places in the arrays, from 1, and what end.sql answers for each of them. Each place is in one row.
+-- Ends many claims, each separately as in end.sql, in one transaction. Parameters, arrays of one length: those of
+-- end.sql. Result: rows with places in the arrays, from 1, and the answer of end.sql for each of them. Each place is in
+-- one row.
 --
--- Completions are made by one statement and have one row: a call and a row for each cost several times as much. The rows
--- are locked in the order of their numbers, so two batches do not deadlock. Each is taken by its number, see
--- claim.sql. Numbers alone go through the sort, and the rest is taken from the arrays where it is needed.
+-- One statement makes all completions, and they have one row: a call and a row for each cost several times as much. The
+-- rows are locked in the order of their numbers, so two batches do not deadlock. Each is taken by its number, see
+-- claim.sql. Only the numbers are sorted; the rest is taken from the arrays when it is needed.
 CREATE OR REPLACE FUNCTION {finish}(
     p_ids bigint[], p_uuids pg_catalog.uuid[], p_tokens bigint[], p_hows pg_catalog.text[],
     p_outputs pg_catalog.text[], p_errors pg_catalog.text[], p_delays bigint[]
@@ -18,12 +18,13 @@ DECLARE
     v_places bigint[];
     v_queues text[];
 BEGIN
-    -- An ending that a crash can undo is none.
+    -- An ending that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
 
-    -- Completions are made first. Where there are others too, all rows are locked in the order of their numbers before.
+    -- Completions are made first. If there are other endings too, all rows are locked in the order of their numbers
+    -- before that.
     IF 'complete' <> ANY (p_hows) THEN
         PERFORM FROM (
             SELECT DISTINCT u.id FROM unnest((SELECT p_ids)) AS u (id) ORDER BY u.id OFFSET 0

@@ -1,11 +1,11 @@
--- Which tasks of a lane claims look at (K8): of each priority the first, and what somebody has. Whoever waits for another
--- task of its lane waits for one of these, so a claim costs the same however many wait behind them.
+-- The tasks of a lane that claims read (K8): of each priority the first, and those that a worker has. A task that waits
+-- for another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
 --
--- Whether a task is the first cannot be known while others change the lane. So a task that joins a lane behind another, is
--- moved in it, or leaves it, says so in the same transaction, and tasks of this lane are given out by a claim that has seen
--- what was said and has set the first ones free.
+-- Whether a task is the first cannot be known while other sessions change the lane. So a task that joins a lane behind
+-- another, is moved in it, or leaves it, records this in the same transaction, and only a claim that has read the
+-- records and has set the first tasks free gives out tasks of this lane.
 
--- A row that joins, moves or leaves. It may be behind only if nobody has it.
+-- A row that joins, moves or leaves. It may be behind only if it is free.
 CREATE OR REPLACE FUNCTION {line_up}() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $dlock$
 BEGIN
@@ -43,13 +43,12 @@ BEGIN
 END
 $dlock$;
 
--- Sets the first tasks free of lanes that have changed: of 1,000 lanes, and until 20,000 changes were looked at.
--- Parameters: the queues.
--- Result: whether there are more such lanes.
+-- Sets free the first tasks of lanes that have changed: of 1,000 lanes, and until 20,000 changes were read. Parameters:
+-- the queues. Result: whether there are more such lanes.
 --
--- Waits for nobody: what another session has locked stays for the next claim. It goes from lane to lane along the index, and
--- takes all that was said of a lane at once: so it passes what it has deleted itself no second time. Many tasks may have
--- joined since the last claim, and a claim that takes too long is undone.
+-- Waits for no session: records that another session has locked stay for the next claim. It goes from lane to lane
+-- along the index, and takes all records of a lane at once: so it does not pass the rows that it has deleted itself a
+-- second time. Many tasks may have joined since the last claim, and a claim that takes too long is undone.
 CREATE OR REPLACE FUNCTION {settle}(p_queues pg_catalog.text[]) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$

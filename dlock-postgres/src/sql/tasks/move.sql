@@ -1,8 +1,6 @@
--- Moves a task to those that have ended, and tells those who may wait for it: others of its lane, or of a
--- queue with a limit (K8).
--- Parameters: its number; the state; its output or null; the token of the claim whose own ending it is, or null;
--- what went wrong in its last attempt, or null.
--- Result: none. The caller has locked the row.
+-- Moves a task to those that have ended, and notifies those who may wait for it: others of its lane, or of a queue with
+-- a limit (K8). Parameters: its number; the state; its output or null; the token of the claim whose own ending it is,
+-- or null; the error of its last attempt, or null. Result: none. The caller has locked the row.
 CREATE OR REPLACE FUNCTION {move}(
     p_id bigint, p_state pg_catalog.text, p_output pg_catalog.json, p_ending bigint, p_error pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql AS $dlock$
@@ -26,7 +24,7 @@ BEGIN
         t.payload,
         CASE
             WHEN p_error IS NULL THEN t.errors
-            -- Without an ending of its own: its worker died.
+            -- Without its own ending: its worker died.
             ELSE {failed}(t.errors, t.attempt, clock_timestamp(), p_error,
                 CASE WHEN p_ending IS NULL THEN {lost}(t.errors, t.attempt - 1) + 1 ELSE 0 END)
         END,

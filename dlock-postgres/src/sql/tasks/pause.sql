@@ -1,10 +1,9 @@
--- Pauses a queue, or resumes it and tells those who wait for its tasks (K11).
--- Parameters: the queue; whether it is to be paused.
--- Result: none. One that is paused already stays as it is.
+-- Pauses a queue, or resumes it and notifies those who wait for its tasks (K11). Parameters: the
+-- queue; whether it is to be paused. Result: none. A queue that is already paused stays as it is.
 CREATE OR REPLACE FUNCTION {pause}(p_queue pg_catalog.text, p_paused boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $dlock$
 BEGIN
-    -- One that a crash can undo is none.
+    -- A pause that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;

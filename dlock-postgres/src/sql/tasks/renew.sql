@@ -1,16 +1,15 @@
--- Heartbeats of many claims, each by itself, in one transaction (R1 to R3).
--- Parameters, arrays of one length: the tasks; the claims' uuids; their tokens; the numbers of these renewals.
--- Result: a row for each: verdict, whether the worker was asked to stop, the row shown, the store's clock, its
--- place in the arrays, from 1. The verdict is
+-- Heartbeats of many claims, each separately, in one transaction (R1 to R3). Parameters, arrays of one length: the
+-- tasks; the claims' uuids; their tokens; the numbers of these renewals. Result: a row for each: verdict, whether the
+-- worker was asked to stop, the row shown, the store's clock, its place in the arrays, from 1. The verdict is
 --   'renewed'  R1, R2
 --   'lost'     R3, and the row that shows it
---   'absent'   R3: the task has ended, or is not there
+--   'absent'   R3: the task has ended, or does not exist
 --   'unsound'  the row is no task; nothing was written
 --   'unfit'    the number of this renewal is 2^53 or more (T2); nothing was written
 --   'locked'   it fits R1, but another session has locked or just changed the row; nothing was written
 --
--- No row is waited for: a batch that waits for one keeps all the others locked, and their next renewals out, for as
--- long as it waits. For the same reason, and because rows are locked in the order of their numbers, two batches
+-- The batch waits for no row: if it waited for one, it would keep all the others locked, and their next renewals out,
+-- for as long as it waits. For the same reason, and because rows are locked in the order of their numbers, two batches
 -- never deadlock.
 CREATE OR REPLACE FUNCTION {renew}(
     p_ids bigint[], p_uuids pg_catalog.uuid[], p_tokens bigint[], p_ns bigint[]
@@ -26,7 +25,7 @@ DECLARE
     v_task {task};
     v_now timestamptz;
 BEGIN
-    -- A renewal that a crash can undo is none.
+    -- A renewal that a crash can undo does not count.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -51,7 +50,7 @@ BEGIN
             renewals = f.n,
             expiry = clock_timestamp() + t.duration::double precision * interval '1 millisecond'
         FROM free AS f
-        -- Nobody has changed the row since, but time has passed. By its number, see claim.sql.
+        -- No session has changed the row since, but time has passed. By its number, see claim.sql.
         WHERE t.id = ANY (ARRAY[f.id]) AND t.expiry > clock_timestamp()
         RETURNING f.place, t.asked
     )
@@ -70,7 +69,7 @@ BEGIN
             WITH ORDINALITY AS u (id, uuid, token, n, place)
         WHERE u.place <> ALL (coalesce(v_places, ARRAY[]::bigint[]))
     LOOP
-        -- The clock first: a lease that is over by it was over when it was looked at.
+        -- The clock first: a lease that had expired by it had expired when it was read.
         v_now := clock_timestamp();
         SELECT t.* INTO v_task FROM {task} AS t WHERE t.id = v_left.id;
         verdict := CASE

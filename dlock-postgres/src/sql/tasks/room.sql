@@ -1,13 +1,11 @@
--- How many tasks more of a queue with a limit may run (K8). The caller's transaction is the only one from then on that gives
--- out tasks of this queue.
--- Parameters: the queue.
--- Result: how many; when the first lease ends that holds a place, null if none does.
--- Tasks are taken by their numbers, see claim.sql.
+-- How many more tasks of a queue with a limit may run (K8). From then on no transaction but the caller's gives out
+-- tasks of this queue. Parameters: the queue. Result: how many; when the first lease that holds a place ends, null if
+-- none does. Tasks are taken by their numbers, see claim.sql.
 CREATE OR REPLACE FUNCTION {room}(p_queue pg_catalog.text, OUT room bigint, OUT ends pg_catalog.timestamptz)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
 BEGIN
-    -- Every statement after it sees what those have committed that had the lock before.
+    -- Every later statement sees the commits of the transactions that had the lock before.
     PERFORM pg_advisory_xact_lock(hashtextextended('{schema}/' || p_queue, 2));
 
     DELETE FROM {slot} AS s

@@ -1,7 +1,8 @@
 -- Put into both walks of claim.sql, as a table.
 --
--- Where a walk begins: the queues and priorities, the first to look through first, and the instant and number after which
--- it looks. A walk for what comes late begins at v_since, and passes over those that were looked through from there.
+-- Where a walk begins: the queues and priorities in the order of the walk, and the instant and number after which it
+-- looks. A walk for late tasks begins at v_since, and skips the queues and priorities that were already walked from
+-- there.
 SELECT s.queue, s.priority, least(s.start, v_since) AS start, s.number
 FROM (
     SELECT

@@ -1,5 +1,5 @@
--- Endings and checkpoints in a transaction of the user's. A claim that has ended raises an error of the code LK001,
--- whose detail is what the task is doing, 'gone' if it is not there: so the transaction cannot commit.
+-- Endings and checkpoints in a user's transaction. A claim that has ended raises an error of the code LK001, whose
+-- detail is the state of the task, 'gone' if it does not exist: so the transaction cannot commit.
 CREATE OR REPLACE FUNCTION {stale}(p_id bigint, p_token bigint, p_state pg_catalog.text) RETURNS void
 LANGUAGE plpgsql AS $dlock$
 BEGIN
@@ -28,9 +28,7 @@ BEGIN
 END
 $dlock$;
 
--- Leaves something for the next attempt.
--- Parameters: those of checkpoint.sql.
--- Result: none.
+-- Stores a checkpoint for the next attempt. Parameters: those of checkpoint.sql. Result: none.
 CREATE OR REPLACE FUNCTION {checkpoint_strictly}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_number bigint, p_checkpoint pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $dlock$

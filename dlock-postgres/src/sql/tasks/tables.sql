@@ -1,44 +1,45 @@
--- The tables of a queue, and what makes a row a task. No parameters, no result; safe to repeat. The words in
--- braces are the quoted names that `tasks/schema.rs` puts in.
+-- The tables of a queue, and the conditions for a task. No parameters, no result; safe to repeat. The words in braces
+-- are the quoted names that `tasks/schema.rs` puts in.
 --
--- dlock_task: a task that has not ended. Its record (uuid to asked) is that of a lock, see ../table.sql, and null
--- until a worker has claimed it; token stays when everything else of it goes.
+-- dlock_task: a task that has not ended. Its record (uuid to asked) is that of a lock, see ../table.sql, and null until
+-- a worker has claimed it; token stays when the rest of the record is deleted.
 --
--- run_at      from when on it may run; of one that may run at once the same as created, until claims find it
--- attempt     attempts so far, the one under way included
--- key_until_start  its first claim takes its key away; the same of one that has ended
--- lane        of the tasks of a queue and a lane one runs at a time (K8)
--- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
+-- run_at      the earliest time to run; for a task that may run at once the same as created, until claims find it
+-- attempt     attempts so far, the one in progress included
+-- key_until_start  its first claim removes its key; also of a task that has ended
+-- lane        of the tasks of a queue and a lane, one runs at a time (K8)
+-- payload     json, not jsonb: it comes out exactly as it was enqueued, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": "..", "lost": 0}], at in microseconds of Unix time;
 --             lost: how many in a row, with this one, were lost since the lease of their worker ran out
--- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
--- ending      the token of the newest claim that ended by its own ending, and what became of the task then: became
+-- checkpoint  what an attempt has stored for the next one; checkpoints: the number of its newest of this claim
+-- ending      the token of the newest claim that ended by its own ending, and the task's outcome then: became
 -- behind      another task of its lane and priority comes first: no claim looks at it
 --
--- What a claim and a heartbeat change comes last: of a new version the log has only what follows the first byte that
--- differs, so it repeats no payload.
+-- The columns that a claim and a heartbeat change come last: of a new version the log has only the part that begins
+-- with the first byte that differs, so it repeats no payload.
 --
--- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims
--- and heartbeats of its tasks: so nearly all of them add no entry to an index. A claim makes a row half as long again,
--- and one claim of many tasks takes all rows of a page at once, so the rows are to fill little more than a third of it.
+-- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims and
+-- heartbeats of its tasks: so nearly all of them add no entry to an index. A claim makes a row half as long again, and
+-- one claim of many tasks takes all rows of a page at once, so rows may fill little more than a third of it.
 --
 -- dlock_task_schedule: periodic tasks. last: the newest instant that was served.
 --
--- dlock_task_paused: the queues whose tasks nobody gets, and since when.
+-- dlock_task_paused: the queues whose tasks no worker gets, and since when.
 --
--- dlock_task_limit: the queues of whose tasks only so many run at a time (K8). dlock_task_slot: the claims of those queues.
--- One whose task has ended, was given back or has another claim holds no place, nor does one whose lease has run out; the
--- next claim takes it out.
+-- dlock_task_limit: the queues with a limit on how many of their tasks run at a time. dlock_task_slot: the claims of
+-- those queues. A claim holds no place if its task has ended, was given back or has another claim, or if its lease has
+-- run out; the next claim deletes its row.
 --
--- dlock_task_held: claims and what each got, see held.sql. A row is never changed, and may stay when its tasks have ended.
+-- dlock_task_held: claims and the tasks that each got, see held.sql. A row is never changed, and may stay when its
+-- tasks have ended.
 --
--- dlock_task_changed: the lanes whose first tasks may be others than before, see lanes.sql.
+-- dlock_task_changed: the lanes whose first tasks may have changed, see lanes.sql.
 --
--- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
--- none's.
+-- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if no claim
+-- ended it.
 DO $dlock$
 BEGIN
-    -- Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+    -- Not IF NOT EXISTS: that requires the right to create schemas even if there is nothing to create.
     IF pg_catalog.to_regnamespace('{schema}') IS NULL THEN
         CREATE SCHEMA {schema};
     END IF;
@@ -131,12 +132,12 @@ CREATE TABLE IF NOT EXISTS {changed} (
 
 DO $dlock$
 BEGIN
-    -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
-    -- nothing to create.
+    -- Not IF NOT EXISTS: that locks out all writers for as long as this transaction lasts, even if there is nothing to
+    -- create.
     IF pg_catalog.to_regclass('{schema}.dlock_task_due') IS NULL THEN
-        -- What a claim walks along. The number is an expression, so that no search for a task by its number can use this
-        -- index: where the statistics see hardly any tasks among many that have ended, the planner takes it for as good as
-        -- the primary key, and each search would read the whole of it.
+        -- The index that a claim walks along. The number is an expression, so that no search for a task by its number
+        -- can use this index: if the statistics see hardly any tasks among many that have ended, the planner considers
+        -- it as good as the primary key, and each search would read all of it.
         CREATE INDEX dlock_task_due ON {task} (queue, priority, run_at, (id OPERATOR(pg_catalog.+) 0))
             WHERE NOT behind;
     END IF;
@@ -166,10 +167,10 @@ $dlock$;
 CREATE TABLE IF NOT EXISTS {layout} (version integer NOT NULL);
 INSERT INTO {layout} (version) SELECT {version} WHERE NOT EXISTS (SELECT FROM {layout});
 
--- The planner puts the texts of those below in place of the calls. They are called by functions whose search_path
--- is pg_catalog alone, except for the state.
+-- The planner inlines the texts of the functions below in place of the calls. They are called by functions whose
+-- search_path is pg_catalog alone, except for the state.
 
--- Whether a row is a task that may be written to. Anybody may have put anything into the table.
+-- Whether a row is a task that may be written to. Any program may have put anything into the table.
 CREATE OR REPLACE FUNCTION {sound}(t {task}) RETURNS boolean LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT coalesce(
         t.id >= 1 AND t.attempt >= 0 AND t.max_attempts >= 1 AND t.checkpoints >= 0
@@ -182,7 +183,7 @@ CREATE OR REPLACE FUNCTION {sound}(t {task}) RETURNS boolean LANGUAGE sql IMMUTA
         false)
 $dlock$;
 
--- What a task that has not ended is doing at an instant.
+-- The state at an instant of a task that has not ended.
 CREATE OR REPLACE FUNCTION {state}(t {task}, p_now pg_catalog.timestamptz) RETURNS pg_catalog.text
 LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT CASE
@@ -201,12 +202,12 @@ LANGUAGE sql IMMUTABLE AS $dlock$
 $dlock$;
 
 -- The advisory lock that every claim shares, and that a new limit has alone: so each claim before it is committed, and
--- each one after it knows it.
+-- each one after it sees it.
 CREATE OR REPLACE FUNCTION {gate}() RETURNS bigint LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT pg_catalog.hashtextextended('{schema}', 1)
 $dlock$;
 
--- What depends on a snapshot that is younger than a lock fails where all statements of a transaction have the same one.
+-- A statement that needs a snapshot younger than a lock fails if all statements of a transaction have the same one.
 CREATE OR REPLACE FUNCTION {fresh}() RETURNS void LANGUAGE plpgsql AS $dlock$
 BEGIN
     IF pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed' THEN
@@ -216,7 +217,7 @@ BEGIN
 END
 $dlock$;
 
--- What is said of an attempt whose worker did not come back.
+-- The error of an attempt whose worker did not come back.
 CREATE OR REPLACE FUNCTION {silence}(p_owner pg_catalog.text) RETURNS pg_catalog.text LANGUAGE sql STABLE AS $dlock$
     SELECT format('the lease of worker %s ran out, and nothing was heard of it', to_json(p_owner))
 $dlock$;

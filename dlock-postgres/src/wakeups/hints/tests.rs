@@ -1,4 +1,4 @@
-//! Whose hint is whose, and what a channel may be called.
+//! Which hints belong to which provider, and the names of channels.
 
 use super::*;
 
