@@ -137,7 +137,7 @@ where
         // The request was sent, and the answer did not arrive, or not all of it.
         _ => (
             ErrorKind::Unknown,
-            "DynamoDB did not answer in time, or not whole".into(),
+            "DynamoDB did not answer completely in time".into(),
         ),
     };
     ProviderError::new(kind, message).with_source(error)
@@ -195,7 +195,7 @@ fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
         ),
         "TransactionConflictException" | "ReplicatedWriteConflictException" => (
             ErrorKind::NotApplied,
-            "another write of the same record was under way".into(),
+            "another write of the same record was in progress".into(),
         ),
         "" => (ErrorKind::NotApplied, "DynamoDB refused the request".into()),
         // Such as expired credentials, which the log of a loss has to name.
@@ -227,6 +227,6 @@ fn causes<'a>(
 pub(crate) fn bad_item(table: &str, key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \
-         when nobody holds the lock, delete the item, or use another prefix"
+         when the lock is free, delete the item, or use another prefix"
     ))
 }

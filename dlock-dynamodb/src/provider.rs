@@ -24,8 +24,8 @@ const AT_ONCE: usize = 32;
 /// the store guarantees, what it costs and how it can lose a lock.
 ///
 /// # Panics
-/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) need a tokio runtime with its time driver, and panic
-/// outside one.
+/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) need a tokio runtime with its time driver,
+/// and panic outside one.
 ///
 /// # Cancel safety
 /// A call whose future is dropped may have been applied; the client closes a connection that has

@@ -71,7 +71,7 @@ pub(crate) fn bad_record(prefix: &str, name: &str, flaw: &str) -> ProviderError 
     };
     ProviderError::fatal(format!(
         "the row of lock {lock} is no record of dlock: {flaw}; \
-         find out who wrote it, and delete it while nobody holds the lock"
+         find out who wrote it, and delete it while the lock is free"
     ))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn bad_answer(what: &str) -> ProviderError {
 /// Other sessions were faster, three times.
 pub(crate) fn overtaken() -> ProviderError {
     ProviderError::unknown(
-        "others made and deleted the record again and again while it was looked at",
+        "other clients made and deleted the record again and again while it was read",
     )
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn timed_out(sent: bool, limit: Duration) -> ProviderError {
     if sent {
         ProviderError::unknown(format!("the database did not answer within {limit:?}"))
     } else {
-        ProviderError::not_applied(format!("no connection could be had within {limit:?}"))
+        ProviderError::not_applied(format!("no connection became available within {limit:?}"))
     }
 }
 

@@ -32,8 +32,8 @@ impl MysqlProvider {
     /// Checks that the table and its procedures are as this release needs them.
     ///
     /// # Errors
-    /// [`SchemaError::Differs`] names what is missing, or what the user has no right to see; [`SchemaError::Store`] says
-    /// that the database gave no answer.
+    /// [`SchemaError::Differs`] names what is missing, or what the user has no right to see; [`SchemaError::Store`]
+    /// says that the database gave no answer.
     pub async fn verify_schema(&self) -> Result<(), SchemaError> {
         let rows = self
             .connections

@@ -82,7 +82,7 @@ pub(crate) fn bad_record(prefix: &str, name: &str, flaw: &str) -> ProviderError 
     };
     ProviderError::fatal(format!(
         "the row of lock {lock} is no record of dlock: {flaw}; \
-         find out who wrote it, and delete it while nobody holds the lock"
+         find out who wrote it, and delete it while the lock is free"
     ))
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn too_old(version: &str) -> ProviderError {
 
 /// Other sessions were faster, three times.
 pub(crate) fn overtaken() -> ProviderError {
-    ProviderError::unknown("others changed the record again and again while it was looked at")
+    ProviderError::unknown("other clients changed the record again and again while it was read")
 }
 
 /// Another session has locked the row, and a batch waits for no row.
@@ -127,7 +127,7 @@ pub(crate) fn timed_out(sent: bool, limit: Duration) -> ProviderError {
     if sent {
         ProviderError::unknown(format!("the database did not answer within {limit:?}"))
     } else {
-        ProviderError::not_applied(format!("no connection could be had within {limit:?}"))
+        ProviderError::not_applied(format!("no connection became available within {limit:?}"))
     }
 }
 
@@ -283,7 +283,7 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
         // Untranslatable character, character not in repertoire.
         "22P05" | "22021" => (
             ErrorKind::Fatal,
-            "this database's encoding has no place for a character of what was sent, such as a name, a label or a \
+            "this database's encoding lacks a character of the request, for example of a name, a label or a \
              payload: use others, or a database whose encoding is UTF8",
         ),
         "55P03" => (ErrorKind::NotApplied, LOCKED),

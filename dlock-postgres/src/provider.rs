@@ -152,7 +152,8 @@ impl Provider for PostgresProvider {
         }
         let hint = self.notify.then(|| self.hints.about(&request.name));
         match self.release_with(request, hint).await {
-            // The server's queue of notifications is full, or its table of locks. The release matters more than the hint.
+            // The server's queue of notifications is full, or its table of locks. The release matters more than the
+            // hint.
             Err(error) if self.notify && error::of_the_hint(&error) => {
                 self.release_with(request, None).await
             }

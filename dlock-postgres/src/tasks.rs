@@ -41,7 +41,7 @@
 //! other, for 2 s at most. Setting a limit waits for all claims in progress in the schema, and keeps new ones waiting
 //! meanwhile: for a moment, or, if the queue has no limit yet, for as long as it takes to read all of its tasks.
 //!
-//! # What comes late
+//! # Late tasks
 //! The claims of a process begin after the last task that it has claimed of each queue and priority. So tasks that run
 //! or have ended cost them nothing, even while a long transaction, for example a dump, keeps the server from clearing
 //! away ended tasks. A task becomes ready before that place if it was given back, left by a worker that died, enqueued

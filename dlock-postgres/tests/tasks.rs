@@ -1,4 +1,4 @@
-//! The queue in a database of the user's: the suite for stores of tasks, and what is PostgreSQL's own.
+//! The queue in a user's database: the suite for stores of tasks, and PostgreSQL's own cases.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::{sync::OnceCell, task::JoinHandle, time::sleep};
 use uuid::Uuid;
 
-/// The way to the server that all tests share: a new one, or the one that `DLOCK_TEST_POSTGRES_URL` names.
+/// The settings for the server that all tests share: a new one, or the one that `DLOCK_TEST_POSTGRES_URL` names.
 async fn server() -> Config {
     static SERVER: OnceCell<(Config, Option<Service>)> = OnceCell::const_new();
     let start = || async {
@@ -60,7 +60,7 @@ async fn connect(config: &Config) -> Client {
     client
 }
 
-/// A database of a test's own, made so.
+/// A separate database for a test, created with these options.
 async fn database(how: &str) -> Config {
     let name = format!("test-{}", Uuid::new_v4().simple());
     let mut config = server().await;
@@ -93,7 +93,7 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// A way to it whose pool has so many connections.
+    /// A store of this queue whose pool has that many connections.
     async fn tasks(&self, connections: usize) -> PostgresTasks {
         let pool = pool(server().await, connections);
         let tasks = PostgresTasks::builder().pool(pool).schema(&self.schema);
@@ -102,7 +102,7 @@ impl Postgres {
         tasks.build().unwrap()
     }
 
-    /// One that hears of tasks.
+    /// A store that listens for hints.
     async fn listening(&self, connections: usize) -> PostgresTasks {
         let config = server().await;
         let tasks = PostgresTasks::builder()
@@ -112,7 +112,7 @@ impl Postgres {
         tasks.build().unwrap()
     }
 
-    /// A connection beside all pools, whose unqualified names are those of the queue.
+    /// A connection that is not from a pool, whose unqualified names are those of the queue.
     async fn client(&self) -> Client {
         let client = connect(&server().await).await;
         let path = format!("SET search_path = \"{}\", public", self.schema);
@@ -120,13 +120,13 @@ impl Postgres {
         client
     }
 
-    /// From here on the functions of the queue wait for a row as long as it is locked.
+    /// From now on the functions of the queue wait for a row as long as it is locked.
     async fn wait_for_rows(&self) {
         let alter = include_str!("wait_for_rows.sql").replace("{schema}", &self.schema);
         self.client().await.batch_execute(&alter).await.unwrap();
     }
 
-    /// Waits until another session waits for this one, for which the call of that one must not be answered.
+    /// Waits until another session waits for this one; the call of that session must not have been answered.
     async fn until_blocked_by<T>(&self, session: &Client, call: &JoinHandle<T>) {
         const PID: &str = "SELECT pg_backend_pid()";
         const WAITS: &str = "SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))";

@@ -1,4 +1,4 @@
--- From here on the functions of the schema {schema} wait for a row as long as it is locked, and not for a moment.
+-- From now on the functions of the schema {schema} wait for a row as long as it is locked, and not only for a moment.
 DO $$ DECLARE f regprocedure; BEGIN
     FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = '"{schema}"'::regnamespace
     LOOP

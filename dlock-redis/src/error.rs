@@ -45,7 +45,7 @@ pub enum BuildError {
 
 /// Too few replicas have confirmed a write. In the chain of sources of the [`ProviderError`] that reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reached} of the {wanted} replicas asked for have acknowledged it")]
+#[error("{reached} of the {wanted} required replicas have acknowledged it")]
 #[non_exhaustive]
 pub struct Unacknowledged {
     /// How many replicas have confirmed that they have it.
@@ -81,7 +81,7 @@ pub(crate) fn provider_error(failure: Failure) -> ProviderError {
             ProviderError::unknown(format!("the Redis server did not answer within {limit:?}"))
         }
         Failure::Silent { limit, sent: false } => ProviderError::not_applied(format!(
-            "no connection to the Redis server came about within {limit:?}"
+            "no connection to the Redis server could be opened within {limit:?}"
         )),
         Failure::Redis { error, sent } => {
             let (kind, message) = meaning(&error, sent);
@@ -112,7 +112,7 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, Cow<'static, str>) {
         | Redis::NoValidReplicasFoundBySentinel
         | Redis::EmptySentinelList => (
             NotApplied,
-            "the Sentinels know no primary of this name that is up: is the name right, or is a failover under way?",
+            "the Sentinels know no primary of this name that is up: is the name right, or is a failover in progress?",
         ),
         // Each TLS library has its own errors; this word is common to those about certificates.
         _ if !sent && error.to_string().to_lowercase().contains("certificate") => (
@@ -199,7 +199,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
             NotApplied,
             "the Redis server has no room for another connection",
         ),
-        "KILLED" => (NotApplied, "somebody killed our script before it wrote"),
+        "KILLED" => (NotApplied, "the lock's script was killed before it wrote"),
         "NOAUTH" | "WRONGPASS" => (
             Fatal,
             "the Redis server refuses these credentials: look at the user and the password",
@@ -274,7 +274,7 @@ pub(crate) fn code(error: &RedisError) -> &str {
 /// A text that this release cannot have written. It stays as it is, because what it protected is unknown.
 pub(crate) fn spoilt(key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
-        "the Redis key {key:?} is no lock's record: {flaw}; use another prefix or name, or delete the key when nobody holds the lock"
+        "the Redis key {key:?} is no lock's record: {flaw}; use another prefix or name, or delete the key when the lock is free"
     ))
 }
 

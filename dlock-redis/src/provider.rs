@@ -29,8 +29,8 @@ use crate::{
 /// crate](crate) says what Redis guarantees, and how it can lose a lock.
 ///
 /// # Panics
-/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) take their time limits from tokio, and panic outside a
-/// runtime with its time driver.
+/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) take their time limits from tokio, and panic
+/// outside a runtime with its time driver.
 ///
 /// # Cancel safety
 /// A request that was sent before its future was dropped still runs on the server; repeating it is harmless. A

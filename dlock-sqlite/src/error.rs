@@ -38,7 +38,7 @@ pub enum OpenError {
     /// The user may not write the file or its directory.
     #[error(
         "no permission to use the lock file {path:?}: this user must be able to read and write the file, \
-         and to create and delete files beside it (`-wal` and `-shm`)"
+         and to create and delete files next to it (`-wal` and `-shm`)"
     )]
     Permission {
         /// The lock file.
@@ -146,7 +146,7 @@ pub enum OpenError {
     },
     /// The system does not reveal the id of this boot.
     #[error(
-        "the boot id of this machine cannot be read, and leases count on it{}",
+        "the boot id of this machine cannot be read, and leases depend on it{}",
         if .source.kind() == io::ErrorKind::NotFound { ": mount /proc" } else { "" }
     )]
     Clock {
@@ -300,7 +300,7 @@ pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderErr
 pub(crate) fn bad_record(path: &Path, prefix: &str, name: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the record of lock {name:?} (prefix {prefix:?}) in {} cannot be read: {flaw}; \
-         when nobody holds the lock, delete its row from the table `lock`",
+         when the lock is free, delete its row from the table `lock`",
         path.display()
     ))
 }
@@ -331,7 +331,7 @@ pub(crate) fn unseen(file: &Path, error: io::Error) -> ProviderError {
         _ => ErrorKind::NotApplied,
     };
     let message = format!(
-        "{} cannot be examined, so nobody knows whether it is still the lock file",
+        "{} cannot be examined, so it may no longer be the lock file",
         file.display()
     );
     ProviderError::new(kind, message).with_source(error)

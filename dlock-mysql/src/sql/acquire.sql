@@ -1,6 +1,7 @@
--- Acquires the lock (A1 to A7). Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a
--- claim; the new uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1
--- to 128; the mark to leave, or 0. Result: one row as in answer.sql. The verdict is
+-- Acquires the lock (A1 to A7).
+-- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new uuid; the lease in
+-- milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128; the mark to leave, or 0.
+-- Result: one row as in answer.sql. The verdict is
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
 --   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
 --                nothing was written

@@ -1,5 +1,6 @@
--- Asks the holder to release the lock (B3). Parameters: prefix; name; the term's uuid. Result: one
--- row as in answer.sql. The verdict is
+-- Asks the holder to release the lock (B3).
+-- Parameters: prefix; name; the term's uuid.
+-- Result: one row as in answer.sql. The verdict is
 --   'asked'    now or earlier
 --   'changed'  the record is not held by this term; nothing was written
 --   'absent'   there is no record

@@ -1,6 +1,7 @@
--- Records in byte order of their names. Parameters: prefix; how the names begin; the name after
--- which to start; the greatest number of rows. Result: rows as in answer.sql, with the name in
--- place of the verdict.
+-- Records in byte order of their names.
+-- Parameters: prefix; how the names begin; the name after which to start; the greatest number of
+-- rows.
+-- Result: rows as in answer.sql, with the name in place of the verdict.
 CREATE PROCEDURE IF NOT EXISTS {list}(
     p_prefix VARBINARY(1024), p_begin VARBINARY(1024), p_after VARBINARY(1024), p_limit BIGINT
 ) READS SQL DATA SQL SECURITY INVOKER

@@ -1,6 +1,7 @@
--- Deletes records that ended 7 days ago and whose token the clock has passed (T5). Parameters: prefix; the greatest
--- number of records. Result: one row: how many were deleted. The search takes no locks, so that no user of another lock
--- waits; and a statement that checks a record again deletes it, so that no client acquires the lock in between.
+-- Deletes records that ended 7 days ago and whose token the clock has passed (T5).
+-- Parameters: prefix; the greatest number of records.
+-- Result: one row: how many were deleted. The search takes no locks, so that no user of another lock waits; and a
+-- statement that checks a record again deletes it, so that no client acquires the lock in between.
 CREATE PROCEDURE IF NOT EXISTS {purge}(p_prefix VARBINARY(1024), p_limit BIGINT)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN

@@ -12,7 +12,7 @@
 -- duration  the lease in milliseconds
 -- expiry    when the lease ends
 -- wanted    the mark of a waiter that was refused in this term (N1), 0 without one
--- data      what the holder stored beside the lock, or null
+-- data      what the holder stored with the lock, or null
 --
 -- No second index: a renewal changes no indexed column.
 CREATE TABLE IF NOT EXISTS {table} (

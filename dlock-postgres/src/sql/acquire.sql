@@ -1,6 +1,7 @@
--- Acquires the lock (A1 to A7). Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a
--- claim; the new uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1
--- to 128; the mark to leave, or 0. Planned once per session (plan_cache_mode): one row by its key, whatever the values.
+-- Acquires the lock (A1 to A7).
+-- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new uuid; the lease in
+-- milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 128; the mark to leave, or 0.
+-- Planned once per session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
 --   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;

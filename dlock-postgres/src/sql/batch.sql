@@ -1,7 +1,7 @@
--- Renewals of many terms, each separately as in renew.sql, in one transaction (R1 to R3). Parameters:
--- prefix; names; uuids; numbers: arrays of one length. Result: a row for each: verdict, whether a
--- client asked for the lock, the record shown, the store's clock, its place in the arrays, from 1.
--- The verdicts are those of renew.sql, and
+-- Renewals of many terms, each separately as in renew.sql, in one transaction (R1 to R3).
+-- Parameters: prefix; names; uuids; numbers: arrays of one length.
+-- Result: a row for each: verdict, whether a client asked for the lock, the record shown, the store's
+-- clock, its place in the arrays, from 1. The verdicts are those of renew.sql, and
 --   'locked'  the record fits R1, but another session has locked its row; nothing was written
 --
 -- One statement renews all terms that fit R1: a call for each costs ten times as much. The planner may

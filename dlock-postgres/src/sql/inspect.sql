@@ -1,6 +1,7 @@
--- The parts of the schema that exist. $1 the table, $2 names of functions, both qualified and quoted. Result: one row:
--- whether the table exists; whether it is an ordinary one that survives a crash; its columns as "name type" or "name
--- type collation"; whether (prefix, name) is unique; the functions that are missing; the columns that need a value.
+-- The parts of the schema that exist. $1 the table, $2 names of functions, both qualified and quoted.
+-- Result: one row: whether the table exists; whether it is an ordinary one that survives a crash; its columns as "name
+-- type" or "name type collation"; whether (prefix, name) is unique; the functions that are missing; the columns that
+-- need a value.
 -- Names are shown as the catalog has them: the answer of format_type() depends on the session. They are resolved as
 -- they are now, and rows are read as they were when the statement began: objects that another session has made in
 -- between are missing altogether.

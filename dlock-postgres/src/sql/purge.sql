@@ -1,6 +1,8 @@
--- Deletes records that ended 7 days ago and whose token the clock has passed (T5). $1 prefix, $2
--- the greatest number of records. Result: how many. The rows are locked before they are deleted, so
--- no client takes one in between; a row that another session is writing to is not old.
+-- Deletes records that ended 7 days ago and whose token the clock has passed (T5).
+-- $1 prefix, $2 the greatest number of records.
+-- Result: how many.
+-- The rows are locked before they are deleted, so no client takes one in between; a row that
+-- another session is writing to is not old.
 WITH old AS (
     SELECT l.prefix, l.name
     FROM {table} AS l

@@ -1,5 +1,6 @@
--- Releases a term (L1 to L3). Parameters: prefix; name; the term's uuid; the text for the listeners, or null. Result:
--- one row: verdict, the record shown, the store's clock. The verdict is
+-- Releases a term (L1 to L3).
+-- Parameters: prefix; name; the term's uuid; the text for the listeners, or null.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'released'  L1, L2; of the record only its mark counts
 --   'not held'  L3, and the record that shows it
 --   'absent'    L3: there is no record

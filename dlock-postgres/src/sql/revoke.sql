@@ -1,6 +1,6 @@
--- Takes a term away from its holder without granting it (B1). Parameters: prefix; name; the uuid
--- and the renewals that were read; the uuid that replaces them. Result: one row: verdict, the
--- record shown, the store's clock. The verdict is
+-- Takes a term away from its holder without granting it (B1).
+-- Parameters: prefix; name; the uuid and the renewals that were read; the uuid that replaces them.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'revoked'  now or earlier
 --   'changed'  the record is no longer as it was read; nothing was written
 --   'absent'   there is no record

@@ -1,4 +1,4 @@
-//! One statement for many renewals: an error in one row harms no other.
+//! One statement for many renewals: an error in one row does not affect the others.
 
 use dlock_core::{
     ErrorKind, Name, Provider,
@@ -42,7 +42,7 @@ async fn row_that_a_mark_keeps_locked_delays_no_other_renewal() {
     }
     assert!(answers[3].is_err(), "its row was locked");
     locker.batch_execute("COMMIT").await.unwrap();
-    // Nothing is lost by it but time.
+    // It costs nothing but time.
     assert_eq!(provider.renew(&renewals[3]).await.unwrap(), RENEWED);
     let record = provider.read(&terms[3].name).await.unwrap().unwrap();
     assert_eq!((record.renewals, record.wanted), (1, 7));
@@ -93,13 +93,13 @@ async fn batch_reads_no_more_rows_than_it_renews() {
     reads_what_it_renews(&table, server().await.pool(1)).await;
 }
 
-/// The server keeps the plans of a session. One made while the table was empty is followed when it is full.
+/// The server keeps the plans of a session. A plan made while the table was empty is still used when it is full.
 #[tokio::test]
 async fn batch_planned_on_an_empty_table_reads_no_more_rows_than_it_renews() {
     let table = Table::create().await;
     analyze(&table).await;
     let pool = server().await.pool(1);
-    // More often than a plan is made anew for the parameters at hand.
+    // More often than the server makes a new plan for the parameters at hand.
     for _ in 0..10 {
         let absent = [Renew::new(name("absent"), Uuid::new_v4(), 1)];
         table.provider(pool.clone()).renew_many(&absent).await;
@@ -145,7 +145,7 @@ async fn reads_what_it_renews(table: &Table, pool: Pool) {
         let row = client.query_one(read, &[&table.schema()]).await.unwrap();
         [1, 2, 3].map(|column| row.get::<_, i64>(column))
     };
-    // Sessions report what they have done when they are idle for a while, or at their end.
+    // Sessions report their counts when they are idle for a while, or at their end.
     let mut before = read().await;
     until("what we did is counted", async || {
         before = read().await;

@@ -27,7 +27,7 @@ async fn dropped_futures_leave_nothing_and_every_connection_answers_for_itself()
         let connection = timeout(Duration::from_secs(20), pool.get()).await;
         connections.push(connection.expect("a connection is lost").unwrap());
     }
-    // None has an answer in it that nobody waited for.
+    // None has an unread answer in it.
     for round in 0..3_i64 {
         for (connection, number) in connections.iter().zip(0_i64..) {
             let asked = 10 * round + number;

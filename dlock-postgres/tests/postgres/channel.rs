@@ -27,7 +27,7 @@ use crate::support::{
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
-/// The time that a silent session has to answer when it is asked whether it listens.
+/// The time that a silent session has to answer when it is queried whether it listens.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A lock that is held, and a waiter for it on a connection that listens.
@@ -72,7 +72,7 @@ impl Waiting {
         }
     }
 
-    /// Frees the lock, and tells nobody.
+    /// Frees the lock without a notification.
     async fn free_in_silence(&self) {
         self.silent.release(&self.release).await.unwrap();
     }
@@ -85,12 +85,12 @@ impl Waiting {
     }
 }
 
-/// What the sessions are called over which a waiter asks.
+/// The name of the sessions that send the requests of a waiter.
 fn asking(schema: &str) -> String {
     format!("{schema} asks")
 }
 
-/// Whether the waiter has asked nothing for a while: it asks again once the session listens.
+/// Whether the waiter has sent no request for a while: it tries again once the session listens.
 async fn sleeps(server: &Server, schema: &str) -> bool {
     let asked = "SELECT bool_and(state = 'idle') AND max(query_start) < clock_timestamp() - interval '500 ms'
         FROM pg_stat_activity WHERE application_name = $1";
@@ -266,7 +266,7 @@ async fn watch_that_is_dropped_or_runs_out_of_time_leaves_no_session() {
     .await;
 }
 
-/// What is logged.
+/// The log.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -295,7 +295,7 @@ async fn waiter_without_a_channel_polls_and_says_why() {
     let error = provider.watch().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
 
-    // For the whole program: whether a message is of interest is remembered once for all threads.
+    // For the whole program: whether a message is of interest is cached once for all threads.
     let logged = Logged::default();
     let writer = logged.clone();
     tracing_subscriber::fmt()
@@ -333,7 +333,7 @@ async fn way_through_a_pooler_is_noticed() {
     let way = local(pooler.place().port());
     let provider = listening_within(LIMIT, server.pool(2), &schema, way.clone());
     let mut stream = provider.watch().await.unwrap().expect("it listens");
-    // The session that was told to listen now serves somebody else.
+    // The session that was set up to listen now serves another client.
     let other = connect(&way).await;
     other.batch_execute("BEGIN").await.unwrap();
     let end = timeout(SOON, stream.next()).await;

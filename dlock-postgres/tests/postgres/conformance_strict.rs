@@ -15,7 +15,7 @@ use crate::{
     support::{on, pool},
 };
 
-/// A database, and the pool of somebody with few rights whose transactions are of this level.
+/// A database, and the pool of a user with few rights whose transactions are of this level.
 struct Strict {
     database: Database,
     clients: Pool,
@@ -64,7 +64,7 @@ macro_rules! at {
                         .batch(true);
 
                 const BLOCKS: bool = true;
-                // A race for a row has one winner, and most of the others are told that nothing was done; they ask again.
+                // A race for a row has one winner, and most of the others learn that nothing was done; they try again.
                 const UNANSWERED: u32 = 15;
 
                 async fn start() -> Self {

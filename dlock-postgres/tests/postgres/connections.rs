@@ -1,5 +1,5 @@
-//! Connections: those that did not answer are closed, one is left to holders, and rows that others
-//! keep locked hold nobody up for ever.
+//! Connections: those that did not answer are closed, one is left to holders, and rows that other
+//! sessions keep locked do not hold up calls for ever.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn row_that_somebody_keeps_locked_ends_as_not_applied() {
     let error = stuck.provider.acquire(&term("stuck")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied);
     assert!(error.to_string().contains("locked"), "{error}");
-    // The server answered, so its connection lives on, and no session waits any more.
+    // The server answered, so its connection is kept, and no session waits any more.
     assert_eq!(stuck.pool.status().size, 1);
     assert!(stuck.waiting().await.is_empty());
     stuck.locker.batch_execute("COMMIT").await.unwrap();
@@ -85,7 +85,7 @@ async fn connection_of_a_dropped_call_is_closed() {
     assert_eq!(stuck.pool.status().size, 0);
     assert_eq!(stuck.provider.read(&term("free").name).await.unwrap(), None);
     assert_eq!(stuck.pool.status().size, 1);
-    // What was sent gives up by itself, so sessions do not pile up in the server.
+    // The statement that was sent gives up on its own, so sessions do not pile up in the server.
     until("no session waits", async || {
         stuck.waiting().await.is_empty()
     })
@@ -222,7 +222,8 @@ async fn closed_pool_is_fatal() {
 async fn cold_connection_counts_which_is_said_and_a_warm_one_is_fast_enough() {
     let proxy = server().await.proxy().await;
     let (table, way) = (Table::create().await, server().await.through(&proxy));
-    // An attempt gets 2 s: longer than one round trip, shorter than logging in and asking.
+    // An attempt gets 2 s: longer than one round trip, shorter than logging in and querying the
+    // session.
     let lock = |name: &str, provider: &PostgresProvider| {
         let lock = DLock::builder().name(name).provider(provider.clone());
         lock.duration(Duration::from_secs(12)).build().unwrap()

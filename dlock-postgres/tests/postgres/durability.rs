@@ -1,4 +1,4 @@
-//! What a crash leaves: every acknowledged grant and renewal, with real flushes to the disk.
+//! The state after a crash: every acknowledged grant and renewal, with real flushes to the disk.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn grants_and_renewals_survive_a_killed_server() {
     let release = Release::new(gone.name.clone(), gone.new, None);
     provider.release(&release).await.unwrap();
     let renew = |n| Renew::new(held.name.clone(), held.new, n);
-    // A commit after the release: whatever came before it is on the disk as well.
+    // A commit after the release: everything before it is on the disk as well.
     provider.renew(&renew(4)).await.unwrap();
     let before = provider.read(&held.name).await.unwrap().unwrap();
 
@@ -92,7 +92,7 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_marks_and_releases_do_
     };
     // The row of a call that waits is locked until its session ends.
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    // The sessions hear of it one after the other, so ask until it holds.
+    // The sessions notice it one after the other, so try until it holds.
     let (mut grants, mut round) = (JoinSet::new(), 0);
     until("a grant waits", async || {
         if grants.try_join_next().is_some() || round == 0 {
@@ -133,8 +133,8 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_marks_and_releases_do_
     grant.await.unwrap().unwrap_err();
 }
 
-/// The server ends statements whose clients have gone, but not the wait of a commit for its standby: others would see a
-/// grant that a failover forgets.
+/// The server ends statements whose clients have gone, but not the wait of a commit for its standby: other clients
+/// would see a grant that a failover loses.
 #[tokio::test]
 async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
     let server = Server::start(&[]).await;
@@ -168,7 +168,7 @@ async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
     grant.abort();
     grant.await.unwrap_err();
 
-    // When the server has looked for the client of a later call, it has looked for that one.
+    // When the server has checked for the client of a later call, it has checked for that one.
     let locker = server.client().await;
     let lock = "BEGIN; LOCK TABLE other.lock";
     locker.batch_execute(lock).await.unwrap();
@@ -191,16 +191,15 @@ async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
     assert_eq!(provider.read(&name).await.unwrap(), None);
 }
 
-/// A release is answered before it is on the disk. If a crash undoes it, the lease runs out, and that
-/// is all.
+/// A release is answered before it is on the disk. If a crash undoes it, the lease runs out; there is no other effect.
 #[tokio::test]
 async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
-    // The log is written at commits that wait, and else as seldom as the server can.
+    // The log is written at commits that wait, and otherwise as seldom as the server can.
     let mut server = Server::start(&["fsync=on", "wal_writer_delay=10s"]).await;
     let provider = on(server.pool(2), "dlock");
     create(&provider).await;
     let mut undone = false;
-    // The log may be written just then, though that is rare.
+    // The log may be written at just that moment, though that is rare.
     for round in 0..4 {
         let mut a = term(&format!("lock {round}"));
         a.duration = Duration::from_secs(4);
@@ -246,7 +245,7 @@ async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
     panic!("every release waited for the disk");
 }
 
-/// What the session's setting is inside of a transaction after calls, and after the transaction.
+/// The session's setting inside of a transaction after calls, and after the transaction.
 async fn synchronous_commit(default: &str, call: &str) -> (String, String) {
     let table = crate::support::Table::create().await;
     let mut config = server().await.config();
@@ -278,7 +277,7 @@ async fn only_marks_and_releases_do_not_wait_for_the_disk() {
         ("on", &acquire, "on"),
         ("remote_apply", &acquire, "remote_apply"),
         ("local", &renew, "local"),
-        // A grant or a renewal that a crash can undo is none, whatever the database's default.
+        // A grant or a renewal that a crash can undo does not count, whatever the database's default.
         ("off", &acquire, "on"),
         ("off", &renew, "on"),
         ("on", &refused, "on"),

@@ -7,7 +7,7 @@ use dlock_proof::election::Electorate;
 
 use crate::support::{Table, pool, server};
 
-/// Big enough for a call that hangs, and one beside it.
+/// Big enough for a call that hangs, and another one.
 const POOL: usize = 3;
 
 pub(crate) struct Postgres {

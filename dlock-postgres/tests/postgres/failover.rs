@@ -1,4 +1,4 @@
-//! Connections that lead to a server that takes no writes any more, or to none; and those that take long to open.
+//! Connections that lead to a server that no longer accepts writes, or to none; and those that take long to open.
 
 use dlock_proof::stores::{
     connection_that_came_too_late_is_replaced, one_call_leaves_a_server_that_only_reads,
@@ -25,7 +25,7 @@ async fn one_call_leaves_a_primary_that_became_read_only() {
         ] {
             client.batch_execute(change).await.unwrap();
         }
-        // A session that is opened after the server has told all those that are open.
+        // A session that is opened after the server has notified all open ones.
         until("it only reads", async || {
             let later = old.client().await;
             let setting = later.query_one("SHOW transaction_read_only", &[]).await;

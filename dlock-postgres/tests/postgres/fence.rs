@@ -21,7 +21,8 @@ fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()
 }
 
-/// A fence table and a resource beside it: what was written last, and how often.
+/// A fence table and a resource next to it: the value that was written last, and the number of
+/// writes.
 #[derive(Clone)]
 struct Resource {
     fence: Fence,
@@ -61,7 +62,7 @@ impl Resource {
         Ok(())
     }
 
-    /// What a writer does between check and commit.
+    /// A writer's work between check and commit.
     async fn change(&self, transaction: &Transaction<'_>, value: i64) {
         let update = format!(
             "UPDATE \"{}\".resource SET value = $1, writes = writes + 1 WHERE id = 1",
@@ -88,7 +89,7 @@ impl Resource {
         if changed == 1 {
             return Ok(());
         }
-        // It only grows, so a later look still shows what refused us, or more.
+        // It only grows, so a later read still shows the token that refused us, or a greater one.
         let look = format!("SELECT token FROM \"{}\".resource", self.schema);
         let highest: i64 = client.query_one(&look, &[]).await.unwrap().get(0);
         Err(Stale {
@@ -106,7 +107,7 @@ impl Resource {
         .await;
     }
 
-    /// Value, writes, and what the fence remembers.
+    /// Value, number of writes, and the token that the fence remembers.
     async fn state(&self, client: &Client) -> (i64, i32, Option<i64>) {
         let row = client
             .query_one(
@@ -123,7 +124,7 @@ impl Resource {
     }
 }
 
-/// One of a story's writers: its connection, and whether it keeps the token in the row itself.
+/// One writer of a story: its connection, and whether it keeps the token in the row itself.
 struct Account {
     resource: Resource,
     client: Mutex<Client>,
@@ -237,7 +238,7 @@ async fn writer_that_dies_between_check_and_commit_leaves_nothing() {
         .await
         .unwrap();
     resource.change(&transaction, 9).await;
-    // Nobody passes it while it may still commit.
+    // No writer passes it while it may still commit.
     let mut next = server().await.client().await;
     let early = {
         let resource = resource.clone();

@@ -1,4 +1,4 @@
-//! What the tests of wake-ups share: waiters, and what they hear.
+//! Common parts of the tests of wake-ups: waiters, and the hints they receive.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::support::term;
 
-/// No hint takes that long, and without one nothing comes for an hour.
+/// No hint takes that long, and without a hint nothing arrives for an hour.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) async fn watch(provider: &PostgresProvider) -> Wakeups {

@@ -1,5 +1,6 @@
-//! A role that may create in a schema of the path, as everybody may in `public` up to PostgreSQL 14,
-//! and puts there what our statements could mean: nothing of it is ever called.
+//! A role that may create objects in a schema of the path, as every role may in `public` up to
+//! PostgreSQL 14, and puts objects there whose names our statements could resolve to: none of them
+//! is ever called.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use dlock_postgres::{
 
 use crate::support::{connect, fresh, pool, server, term};
 
-/// A new database, and the way to it as the superuser. Others share none of its schemas.
+/// A new database, and the settings for it as the superuser. Other databases share none of its
+/// schemas.
 async fn database() -> Config {
     let name = fresh();
     let client = server().await.client().await;
@@ -52,7 +54,7 @@ async fn overloaded_operator_gives_nobody_a_second_lease() {
     locks.create_schema().await.unwrap();
     let mut theirs = config.clone();
     theirs.user(&mallory);
-    // Fits a lease in milliseconds times a millisecond better than what the server has for it.
+    // It fits a lease in milliseconds times a millisecond better than the server's own operator.
     connect(&theirs)
         .await
         .batch_execute(
@@ -95,7 +97,7 @@ async fn one(client: &Client, query: &str) -> i64 {
 async fn nothing_is_looked_up_where_others_may_create() {
     let config = database().await;
     let owner = connect(&config).await;
-    // Each of our functions that has a word in common with one of the server's.
+    // The names of those functions of the server that our text may use.
     let fence = Fence::new("locks", "fence").unwrap();
     let named = format!(
         "$names${} {} concat_ws to_regclass to_regproc pg_listening_channels count now
@@ -109,7 +111,7 @@ async fn nothing_is_looked_up_where_others_may_create() {
         owner.batch_execute("SET search_path = public, pg_catalog; SELECT 1 * interval '1 s'");
     assert!(trapped.await.is_err(), "the traps are not set");
 
-    // Even in a session where they come before the server's own.
+    // Even in a session whose path has them before the server's own.
     let mut config = config;
     config.options("-c search_path=public,pg_catalog");
     let locks = provider(&config);

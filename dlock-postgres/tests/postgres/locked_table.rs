@@ -1,5 +1,5 @@
 //! A table that another session keeps locked: the sessions of calls that were given up do not pile up in the server,
-//! whatever leads there.
+//! over whichever connection they came.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{Server, Table, local, name, pool, server, term, until};
 
-/// Of each kind of call, one.
+/// One of each kind of call.
 fn calls(provider: &PostgresProvider, held: &Acquire) -> Vec<JoinHandle<()>> {
     macro_rules! calls {
         ($($call:expr;)*) => {
@@ -49,7 +49,7 @@ async fn given_up(server: &Server, table: &Table, ways: &Pool, prepared: Option<
     let provider = PostgresProvider::builder()
         .pool(ways.clone())
         .schema(table.schema())
-        // Long enough for all of them to wait in the server at one time, which is waited for.
+        // Long enough for all of them to wait in the server at one time; the test waits for that.
         .call_timeout(Duration::from_secs(10))
         .prepared_opt(prepared)
         .build()
@@ -112,7 +112,7 @@ async fn calls_that_were_given_up_leave_no_session_waiting_behind_a_pooler() {
 async fn schema_that_is_given_up_leaves_no_session_waiting() {
     let server = Server::start(&[]).await;
     let locker = server.client().await;
-    // As those do who make a schema at the same time.
+    // Like sessions that make a schema at the same time.
     let lock = "BEGIN; SELECT pg_advisory_xact_lock(431315968875)";
     locker.batch_execute(lock).await.unwrap();
     let manager = Manager::new(server.config(), NoTls);

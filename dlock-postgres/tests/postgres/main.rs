@@ -1,5 +1,5 @@
-//! The conformance suite, directly and through a pooler; then what only PostgreSQL can do to a lock,
-//! and what only this provider promises. One subject a file.
+//! The conformance suite, directly and through a pooler; then the effects on a lock that only
+//! PostgreSQL has, and the promises of only this provider. One subject per file.
 
 #![cfg(target_os = "linux")]
 #![expect(

@@ -1,4 +1,4 @@
-//! A server that is down is not asked to death.
+//! A server that is down does not receive a flood of requests.
 
 use dlock_proof::outage::is_ridden_out_at_one_pace;
 

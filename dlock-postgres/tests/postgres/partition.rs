@@ -1,4 +1,4 @@
-//! A network that falls silent: every call ends by itself, its connection is closed, and the next
+//! A network that falls silent: every call ends on its own, its connection is closed, and the next
 //! one works as soon as the network does.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_millis(800);
 
 struct Distant {
     provider: PostgresProvider,
-    /// The same with the time that opening a connection takes on a busy machine.
+    /// The same with enough time to open a connection on a busy machine.
     patient: PostgresProvider,
     pool: Pool,
     proxy: Proxy,
@@ -41,7 +41,7 @@ impl Distant {
             .unwrap();
         let patient = table.provider(pool.clone());
         patient.read(&term("warm up").name).await.unwrap();
-        // Over a connection that is new to a provider, it asks for the session first.
+        // Over a connection that is new to it, a provider queries the session first.
         until("its session is known", async || {
             provider.read(&term("warm up").name).await.is_ok()
         })

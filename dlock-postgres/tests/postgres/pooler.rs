@@ -1,6 +1,5 @@
-//! The provider passes the conformance suite through PgBouncer in transaction mode: 16 clients share
-//! two connections to the server, so every call may meet another session. What listens for wake-ups
-//! goes to the server itself.
+//! The provider passes the conformance suite through PgBouncer in transaction mode: 16 clients share two connections to
+//! the server, so every call may meet another session. The listening connection goes to the server itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -69,8 +68,8 @@ impl Fixture for Pooled {
 
 dlock_testkit::conformance!(Pooled);
 
-/// PgBouncer 1.18 hands a session on when its client goes away after an answer, also if another one is to come, which the
-/// next client gets then. So a new connection has one question under way, and no other.
+/// PgBouncer 1.18 hands a session on if its client disconnects after an answer, even if another answer is to come,
+/// which the next client then gets. So a new connection has only one query in flight.
 #[tokio::test]
 async fn answer_that_nobody_waits_for_any_more_goes_to_nobody_else() {
     let server = Server::start(&[]).await;

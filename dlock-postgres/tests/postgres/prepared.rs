@@ -1,4 +1,4 @@
-//! Statements that are prepared once a connection, sessions that forget them, and sessions that are not the
+//! Statements that are prepared once per connection, sessions that forget them, and sessions that are not the
 //! connection's own.
 
 use dlock_core::{
@@ -20,7 +20,7 @@ const STATEMENTS: i64 = 4;
 /// More than all tests together prepare meanwhile.
 const OTHERS: i32 = 3000;
 
-/// A provider that prepares its statements, as it is told or by itself.
+/// A provider that prepares its statements, as configured or automatically.
 fn prepared(pool: Pool, schema: &str, said: Option<bool>) -> PostgresProvider {
     PostgresProvider::builder()
         .pool(pool)
@@ -37,7 +37,7 @@ async fn known(pool: &Pool) -> i64 {
     session.query_typed_one(count, &[]).await.unwrap().get(0)
 }
 
-/// Sends this to the only session of this pool, behind the provider's back.
+/// Sends this to the only session of this pool, unnoticed by the provider.
 async fn run(pool: &Pool, sql: &str) {
     let session = pool.get().await.unwrap();
     session.batch_execute(sql).await.unwrap();
@@ -92,7 +92,7 @@ async fn session_that_forgot_its_statements_answers_and_is_sent_no_more_of_them(
         }
         assert_eq!(known(&pool).await, 0, "{forget}");
         assert_eq!(pool.status().size, 1, "its connection was closed");
-        // The next connection begins anew.
+        // The next connection starts afresh.
         pool.retain(|_, _| false);
     }
 }
@@ -140,7 +140,7 @@ async fn session_that_has_others_of_their_names_answers_and_prepares_nothing() {
     let table = Table::create().await;
     let pool = server().await.pool(1);
     let provider = prepared(pool.clone(), table.schema(), None);
-    // The driver numbers its statements, and other tests make it go on.
+    // The driver numbers its statements, and other tests advance its count.
     let session = pool.get().await.unwrap();
     let numbered = session.prepare("SELECT").await.unwrap();
     let find = "SELECT substr(name, 2)::integer FROM pg_prepared_statements";
@@ -184,7 +184,7 @@ async fn schema_that_was_made_anew_is_found() {
     assert!(known(&pool).await >= STATEMENTS, "it prepares no more");
 }
 
-/// All clients of the pooler share one session, so what any of them leaves there is seen.
+/// All clients of the pooler share one session, so anything that any of them leaves there is seen.
 #[tokio::test]
 async fn nothing_is_prepared_in_sessions_that_a_pooler_lends() {
     let server = Server::start(&[]).await;

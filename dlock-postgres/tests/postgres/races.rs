@@ -1,4 +1,4 @@
-//! 32 sessions for one lock: one grant for each term, and every loser is shown its winner.
+//! 32 sessions for one lock: one grant for each term, and every loser sees its winner.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,8 +19,8 @@ async fn provider() -> PostgresProvider {
     server().await.provider(RACERS + 1).await
 }
 
-/// Lets them all ask at once. The winner; all others must have been refused by that very term, not
-/// by what they saw before it.
+/// Lets them all try at once. Returns the winner; all others must have been refused by that very
+/// term, not by a record that they saw before it.
 async fn race(provider: &PostgresProvider, racers: Vec<Acquire>) -> (Acquire, FencingToken) {
     let start = Arc::new(Barrier::new(racers.len()));
     let mut racing = JoinSet::new();

@@ -1,5 +1,5 @@
-//! A database that refuses: credentials, a server that is not there, a read-only one, a table that
-//! goes away. Each error is of the kind that tells the frontend what to do.
+//! A database that refuses: credentials, a server that does not run, a read-only one, a table that
+//! disappears. The kind of each error is the one that the frontend needs to act on.
 
 use std::error::Error;
 
@@ -63,7 +63,7 @@ async fn wrong_credentials_are_fatal_and_not_shown() {
 
 #[tokio::test]
 async fn server_that_is_not_there_has_applied_nothing() {
-    // Port 1 is nobody's here.
+    // No server listens on port 1 here.
     let error = refused(&on(pool(local(1), 2), "dlock")).await;
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
 }
@@ -202,7 +202,7 @@ async fn standby_grants_once_it_is_promoted() {
     let client = standby.client().await;
     client.query("SELECT pg_promote()", &[]).await.unwrap();
     following.acquire(&term("other")).await.unwrap();
-    // What was replicated still holds, for its holder and against all others.
+    // A replicated record still holds, for its holder and against all others.
     let renew = Renew::new(a.name.clone(), a.new, 1);
     let renewed = following.renew(&renew).await.unwrap();
     assert!(matches!(renewed, RenewOutcome::Renewed { .. }));
@@ -236,7 +236,7 @@ async fn table_deleted_under_a_holder_is_fatal_and_later_a_loss() {
         assert_eq!(error.kind(), ErrorKind::Fatal, "{}", chain(&error));
         assert!(error.to_string().contains("create_schema()"), "{error}");
     }
-    // A new table knows nothing of the term; its tokens go on above the old ones (T1).
+    // A new table knows nothing of the term; its tokens continue above the old ones (T1).
     create(&provider).await;
     assert_eq!(
         provider.renew(&renew).await.unwrap(),

@@ -1,5 +1,5 @@
-//! The grants that the README lists: a role that has them can make every call, and one that lacks any of them
-//! is told so.
+//! The grants that the README lists: a role that has them can make every call, and for one that lacks any of them an
+//! error says so.
 
 use std::time::Duration;
 
@@ -33,11 +33,11 @@ pub(crate) fn documented() -> Vec<String> {
     list.lines().flat_map(each).collect()
 }
 
-/// A database in which nobody has a right that was not granted to it.
+/// A database in which no role has a right that was not granted to it.
 pub(crate) struct Database {
     name: String,
     owner: Config,
-    /// Its owner, beside all pools.
+    /// Its owner, not from a pool.
     pub(crate) client: Client,
 }
 
@@ -110,7 +110,7 @@ fn listening(config: &Config) -> PostgresProvider {
         .unwrap()
 }
 
-/// Makes every call; what each of them was refused with.
+/// Makes every call; returns the errors of those that were refused.
 async fn calls(provider: &PostgresProvider) -> Vec<ProviderError> {
     let mut refused = Vec::new();
     let (a, b, c) = (term("a"), term("b"), term("c"));
@@ -159,7 +159,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let config = database.role(&all.iter().collect::<Vec<_>>()).await;
     let provider = listening(&config);
     provider.verify_schema().await.unwrap();
-    // Everything is there, so there is nothing to create.
+    // Everything exists, so there is nothing to create.
     provider.create_schema().await.unwrap();
     let refused = calls(&provider).await;
     assert!(refused.is_empty(), "{refused:?}");

@@ -1,4 +1,5 @@
-//! Rows that somebody else wrote: an error that says what is wrong, never a panic, never overwritten.
+//! Rows that another program wrote: an error that says what is wrong, never a panic, never
+//! overwritten.
 
 use dlock_core::{
     ErrorKind, Name, Provider, ProviderError,
@@ -65,7 +66,7 @@ async fn row_that_is_no_record_is_shown_and_never_written() {
         let schema = fresh();
         let provider = on(server().await.pool(1), &schema);
         create(&provider).await;
-        // One that everybody may take or purge, and one whose holder may do anything.
+        // One that any client may take or purge, and one whose holder may do anything.
         let (free, held) = (term("free"), term("held"));
         provider.acquire(&free).await.unwrap();
         provider.acquire(&held).await.unwrap();
@@ -118,12 +119,12 @@ async fn row_that_is_no_record_is_shown_and_never_written() {
             before,
             "{spoilt} was written to"
         );
-        // Other locks do not care.
+        // Other locks are not affected.
         provider.acquire(&term("other")).await.unwrap();
     }
 }
 
-/// Takes the table's constraints away, apart from its key.
+/// Removes the table's constraints, except its key.
 async fn unconstrain(client: &Client, schema: &str) {
     client
         .batch_execute(&format!(
@@ -197,7 +198,8 @@ async fn requests_that_fit_no_record_are_fatal_and_write_nothing() {
     assert_eq!(provider.read(&a.name).await.unwrap().unwrap().renewals, 0);
 }
 
-/// Why a list does not show this record. The page before it and the one after it are as they should be.
+/// The reason why a list does not show this record. The page before it and the one after it are as they
+/// should be.
 async fn unreadable(provider: &PostgresProvider, name: &Name) -> ProviderError {
     let mut found = None;
     let mut request = List::new("").limit(1);

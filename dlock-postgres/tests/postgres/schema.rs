@@ -1,4 +1,4 @@
-//! Making the schema: many at once, without rights, under other names, beside what is not ours.
+//! Making the schema: many at once, without rights, under other names, next to objects that are not ours.
 
 use dlock_core::{
     ErrorKind, Provider,
@@ -41,7 +41,7 @@ async fn many_who_start_at_once_make_one_schema() {
 async fn schema_that_is_made_while_it_is_looked_for_is_not_found_in_part() {
     let (sessions, schema) = (server().await.pool(1), fresh());
     let looking = on(sessions.clone(), &schema);
-    // The first statement over a connection has a transaction of its own.
+    // The first statement over a connection has a separate transaction.
     looking.verify_schema().await.unwrap_err();
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1";
     let session = sessions.get().await.unwrap();
@@ -244,7 +244,7 @@ async fn session_that_quotes_all_names_finds_the_schema() {
     }
 }
 
-/// On a server of a supported version it is the rest of the suite that says so.
+/// On a server of a supported version the rest of the suite is the proof.
 #[tokio::test]
 async fn server_that_is_too_old_is_named_by_its_version() {
     let client = server().await.client().await;

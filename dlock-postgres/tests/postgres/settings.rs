@@ -1,4 +1,4 @@
-//! What a provider can be built from, and what it shows of itself.
+//! The settings of a provider, and its debug output.
 
 use std::time::Duration;
 

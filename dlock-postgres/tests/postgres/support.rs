@@ -1,4 +1,4 @@
-//! What the tests share: a server, ways to it, and small helpers.
+//! Common parts of the tests: a server, connections to it, and small helpers.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -24,13 +24,13 @@ use uuid::Uuid;
 
 /// Long enough to outlast any test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
-/// The limit of a call where a test is of something else: opening a connection counts.
+/// The limit of a call in tests of something else: opening a connection counts towards it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A PostgreSQL server.
 pub(crate) struct Server {
     config: Config,
-    /// Ours, unless somebody gave us theirs.
+    /// Our own, unless the user of the tests named a server.
     pub(crate) service: Option<Service>,
 }
 
@@ -92,7 +92,7 @@ impl Server {
         pool(self.config(), size)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) async fn address(&self) -> SocketAddr {
         let host = match self.config.get_hosts() {
             [Host::Tcp(host), ..] => (host.as_str(), self.port()),
@@ -106,12 +106,12 @@ impl Server {
         Proxy::start(self.address().await).await.unwrap()
     }
 
-    /// The way through a proxy.
+    /// The settings for a connection through a proxy.
     pub(crate) fn through(&self, proxy: &Proxy) -> Config {
         self.at(proxy.address())
     }
 
-    /// The way to this address, which leads to it.
+    /// The settings for a connection through this address, which leads to it.
     pub(crate) fn at(&self, address: SocketAddr) -> Config {
         let mut config = Config::new();
         config
@@ -125,7 +125,7 @@ impl Server {
         config
     }
 
-    /// A connection beside all pools.
+    /// A connection that is not from a pool.
     pub(crate) async fn client(&self) -> Client {
         connect(&self.config).await
     }
@@ -137,14 +137,14 @@ impl Server {
         found.unwrap().len()
     }
 
-    /// The sessions that wait for a lock of the server, in a statement with this text: a database schema, say.
+    /// The sessions that wait for a lock of the server, in a statement with this text, for example a database schema.
     pub(crate) async fn blocked(&self, text: &str) -> Vec<i32> {
         let find = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0";
         let sessions = self.client().await.query(find, &[&text]).await.unwrap();
         sessions.iter().map(|session| session.get(0)).collect()
     }
 
-    /// From here on the functions of this database schema wait for a row as long as it is locked.
+    /// From now on the functions of this database schema wait for a row as long as it is locked.
     pub(crate) async fn wait_for_rows(&self, schema: &str) {
         let alter = include_str!("../wait_for_rows.sql").replace("{schema}", schema);
         self.client().await.batch_execute(&alter).await.unwrap();
@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// How to reach a server of ours, or a proxy in front of it.
+/// The settings for a server of ours, or a proxy in front of it.
 pub(crate) fn local(port: u16) -> Config {
     let mut config = Config::new();
     config
@@ -189,8 +189,8 @@ pub(crate) fn on(pool: Pool, schema: &str) -> PostgresProvider {
         .unwrap()
 }
 
-/// The same, and it listens for wake-ups on a connection that leads there. The connection is called
-/// after the schema, so that it can be found among the sessions of the server.
+/// The same, but listening for wake-ups on a connection with these settings. The connection is named after the schema,
+/// so that it can be found among the sessions of the server.
 pub(crate) fn listening(pool: Pool, schema: &str, listen: Config) -> PostgresProvider {
     listening_within(PATIENCE, pool, schema, listen)
 }
@@ -225,7 +225,7 @@ pub(crate) async fn connect(config: &Config) -> Client {
     client
 }
 
-/// The name of a database schema that nobody has used.
+/// The name of an unused database schema.
 pub(crate) fn fresh() -> String {
     format!("test-{}", Uuid::new_v4().simple())
 }
@@ -234,12 +234,12 @@ pub(crate) fn name(name: &str) -> Name {
     Name::new(name).unwrap()
 }
 
-/// A try whose lease outlasts the test.
+/// An attempt whose lease outlasts the test.
 pub(crate) fn term(lock: &str) -> Acquire {
     Acquire::new(name(lock), Uuid::new_v4(), LONG).owner("a test")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !so().await {
@@ -274,12 +274,12 @@ impl Table {
         on(pool, &self.schema)
     }
 
-    /// A provider that listens for wake-ups, and whose way to do so leads there.
+    /// A provider that listens for wake-ups, on a connection with these settings.
     pub(crate) fn listening(&self, pool: Pool, listen: Config) -> PostgresProvider {
         listening(pool, &self.schema, listen)
     }
 
-    /// Moves an expiry into the past, behind the provider's back. Whether there was one.
+    /// Moves an expiry into the past, unnoticed by the provider. Returns whether there was one.
     pub(crate) async fn age(&self, name: &Name, by: Duration) -> bool {
         let update = format!(
             "UPDATE \"{}\".lock SET expiry = expiry - $2 * interval '1 second' WHERE prefix = '' AND name = $1 RETURNING name",
@@ -290,7 +290,7 @@ impl Table {
             (&name.as_str(), Type::TEXT),
             (&by.as_secs_f64(), Type::FLOAT8),
         ];
-        // Unnamed, as the provider's own: the pooler keeps nothing prepared.
+        // Unnamed, like the provider's own statements: the pooler keeps nothing prepared.
         let aged = client.query_typed(&update, &parameters).await;
         aged.is_ok_and(|aged| aged.len() == 1)
     }

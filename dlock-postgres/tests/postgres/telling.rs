@@ -30,7 +30,7 @@ async fn release_that_nobody_waits_for_notifies_nobody() {
     let released = provider.release(&release).await.unwrap();
     assert_eq!(released, ReleaseOutcome::Released { wanted: false });
     use_wanted(&provider, "waited for").await;
-    // Whatever is notified, both sessions hear.
+    // Both sessions receive every notification.
     for stream in [&mut ours, &mut theirs] {
         assert_eq!(heard(stream).await, name("waited for"));
     }
@@ -51,7 +51,7 @@ async fn row_that_a_long_release_keeps_locked_is_not_marked_and_the_waiter_polls
     let released = transaction.query_one(&release, &[&a.new]).await.unwrap();
     assert_eq!(released.get::<_, &str>(0), "released");
 
-    // Where the machine is busy, the time of a call is not its own.
+    // On a busy machine the time of a call includes other work.
     let mut least = SOON;
     for _ in 0..5 {
         let asked = Instant::now();

@@ -1,4 +1,4 @@
-//! TLS, by the connector that the user brings: everything goes over it, and a server that proves nothing is
+//! TLS, with the connector that the user brings: everything uses it, and a server without a valid certificate is
 //! refused.
 
 use std::{fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
@@ -55,7 +55,7 @@ impl Secure {
         }
     }
 
-    /// A provider that trusts this authority, and only talks over TLS, to this host.
+    /// A provider that trusts this authority, and connects only over TLS, to this host.
     fn provider(&self, authority: &Path, host: &str, schema: &str) -> PostgresProvider {
         encrypted(self.server.port(), authority, host, schema)
     }
@@ -75,7 +75,7 @@ fn encrypted(port: u16, authority: &Path, host: &str, schema: &str) -> PostgresP
         .unwrap()
 }
 
-/// The way to a server that has to speak TLS.
+/// The settings for a server that has to use TLS.
 fn required(port: u16, authority: &Path, host: &str, schema: &str) -> (Config, MakeRustlsConnect) {
     let mut config = Config::new();
     config
@@ -121,7 +121,7 @@ async fn locks_and_wakeups_go_over_tls() {
     lease.renew().await.unwrap();
     let waiting = lock(&there);
     let waiter = tokio::spawn(async move { waiting.acquire().await });
-    // A waiter that has not asked yet finds the lock free.
+    // A waiter that has not tried yet finds the lock free.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let token = lease.token();
     lease.release().await.unwrap();
@@ -136,13 +136,13 @@ async fn locks_and_wakeups_go_over_tls() {
         "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = $1";
     let client = secure.server.client().await;
     let sessions = client.query(find, &[&schema]).await.unwrap();
-    // The two pools', and the listener's.
+    // Those of the two pools, and the listener's.
     assert!(sessions.len() >= 3, "{sessions:?}");
     assert!(sessions.iter().all(|session| session.get(0)));
     next.release().await.unwrap();
 }
 
-/// With TLS that a server has to speak, or may: the driver asks for it in different words.
+/// With TLS that a server has to use, or may use: the driver requests it in different ways.
 #[tokio::test]
 async fn statements_are_prepared_over_tls() {
     let secure = Secure::start().await;
@@ -168,7 +168,7 @@ async fn statements_are_prepared_over_tls() {
     }
 }
 
-/// Nothing was sent, and asking again is of no use: the first call says so.
+/// Nothing was sent, and trying again is of no use: the first call reports it.
 async fn refused(provider: PostgresProvider, why: &str) {
     let says = |error: &ProviderError| {
         assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
@@ -181,7 +181,7 @@ async fn refused(provider: PostgresProvider, why: &str) {
     assert_eq!(provider.watch().await.unwrap_err().kind(), ErrorKind::Fatal);
     let lock = DLock::builder()
         .name("lock")
-        // It would be asked for longer than the test waits.
+        // Otherwise the lock would retry for longer than the test waits.
         .give_up_after(NEVER)
         .provider(provider)
         .build()

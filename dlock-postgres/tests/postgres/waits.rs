@@ -1,5 +1,5 @@
 //! A call that waited for another's commit reads again: its answer is about the record as it is
-//! then. Each wait is made by hand, by a session that changes the row first and commits later.
+//! then. Each wait is arranged by hand, by a session that changes the row first and commits later.
 
 use std::time::SystemTime;
 
@@ -88,7 +88,7 @@ const RELEASE: &str = "SELECT FROM {schema}.lock_release_1('', 'lock', {uuid}, N
 /// An acquire that claims the holder's version and so takes the lock.
 const TAKE: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'the next', {uuid}, 0,
     '00000000-0000-4000-8000-000000000001', 600000, NULL, 0, 1, 0)";
-/// A refused try that leaves a mark.
+/// A refused attempt that leaves a mark.
 const MARK: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'a waiter', NULL, NULL,
     '00000000-0000-4000-8000-000000000002', 600000, NULL, 0, 1, 5)";
 
@@ -124,7 +124,7 @@ async fn takeover_that_waited_for_another_is_refused_by_its_winner() {
 #[tokio::test]
 async fn takeover_of_an_expired_lock_that_waited_for_its_last_renewal_is_refused() {
     let slow = Slow::new(term("lock")).await;
-    // Renewed in time, and committed when to everybody else the lease looks over.
+    // Renewed in time, but committed when the lease looks expired to every other client.
     slow.change("UPDATE {schema}.lock SET expiry = now() - interval '1 second'")
         .await;
     slow.begin("UPDATE {schema}.lock SET renewals = 1, expiry = now() + interval '10 minutes'")
@@ -274,7 +274,7 @@ async fn lease_counts_from_the_end_of_the_wait() {
     slow.begin("UPDATE {schema}.lock SET asked = true").await;
     let renewal = slow.renew(1);
     slow.until_it_waits(&renewal).await;
-    // Longer than expiries are rounded by.
+    // Longer than the rounding of expiries.
     let ended = "SELECT clock_timestamp() FROM (SELECT pg_sleep(0.01)) AS pause";
     let ended: SystemTime = slow.session.query_one(ended, &[]).await.unwrap().get(0);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Wake-ups: what is hinted, to whom, and that a waiter that hears it finds the lock free (W3).
+//! Wake-ups: what is hinted, to which listeners, and that a waiter that receives a hint finds the lock free (W3).
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
         token = token.max(Some(granted(&ours, &a).await));
         waits(&theirs, "lock").await;
         let provider = ours.clone();
-        // The hint may be here before the answer to the release is.
+        // The hint may arrive before the answer to the release does.
         let release = Release::new(a.name.clone(), a.new, None);
         let release = tokio::spawn(async move { provider.release(&release).await });
         assert_eq!(heard(&mut stream).await, a.name);
@@ -111,7 +111,7 @@ async fn only_what_frees_a_lock_is_hinted() {
     provider.release(&refused).await.unwrap();
     let nothing = Release::new(name("nobody's"), b.new, None);
     provider.release(&nothing).await.unwrap();
-    // Nobody may enter a revoked lock before its lease is over.
+    // No client may enter a revoked lock before its lease has ended.
     let seen = Version {
         uuid: b.new,
         renewals: 0,
@@ -196,7 +196,7 @@ async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
     let provider = listening(&table).await;
     let client = server().await.client().await;
     let mut stream = watch(&provider).await;
-    // What the server says when its queue of notifications is full, 8 GB of them, or its table of locks.
+    // The server's codes when its queue of notifications is full, at 8 GB, or its table of locks.
     for code in ["54000", "53200"] {
         let full = format!(
             "CREATE OR REPLACE FUNCTION \"{0}\".full(text, text) RETURNS void LANGUAGE plpgsql AS

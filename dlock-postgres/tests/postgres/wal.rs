@@ -1,5 +1,5 @@
-//! What calls cost the server: who writes nothing gets no transaction id and leaves no trace in the
-//! write-ahead log. On a server of its own, so that nobody else writes.
+//! The cost of calls to the server: a call that writes nothing gets no transaction id and leaves no
+//! trace in the write-ahead log. On a separate server, so that no other client writes.
 
 use dlock_core::{
     Provider,
@@ -9,7 +9,7 @@ use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
 
 use crate::support::{Server, term};
 
-/// A server that writes nothing by itself.
+/// A server that writes nothing of its own accord.
 async fn quiet() -> Server {
     Server::start(&[
         "wal_level=minimal",
@@ -48,7 +48,7 @@ async fn calls_that_change_nothing_write_nothing() {
     provider.release(&release).await.unwrap();
 
     let mut before = None;
-    // The first round tidies up after the writes above, as any reader does.
+    // The first round cleans up after the writes above, as any reader does.
     for round in 0..50 {
         let stranger = term("lock");
         provider.acquire(&stranger).await.unwrap(); // A7
@@ -71,7 +71,7 @@ async fn calls_that_change_nothing_write_nothing() {
     }
     assert_eq!(Some(written(&client).await), before, "log, transaction id");
 
-    // The measure measures.
+    // Proof that the measurement works.
     provider
         .renew(&Renew::new(a.name.clone(), a.new, 6))
         .await
@@ -94,7 +94,7 @@ async fn renewals_stay_on_the_page_of_the_row_they_replace() {
             .await
             .unwrap();
     }
-    // Before PostgreSQL 15 a session reports the last of what it has done only at its end.
+    // Before PostgreSQL 15 a session reports its last counts only at its end.
     drop(provider);
     let mut shares = None;
     crate::support::until("the statistics arrive", async || {

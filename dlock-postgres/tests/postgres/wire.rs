@@ -1,4 +1,4 @@
-//! Counted on the wire: one round trip a call, also the first; and what stays behind in the session.
+//! Counted on the wire: one round trip per call, including the first; and the traces left in the session.
 
 use std::pin::Pin;
 
@@ -110,7 +110,7 @@ async fn hints_and_prepared_statements_cost_no_round_trip_in_a_session_of_their_
             provider.release(&release).await.unwrap();
             let released = proxy.round_trips();
             let trips = (acquired - before, renewed - acquired, released - renewed);
-            // Said to prepare everywhere, a pooler may be on the way: each statement is prepared before its first call.
+            // If `prepared` is true there may be a pooler in between: each statement is prepared before its first call.
             let each = if round == 0 && prepared == Some(true) {
                 2
             } else {

@@ -1,5 +1,5 @@
-//! The provider keeps its promises when the wire to its server breaks. It listens for wake-ups on a
-//! way that does not: what becomes of the channel itself is in `channel.rs`.
+//! The provider keeps its promises when the wire to its server breaks. It listens for wake-ups on a wire that does not
+//! break: `channel.rs` has the cases of the channel itself.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -22,8 +22,8 @@ impl Wired for Postgres {
     /// The session begins.
     const HANDSHAKE: usize = 1;
 
-    /// What had no answer costs a new connection, for which the server starts a process: of a lease of a
-    /// second that leaves too little to the third attempt on a busy machine.
+    /// A call without an answer costs a new connection, for which the server starts a process: a lease of a second
+    /// would leave too little of that to the third attempt on a busy machine.
     const LEASE: Duration = Duration::from_millis(1500);
 
     async fn start() -> Self {
@@ -43,7 +43,7 @@ impl Wired for Postgres {
             .pool(pool(config, POOL))
             .schema(self.table.schema())
             .call_timeout(limit)
-            // A call that brings its preparation along has two answers, and the cases cut one.
+            // A call that carries its preparation has two answers, and the cases cut one.
             .prepared(false)
             .listen(server().await.config(), NoTls)
             .build()

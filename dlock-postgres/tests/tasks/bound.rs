@@ -17,7 +17,7 @@ async fn enqueue(tasks: &impl TaskStore) {
     tasks.enqueue(&all).await.unwrap();
 }
 
-/// What a claim of everything gets.
+/// The tasks that a claim of everything gets.
 async fn claimed(tasks: &impl TaskStore) -> Vec<ClaimedTask> {
     let wanted: Claim = claim(LONG).max(9);
     tasks.claim(&wanted).await.unwrap().tasks

@@ -1,4 +1,4 @@
-//! A claim keeps the rules of a lock (K1, 13): the suite for locks, over the lease that lies in a task's row.
+//! A claim keeps the rules of a lock (K1, 13): the suite for locks, over the lease in a task's row.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use dlock_testkit::{
 
 use super::{Postgres, pool, server};
 
-/// The table, read beside the store.
+/// The table, read without the store.
 struct Table(Client);
 
 #[async_trait]
@@ -48,7 +48,7 @@ impl Fixture for Locks {
     // An acquire is several calls here, and other tests keep the machine busy.
     const LEASE: Duration = Duration::from_millis(800);
     const UNANSWERED: u32 = 2;
-    // Of a queue: 128.
+    // The limit of a queue's name is 128.
     const NAME_BYTES: usize = 120;
 
     async fn start() -> Self {

@@ -1,4 +1,4 @@
-//! What calls cost the server: indexes, updates in place, nothing written where nothing changes.
+//! The cost of calls to the server: indexes, updates in place, nothing written where nothing changes.
 
 use std::{
     sync::{Arc, Mutex},
@@ -39,7 +39,7 @@ pub(super) async fn filled() -> (Postgres, Client) {
 const CLAIM: &str = "SELECT c.id, c.token \
      FROM dlock_task_claim_1('{default,other}', md5(random()::text)::uuid, 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
-/// 20: what the server really does inside of the functions.
+/// 20: the plans that the server really uses inside of the functions.
 #[tokio::test]
 async fn claims_heartbeats_and_endings_go_by_index() {
     let (queue, _) = filled().await;
@@ -101,14 +101,14 @@ async fn claims_heartbeats_and_endings_go_by_index() {
     for (what, plan) in [("claim", claims), ("enqueue", enqueue)] {
         assert!(!plan.contains("Seq Scan"), "{what}: {plan}");
     }
-    // Of those two only what finds the claims, which is the test's own.
+    // Of those two only the part that finds the claims, which is the test's own.
     for (what, plan) in [("heartbeat", beats), ("ending", ends)] {
         let own = plan.matches("Seq Scan on dlock_task").count();
         assert!(own <= 1, "{what}: {plan}");
     }
 }
 
-/// A claim looks at as many tasks as it gives out, however many there are.
+/// A claim reads as many tasks as it gives out, however many there are.
 #[tokio::test]
 async fn claim_locks_no_more_than_it_gives_out() {
     let client = filled().await.0.client().await;
@@ -125,7 +125,7 @@ async fn claim_locks_no_more_than_it_gives_out() {
     assert_eq!(in_place, 5, "a claim has changed an index");
 }
 
-/// However many wait in a lane, whether it is busy or free, and whatever became of its earlier tasks.
+/// However many wait in a lane, whether it is busy or free, and however its earlier tasks ended.
 #[tokio::test]
 async fn claim_costs_the_same_however_many_wait() {
     let few = blocks_of_a_full_lane(10).await;
@@ -142,10 +142,10 @@ fn text(message: &SimpleQueryMessage) -> Option<&str> {
     }
 }
 
-/// How many blocks claims read: of nothing beside a busy lane, of the next task of a free one, of one whose tasks have all
-/// failed once, and of what a claim that is repeated holds.
+/// How many blocks claims read: when only a busy lane has tasks, for the next task of a free lane, for one of a lane
+/// whose tasks have all failed once, and for the tasks that a repeated claim holds.
 async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 4] {
-    // In a database of its own, where no other test keeps old rows from being cleared away.
+    // In a separate database, where no other test keeps old rows from being cleared away.
     let config = database("").await;
     let tasks = PostgresTasks::builder().pool(pool(config.clone(), 1));
     // A busy machine takes long to enqueue 5,000 tasks.
@@ -193,13 +193,13 @@ async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 4] {
     [busy, free, failed, blocks_of(&repeated).await]
 }
 
-/// The server keeps the plans of a session. One made while the queue was empty is followed when it is full.
+/// The server keeps the plans of a session. A plan made while the queue was empty is still used when it is full.
 #[tokio::test]
 async fn plans_that_were_made_on_an_empty_queue_take_each_row_by_its_number() {
     by_numbers("VACUUM ANALYZE dlock_task, dlock_task_slot").await;
 }
 
-/// For the planner one index is as good as another where hardly anything lives among what has ended.
+/// For the planner one index is as good as another if there are hardly any live rows among the ended ones.
 #[tokio::test]
 async fn plans_that_were_made_among_ended_tasks_take_each_row_by_its_number() {
     let tasks = |number, run_at| {
@@ -239,7 +239,7 @@ async fn by_numbers(prepare: &str) {
             (row.get(0), row.get(1), row.get(2));
         (ids, uuids, tokens)
     };
-    // More often than a plan is made anew for the parameters at hand.
+    // More often than the server makes a new plan for the parameters at hand.
     for _ in 0..10 {
         let (ids, uuids, tokens) = claims().await;
         assert_eq!(ids.len(), 0);
@@ -253,8 +253,9 @@ async fn by_numbers(prepare: &str) {
         .enqueue(&vec![task(); 5000])
         .await
         .unwrap();
-    // How many rows were read, and how often an index other than the primary key was searched: by a claim once for each
-    // priority, and once more for what falls due later. A search for a number there would read the whole index.
+    // How many rows were read, and how often an index other than the primary key was searched: a claim does so once for
+    // each priority, and once more for tasks that fall due later. A search for a number there would read the whole
+    // index.
     let read = async || {
         let read = "SELECT coalesce(sum(idx_tup_fetch), 0)::bigint, (
                 SELECT sum(pg_stat_get_xact_numscans(i.indexrelid))::bigint FROM pg_index AS i
@@ -264,7 +265,7 @@ async fn by_numbers(prepare: &str) {
         [row.get::<_, i64>(0), row.get(1)]
     };
     client.batch_execute("BEGIN").await.unwrap();
-    // The session's counts may still contain what it did before this transaction.
+    // The session's counts may still include work from before this transaction.
     let mut before = read().await;
     let (ids, uuids, tokens) = claims().await;
     assert_eq!(ids.len(), MOST);
@@ -283,12 +284,12 @@ async fn by_numbers(prepare: &str) {
     }
 }
 
-/// 20: over 95 % of what claims and heartbeats change stays on its page, and adds no entry to an index.
+/// 20: over 95 % of the changes by claims and heartbeats stay on their page, and add no entry to an index.
 #[tokio::test]
 async fn claims_and_heartbeats_change_rows_in_place() {
     const TASKS: usize = 1000;
     const BEATS: u64 = 2;
-    // On a server of its own: open transactions of other tests keep old versions from being cleaned up.
+    // On a separate server: open transactions of other tests keep old versions from being cleaned up.
     let service = postgres(&[]).await.unwrap();
     let mut config = Config::new();
     config.host("127.0.0.1").port(service.place().port());
@@ -314,7 +315,7 @@ async fn claims_and_heartbeats_change_rows_in_place() {
         let endings: Vec<_> = claimed.iter().map(end).collect();
         tasks.finish(&endings).await.unwrap();
     }
-    // The server counts what a session has done a while later, at its end at the latest.
+    // The server counts a session's work a while later, at its end at the latest.
     drop(tasks);
     let client = connect(&config).await;
     let seen = "SELECT pg_stat_clear_snapshot(), n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables
@@ -332,7 +333,7 @@ async fn claims_and_heartbeats_change_rows_in_place() {
     }
 }
 
-/// One claim of 32 looks for them: that none of 1,900 does cannot happen.
+/// One claim in 32 looks for them: it is impossible that none of 1,900 does.
 #[tokio::test]
 async fn claims_that_hold_nothing_are_forgotten() {
     let queue = Postgres::start().await;

@@ -1,5 +1,5 @@
-//! An answer that a crash can undo is none: whatever the session says, claims, heartbeats and endings wait for the
-//! log.
+//! An answer that a crash can undo does not count: whatever the session's setting, claims, heartbeats and endings wait
+//! for the log.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn answers_to_claims_heartbeats_and_endings_wait_for_the_log() {
     config.host("127.0.0.1").port(service.place().port());
     config.user("postgres").dbname("postgres");
     let tasks = PostgresTasks::builder().pool(pool(config.clone(), 20));
-    // What is to be answered has the time of a busy machine.
+    // A call that is to be answered gets the time of a busy machine.
     let tasks = tasks.call_timeout(Duration::from_secs(60)).build().unwrap();
     tasks.create_schema().await.unwrap();
     let new: Vec<_> = (0..50).map(|_| task()).collect();
@@ -40,7 +40,7 @@ async fn answers_to_claims_heartbeats_and_endings_wait_for_the_log() {
         .batch_execute("SELECT pg_reload_conf()")
         .await
         .unwrap();
-    // The sessions hear of it one after the other, so ask until it holds.
+    // The sessions notice it one after the other, so try until it holds.
     loop {
         let claiming = tasks.clone();
         let claiming = async move { claiming.claim(&claim(LONG)).await.map(drop) };
@@ -60,11 +60,11 @@ async fn answers_to_claims_heartbeats_and_endings_wait_for_the_log() {
     }
     let release = Release::new(name(3), claimed[3].key.uuid, None);
     tasks.claims().release(&release).await.unwrap();
-    // Nothing is promised about what was enqueued beyond what the session says.
+    // For enqueued tasks nothing is promised beyond the session's setting.
     tasks.enqueue(&[task()]).await.unwrap();
 }
 
-/// Whether the call has no answer before its commit is on the disk. It gets none, then: its session is ended.
+/// Whether the call has no answer before its commit is on the disk. It then gets none: its session is ended.
 async fn waits_for_the_log(
     client: &Client,
     call: impl Future<Output = Result<(), ProviderError>> + Send + 'static,

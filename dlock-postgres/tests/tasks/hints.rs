@@ -1,4 +1,4 @@
-//! K6: who notifies, when and how often, and what becomes of those who listen.
+//! K6: which transactions notify, when and how often, and what happens to the listeners.
 
 use std::{
     future::poll_fn,
@@ -25,7 +25,7 @@ use uuid::Uuid;
 use crate::{LONG, Postgres, claim, connect, finish, pool, server, take, task};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The transaction that this text, which no queue has, was said in is the last one.
+/// The transaction that sent this text, which no queue has, is the last one.
 const END: &str = "the end";
 
 #[derive(Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl Payload for Nothing {
     const KIND: &'static str = "nothing";
 }
 
-/// Hears all that is said of this queue's schema.
+/// Receives all notifications of this queue's schema.
 struct Ear {
     said: mpsc::UnboundedReceiver<String>,
     client: Client,
@@ -63,7 +63,7 @@ impl Ear {
         }
     }
 
-    /// How often something was said so far.
+    /// The number of notifications so far.
     async fn said(&mut self) -> usize {
         let end = format!("NOTIFY dlock_task, '\"{}\"/{END}'", self.schema);
         self.client.batch_execute(&end).await.unwrap();
@@ -126,7 +126,7 @@ async fn what_adds_nothing_notifies_nobody() {
     assert_eq!(ear.said().await, 0);
 }
 
-/// One statement, one transaction or many calls in it: no more than one for a queue, and never many locks.
+/// One statement, one transaction or many calls in it: no more than one notification for a queue, and never many locks.
 #[tokio::test]
 async fn one_transaction_notifies_once() {
     let queue = Postgres::start().await;
@@ -156,7 +156,7 @@ async fn one_transaction_notifies_once() {
     );
 }
 
-/// Of transactions that begin at one time and go on beside each other one notifies.
+/// Of transactions that begin at one time and run concurrently, one notifies.
 #[tokio::test]
 async fn transactions_of_one_time_notify_once() {
     let queue = Postgres::start().await;
@@ -207,7 +207,7 @@ async fn store_that_does_not_listen_has_no_hints() {
     assert!(tasks.watch(&claim(LONG)).await.unwrap().is_none());
 }
 
-/// The workers then open another one. However many queues they wait for, it is one.
+/// The workers then open another one. However many queues they wait for, there is one.
 #[tokio::test]
 async fn streams_share_a_connection_and_end_with_it() {
     let queue = Postgres::start().await;

@@ -1,4 +1,5 @@
-//! K8: what one session is about to claim, another one cannot see. A lock of the lane, or of the queue, tells it.
+//! K8: another session cannot see which tasks one session is about to claim. A lock of the lane, or of the queue, shows
+//! it.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::{LONG, Postgres, claim, finish, take};
 
-/// How many tasks a claim of one gets that is not committed yet.
+/// How many tasks an uncommitted claim of one task gets.
 const CLAIM: &str = "SELECT count(c.id)
     FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
 
@@ -50,13 +51,14 @@ async fn lane_that_another_session_claims_is_passed_over() {
     assert!(nothing.tasks.is_empty(), "two of a lane: {nothing:?}");
 }
 
-/// A claim has seen that there are no lanes, and then there are: it does not give out what it has not judged.
+/// A claim has seen that there are no lanes, and then one appears: the claim does not give out a task that it has not
+/// judged.
 #[tokio::test]
 async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
     let queue = Postgres::start().await;
     queue.wait_for_rows().await;
     let (client, tasks) = (queue.client().await, queue.tasks(1).await);
-    // Who reads goes on, and who locks rows waits.
+    // Readers continue, and sessions that lock rows wait.
     let lock = "BEGIN; LOCK TABLE dlock_task IN EXCLUSIVE MODE";
     client.batch_execute(lock).await.unwrap();
     let early = claiming(&tasks, 2);
@@ -71,7 +73,8 @@ async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
     assert_eq!(early + next.tasks.len(), 1, "{early} and {next:?}");
 }
 
-/// A process looks behind what it claimed last, but not where the next task of a lane may lie.
+/// Claims of a process begin after the task that it claimed last, except where the next task of a lane may lie before
+/// it.
 #[tokio::test]
 async fn next_task_of_a_lane_comes_before_later_ones() {
     let queue = Postgres::start().await;
@@ -138,7 +141,7 @@ async fn first_task_that_is_deleted_keeps_nobody_waiting() {
     assert_eq!(take(&tasks, LONG).await.key.id, added[1].id());
 }
 
-/// What came to nothing is given to others.
+/// Tasks of a claim that was rolled back are given to others.
 #[tokio::test]
 async fn claim_that_is_rolled_back_holds_no_lane_and_no_place() {
     let queue = Postgres::start().await;
@@ -169,7 +172,7 @@ async fn place_that_another_session_takes_is_waited_for() {
     assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
 }
 
-/// A limit counts what a claim takes that began before it.
+/// A limit counts the tasks that a claim takes that began before it.
 #[tokio::test]
 async fn limit_waits_for_the_claims_that_are_under_way() {
     let queue = Postgres::start().await;
@@ -188,7 +191,7 @@ async fn limit_waits_for_the_claims_that_are_under_way() {
     assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
 }
 
-/// A snapshot that is older than the lock sees nothing of what others have committed since.
+/// A snapshot that is older than the lock sees no later commits of other sessions.
 #[tokio::test]
 async fn older_snapshot_is_refused() {
     let queue = Postgres::start().await;
@@ -203,7 +206,7 @@ async fn older_snapshot_is_refused() {
     assert_eq!(claimed(&client).await, 1);
 }
 
-/// A claim that looked at all of them would take too long after a pause of the workers, and be undone each time.
+/// A claim that read all of them would take too long after a pause of the workers, and be undone each time.
 #[tokio::test]
 async fn lanes_that_have_changed_are_looked_at_by_several_claims() {
     let queue = Postgres::start().await;

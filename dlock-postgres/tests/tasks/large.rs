@@ -1,4 +1,4 @@
-//! Large tasks are read beside the runtime, which has the renewals of others to send meanwhile.
+//! Large tasks are read off the runtime, which has the renewals of others to send meanwhile.
 
 use std::{pin::pin, time::Duration};
 
@@ -11,13 +11,13 @@ use crate::{LONG, Postgres, claim};
 
 const TASKS: usize = 16;
 
-/// The time that this thread has computed. A busy machine hardly changes it.
+/// The processor time of this thread. A busy machine hardly changes it.
 fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap()
 }
 
-/// An answer, and the longest time that one poll of its call computed.
+/// An answer, and the longest processor time of one poll of its call.
 async fn longest_poll<T>(call: impl Future<Output = T>) -> (T, Duration) {
     let (mut call, mut longest) = (pin!(call), Duration::ZERO);
     let answer = std::future::poll_fn(|context| {

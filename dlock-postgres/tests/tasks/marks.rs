@@ -1,4 +1,4 @@
-//! K4: what lies before the place where claims begin costs them nothing, and is found all the same.
+//! K4: tasks before the place where claims begin cost them nothing, and are nevertheless found.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{LONG, Postgres, connect, cost::filled, finish, pool, take, task};
 
-/// K4: what lies before the last claimed task costs the next claim nothing.
+/// K4: tasks before the last claimed one cost the next claim nothing.
 #[tokio::test]
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
@@ -29,7 +29,7 @@ async fn claim_passes_over_what_lies_before_its_start() {
         (None, None, 9000, i64::MAX),
         (Some(instants), Some(numbers), 0, 20),
     ] {
-        // A session of its own: what others have not reported yet would be counted too.
+        // A separate session: its counts would otherwise include work that others have not reported yet.
         let client = queue.client().await;
         client.batch_execute("BEGIN").await.unwrap();
         let claim = "SELECT c.id FROM dlock_task_claim_1('{default}', md5(random()::text)::uuid, 5, 60000, 'x', false,
@@ -46,8 +46,8 @@ async fn claim_passes_over_what_lies_before_its_start() {
     }
 }
 
-/// K4: a claim that finds too few tasks after its start looks before it: at what fell due in the last second, or from the
-/// beginning.
+/// K4: a claim that finds too few tasks after its start looks before it: at the tasks that fell due in the last second,
+/// or from the beginning.
 #[tokio::test]
 async fn claim_that_finds_too_few_after_its_start_looks_before_it() {
     let queue = Postgres::start().await;
@@ -56,7 +56,7 @@ async fn claim_that_finds_too_few_after_its_start_looks_before_it() {
     let kinds = ["early", "late", "last"];
     tasks.enqueue(&kinds.map(of)).await.unwrap();
     let client = queue.client().await;
-    // What it begins after; how many it asks for; whether it may look from the beginning.
+    // The start; how many tasks it wants; whether it may look from the beginning.
     for (after, most, sweeps, expected) in [
         ("late", 5, true, vec!["early", "last", "late"]),
         ("late", 5, false, vec!["last", "late"]),
@@ -87,7 +87,7 @@ async fn claim_that_finds_too_few_after_its_start_looks_before_it() {
                 .await
                 .unwrap();
             client.batch_execute("ROLLBACK").await.unwrap();
-            // On a busy machine the second may be over.
+            // On a busy machine the second may have passed.
             if rows.iter().all(|row| row.get(1)) {
                 let mut claimed: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
                 claimed.sort_unstable();
@@ -121,12 +121,12 @@ async fn task_that_was_given_back_is_found_behind_the_start() {
     }
 }
 
-/// K4: behind many dead entries a look from the beginning takes longer than a claim. A process that is busy has it made
-/// beside its claims, and gets what it finds.
+/// K4: behind many dead entries a walk from the beginning takes longer than a claim. A busy process has it made
+/// concurrently with its claims, and gets the tasks it finds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
     const PATIENCE: Duration = Duration::from_secs(60);
-    // On a server of its own: other tests' transactions come and go.
+    // On a separate server: other tests' transactions come and go.
     let service = postgres(&["track_functions=all"]).await.unwrap();
     let mut config = Config::new();
     config.host("127.0.0.1").port(service.place().port());
@@ -159,7 +159,7 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
         .await
         .unwrap();
     let early = take(&other, LONG).await.key;
-    // A worker that always has something to do. Whether it got the early task.
+    // A worker that always has something to do. Returns whether it got the early task.
     let work = async || {
         busy.enqueue(&[task()]).await.unwrap();
         let key = take(&busy, LONG).await.key;

@@ -1,4 +1,4 @@
-//! Statements that are prepared once a connection, and sessions that forget them.
+//! Statements that are prepared once per connection, and sessions that forget them.
 
 use dlock_postgres::deadpool_postgres::Pool;
 use dlock_tasks::{Filter, How, State, TaskStore};
@@ -46,7 +46,7 @@ async fn statements_are_prepared_once_a_connection_until_it_has_forgotten_them()
         }
         assert_eq!(known(&pool).await, 0, "{forget}");
         assert_eq!(pool.status().size, 1, "its connection was closed");
-        // The next connection begins anew.
+        // The next connection starts afresh.
         pool.retain(|_, _| false);
     }
 }

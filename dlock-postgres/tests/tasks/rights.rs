@@ -46,7 +46,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
         .listen(config, NoTls);
     let tasks = tasks.build().unwrap();
     tasks.verify_schema().await.unwrap();
-    // Everything is there, so there is nothing to create.
+    // Everything exists, so there is nothing to create.
     tasks.create_schema().await.unwrap();
     let hints = tasks.watch(&claim(LONG)).await;
     let mut hints = hints.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What a person or another program may have done to rows.
+//! Damage that a person or another program may have done to rows.
 
 use std::{sync::Arc, time::Duration};
 
@@ -90,7 +90,7 @@ async fn damaged_row_keeps_nobody_from_the_others() {
     }
 }
 
-/// What cannot be read once cannot be read by another attempt.
+/// A task that cannot be read now cannot be read by another attempt.
 #[tokio::test]
 async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
     let queue = Postgres::start().await;
@@ -142,7 +142,7 @@ async fn task_that_no_worker_can_read_is_dead_for_its_reason() {
     }
 }
 
-/// As one is that was enqueued by a clock that was an hour ahead, which is right again.
+/// As if a clock that was an hour ahead, and is right again, had enqueued it.
 #[tokio::test]
 async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
     let queue = Postgres::start().await;
@@ -157,12 +157,12 @@ async fn task_that_may_run_at_once_is_due_whatever_the_clock_said() {
     let claimed = tasks.claim(&claim(LONG).max(5)).await.unwrap().tasks;
     let got: Vec<_> = claimed.iter().map(|task| task.key.id).collect();
     assert_eq!(got, [added[1].id()]);
-    // Not so what its worker has put off.
+    // A task that its worker has put off is not due.
     finish(&tasks, claimed[0].key, How::Snooze(LONG)).await;
     assert!(tasks.claim(&claim(LONG)).await.unwrap().tasks.is_empty());
 }
 
-/// Its heartbeats fail alone, and nobody else gets the task.
+/// Its heartbeats fail alone, and no other worker gets the task.
 #[tokio::test]
 async fn locked_row_holds_up_nobody() {
     let queue = Postgres::start().await;
@@ -202,7 +202,7 @@ async fn locked_row_holds_up_nobody() {
     assert_eq!(ended, [dlock_tasks::Ended::Own(State::Succeeded); 2]);
 }
 
-/// No ending is lost for a character that the database has no place for.
+/// No ending is lost for a character that the database's encoding lacks.
 #[tokio::test]
 async fn endings_hold_in_a_database_of_another_encoding() {
     let latin = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
@@ -251,7 +251,8 @@ async fn endings_hold_in_a_database_of_another_encoding() {
     );
 }
 
-/// The server's texts hold no NUL, and an ending must not fail because of what a handler said.
+/// The server's texts cannot contain a NUL, and an ending must not fail because of a handler's
+/// text.
 #[tokio::test]
 async fn error_with_a_nul_is_kept() {
     let queue = Postgres::start().await;
@@ -270,7 +271,7 @@ async fn error_with_a_nul_is_kept() {
     assert_eq!(errors[0].error, "a\u{fffd}b");
 }
 
-/// No worker says so: the last one is gone.
+/// No worker reports it: the last one is gone.
 #[tokio::test]
 async fn task_that_dies_in_a_claim_is_in_the_log() {
     let log = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Making the tables: many at once, again, beside those of another release and beside what is not ours.
+//! Making the tables: many at once, again, next to those of another release and next to objects that are not ours.
 
 use dlock_postgres::{SchemaError, tasks::PostgresTasks};
 use dlock_tasks::TaskStore;
@@ -43,7 +43,7 @@ async fn schema_that_is_made_while_it_is_looked_for_is_not_found_in_part() {
         .schema(&queue.schema)
         .build()
         .unwrap();
-    // The first statement over a connection has a transaction of its own.
+    // The first statement over a connection has a separate transaction.
     looking.verify_schema().await.unwrap_err();
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class LIMIT 1";
     let session = sessions.get().await.unwrap();
@@ -74,7 +74,7 @@ async fn making_it_again_keeps_what_is_there() {
     tasks.create_schema().await.unwrap();
     let holder = tasks.task(key.id).await.unwrap().unwrap().holder.unwrap();
     assert_eq!(holder.token, key.token);
-    // What is missing is made.
+    // The missing parts are made.
     client
         .batch_execute("DROP FUNCTION dlock_enqueue; DROP INDEX dlock_task_held_uuid")
         .await

@@ -1,4 +1,4 @@
-//! Many at the same time: sessions, batches, processes.
+//! Concurrent work: sessions, batches, processes.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{LONG, Postgres, claim, finish, take, task};
 
-/// Two batches of the same claims lock their rows in one order, whatever becomes of each.
+/// Two batches of the same claims lock their rows in one order, whatever the outcome of each.
 #[tokio::test]
 async fn endings_of_several_kinds_lock_rows_in_one_order() {
     let queue = Postgres::start().await;
@@ -53,7 +53,7 @@ async fn endings_of_several_kinds_lock_rows_in_one_order() {
     );
 }
 
-/// Every task once, and nobody is the victim of a deadlock: keys come in opposite orders.
+/// Every task once, and no session is the victim of a deadlock: keys come in opposite orders.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_sessions_claim_while_others_enqueue() {
     const WORKERS: usize = 64;
@@ -101,7 +101,7 @@ async fn many_sessions_claim_while_others_enqueue() {
             loop {
                 let over = left.load(Ordering::SeqCst) == 0;
                 let claimed = tasks.claim(&claim(LONG).max(1 + worker % 5)).await.unwrap();
-                // Nothing, and nothing to come: others have what is left.
+                // Nothing, and nothing to come: other sessions have the remainder.
                 if claimed.tasks.is_empty() && claimed.next.is_none() && over {
                     return done;
                 }
@@ -150,7 +150,7 @@ async fn batches_in_opposite_orders_do_not_deadlock() {
                 };
                 let beats: Vec<Renew> = keys.iter().map(beat).collect();
                 for renewed in tasks.claims().renew_many(&beats).await {
-                    // One that meets the other batch is told so, and comes again.
+                    // A batch that meets the other one learns so, and is repeated.
                     if let Err(error) = renewed {
                         assert!(error.to_string().contains("locked"), "{error:?}");
                     }
@@ -180,8 +180,8 @@ async fn batches_in_opposite_orders_do_not_deadlock() {
     );
 }
 
-/// A key that comes free while its batch holds a later one is not waited for: somebody else may do the same in the other
-/// order.
+/// A key that becomes free while its batch holds a later one is not waited for: another session may do the same in the
+/// other order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn key_that_comes_free_meanwhile_does_not_deadlock() {
     let queue = Postgres::start().await;
@@ -222,7 +222,7 @@ async fn key_that_comes_free_meanwhile_does_not_deadlock() {
     );
 }
 
-/// A worker that is killed hands its task on when its lease ends, and not before.
+/// The task of a worker that is killed passes to another worker when its lease ends, and not before.
 #[tokio::test]
 async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
     const LEASE: Duration = Duration::from_secs(1);
@@ -276,7 +276,7 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
     assert_eq!(ended, Ended::Lost(Some(State::Running)));
 }
 
-/// A deadlock is an error of the database here, which the store would hide by ending each by itself.
+/// A deadlock is an error of the database here, which the store would hide by ending each claim separately.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn endings_in_opposite_orders_do_not_deadlock() {
     const MANY: usize = 2000;

@@ -80,7 +80,7 @@ async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
     assert_eq!(purchases(&client).await, 1);
 }
 
-/// Its handler would not see what the transaction has written.
+/// Its handler would not see the writes of the transaction.
 #[tokio::test]
 async fn task_whose_key_ends_with_its_start_waits_for_who_counts_on_it() {
     let (mut client, tasks) = shop().await;
@@ -97,7 +97,7 @@ async fn task_whose_key_ends_with_its_start_waits_for_who_counts_on_it() {
     assert!(beside.tasks.is_empty(), "{beside:?}");
     transaction.commit().await.unwrap();
     assert_eq!(take(&tasks, LONG).await.key.id, added[0].id());
-    // Beside it, in SQL.
+    // The key ended with the start, so SQL adds another task.
     let enqueue = "SELECT dlock_enqueue('default', 'index', key => 'page 7', key_until => $1)";
     let number = client.query_one(enqueue, &[&"started"]).await.unwrap();
     assert!(number.get::<_, i64>(0) > added[0].id().get());
@@ -106,7 +106,7 @@ async fn task_whose_key_ends_with_its_start_waits_for_who_counts_on_it() {
     assert!(refused.contains("ended or started"), "{refused}");
 }
 
-/// 22: not even by somebody who overlooks the error.
+/// 22: not even by a caller that overlooks the error.
 #[tokio::test]
 async fn work_of_a_stale_claim_cannot_be_committed() {
     let (mut client, tasks) = shop().await;
@@ -138,7 +138,7 @@ async fn work_of_a_stale_claim_cannot_be_committed() {
     let own = finish(&tasks, newer, How::Complete(json!(2))).await;
     assert_eq!(own, dlock_tasks::Ended::Own(State::Succeeded));
 
-    // Given back is not completed, whoever says so.
+    // A released task is not completed, whichever claim tries.
     tasks.enqueue(&[task()]).await.unwrap();
     let key = take(&tasks, LONG).await.key;
     finish(&tasks, key, How::GiveBack).await;
@@ -153,8 +153,8 @@ async fn work_of_a_stale_claim_cannot_be_committed() {
     );
 }
 
-/// A claim that is taken over while the transaction is open. Under the stricter levels the transaction does
-/// not see that; it is refused all the same.
+/// A claim that is taken over while the transaction is open. Under the stricter levels the transaction does not see
+/// that, but is nevertheless refused.
 #[tokio::test]
 async fn stale_completion_is_refused_at_every_isolation_level() {
     for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
@@ -254,7 +254,7 @@ async fn functions_enqueue_and_complete_from_sql() {
     assert_eq!(take(&tasks, LONG).await.kind, "old");
 }
 
-/// What is not in a transaction that commits later is not waited for.
+/// Enqueuing a key that an open transaction has enqueued waits for that transaction, and then finds its task.
 #[tokio::test]
 async fn key_of_an_open_transaction_is_nobody_elses() {
     let queue = Postgres::start().await;
@@ -276,7 +276,7 @@ async fn key_of_an_open_transaction_is_nobody_elses() {
     assert_eq!(other, [Enqueued::Duplicate(first.id())]);
 }
 
-/// What SQL takes, workers read as what it says.
+/// JSON that SQL accepts is read by workers with the same meaning.
 #[tokio::test]
 async fn json_that_no_worker_could_read_is_refused_in_sql() {
     let (client, tasks) = shop().await;

@@ -1,10 +1,11 @@
--- Begins a term (A1 to A7). Runs after record.lua. KEYS[1] the lock. ARGV[1] the new uuid, [2] uuid of prev or '', [3]
--- renewals of prev or '', [4] lease in milliseconds, [5] floor, [6] '1' to refuse a server that may evict the record,
--- [7] the end of the new record, from the lengths of owner and data on, [8] how many tokens to mint, 1 to 128, or 0 to
--- take nothing and only mark, [9] what marks the term that refuses, or '0'. Result: the token, the only one that was
--- minted, or the one that a repeat finds (A2: how many were minted with it is not known); {'block', last, how many} if
--- more were minted; {'spent'}, {'held', now, text}, {'ended'} if fewer tokens remain, {'evicting', policy}, {'spoilt',
--- flaw}.
+-- Begins a term (A1 to A7). Runs after record.lua.
+-- KEYS[1] the lock. ARGV[1] the new uuid, [2] uuid of prev or '', [3] renewals of prev or '', [4] lease in
+-- milliseconds, [5] floor, [6] '1' to refuse a server that may evict the record, [7] the end of the new record, from
+-- the lengths of owner and data on, [8] how many tokens to mint, 1 to 128, or 0 to take nothing and only mark, [9] what
+-- marks the term that refuses, or '0'.
+-- Result: the token, the only one that was minted, or the one that a repeat finds (A2: how many were minted with it is
+-- not known); {'block', last, how many} if more were minted; {'spent'}, {'held', now, text}, {'ended'} if fewer tokens
+-- remain, {'evicting', policy}, {'spoilt', flaw}.
 local new, lease = ARGV[1], ARGV[4]
 local now = clock()
 local next = math.max(now, ARGV[5])

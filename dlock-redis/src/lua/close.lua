@@ -1,6 +1,6 @@
--- Ends a term and leaves the name closed (B4). Runs after record.lua. KEYS[1] the lock. ARGV[1] the term's uuid, [2]
--- the closing's uuid, [3] how long it lasts in milliseconds. Result: 1, {'not held', now, text or nil}, {'spoilt',
--- flaw}. No waiter is notified: nothing is free.
+-- Ends a term and leaves the name closed (B4). Runs after record.lua.
+-- KEYS[1] the lock. ARGV[1] the term's uuid, [2] the closing's uuid, [3] how long it lasts in milliseconds.
+-- Result: 1, {'not held', now, text or nil}, {'spoilt', flaw}. No waiter is notified: nothing is free.
 local now = clock()
 if held and uuid == ARGV[2] then
     -- No change, but a write for WAIT.

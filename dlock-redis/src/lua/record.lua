@@ -1,5 +1,5 @@
--- The beginning of every script of a lock: the record, checked. KEYS[1] the lock: one text of words
--- with a space between them, as GET shows it:
+-- The beginning of every script of a lock: the record, checked.
+-- KEYS[1] the lock: one text of words with a space between them, as GET shows it:
 --   dlock1    the format
 --   state     held, or released; with ',asked' behind it once a client asked for the lock
 --   uuid      the term, hyphenated, lower case
@@ -12,9 +12,9 @@
 --   wanted    the mark of a waiter that was refused in this term, or 0 (N1)
 --   owner     the length of the holder's label in bytes
 --   data      the length in bytes of the data that the holder stored with the lock; - without
--- and then the label, for people, and the data, verbatim. Numbers are decimal digits. Any other
--- text is corrupted or foreign: the script says so and writes nothing. Result, before any other:
--- {'too old', version} from a server that cannot serve.
+-- and then the label, for people, and the data, verbatim. Numbers are decimal digits.
+-- Any other text is corrupted or foreign: the script says so and writes nothing.
+-- Result, before any other: {'too old', version} from a server that cannot serve.
 --
 -- One text, because one call reads it, one pattern checks it and one call writes it: a hash of the same
 -- fields takes the server nearly twice as long. The words that change within a term come first; the

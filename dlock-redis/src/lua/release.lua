@@ -1,7 +1,7 @@
--- Releases a term (L1 to L3), and notifies the listeners if it is marked (W3, N3). Runs after record.lua. KEYS[1] the
--- lock. ARGV[1] the term's uuid, [2] a channel and [3] the one of the lock's shard, which goes first; each is left out
--- if no listener is to be notified on it. A message is the lock's key. Result: 2 if it is marked or 1, {'not held',
--- now, text or nil}, {'spoilt', flaw}.
+-- Releases a term (L1 to L3), and notifies the listeners if it is marked (W3, N3). Runs after record.lua.
+-- KEYS[1] the lock. ARGV[1] the term's uuid, [2] a channel and [3] the one of the lock's shard, which goes first; each
+-- is left out if no listener is to be notified on it. A message is the lock's key.
+-- Result: 2 if it is marked or 1, {'not held', now, text or nil}, {'spoilt', flaw}.
 if uuid == ARGV[1] then
     local marked = wanted ~= '0'
     if held then -- L1

@@ -1,5 +1,6 @@
--- Takes a term away from its holder without granting it (B1). Runs after record.lua. KEYS[1] the
--- lock. ARGV[1] uuid and [2] renewals of the version that was read, [3] the uuid that replaces it.
+-- Takes a term away from its holder without granting it (B1). Runs after record.lua.
+-- KEYS[1] the lock. ARGV[1] uuid and [2] renewals of the version that was read, [3] the uuid that
+-- replaces it.
 -- Result: 1, {'changed', now, text or nil}, {'spoilt', flaw}.
 if held then
     if uuid == ARGV[1] and renewals == tonumber(ARGV[2]) then

@@ -1,4 +1,5 @@
-//! For a single server, or a primary with replicas: a channel for each lock that is waited for, and one for all of them.
+//! For a single server, or a primary with replicas: a channel for each lock that is waited for, and one for all of
+//! them.
 
 use std::{
     sync::{Arc, atomic::AtomicBool},

@@ -16,8 +16,7 @@ use crate::support::{
     replicated, try_for,
 };
 
-/// Every request once, each asserted to be one round trip, except one that leaves the mark
-/// `marking`.
+/// Every request once, each asserted to be one round trip, except one that leaves a mark, which takes `marking`.
 async fn counts(provider: &RedisProvider, proxy: &Proxy, marking: usize) {
     // The scripts are on the server after this; the connections are open.
     for warm in 0..2 {

@@ -233,8 +233,8 @@ impl Work<'_> {
         Ok((due, now))
     }
 
-    /// Whether a free task, of which `due.sql` has found this row, waits for another one of its lane (K8): one that runs,
-    /// or that goes before it.
+    /// Whether a free task, of which `due.sql` has found this row, waits for another one of its lane (K8): one that
+    /// runs, or that goes before it.
     pub(super) fn waits(
         &self,
         (queue, priority): (&str, u8),

@@ -1,9 +1,9 @@
 -- Looks for tasks before those at which a process begins its claims (K4), concurrently with them: tasks that a claim
--- from the beginning would give out or end. Locks and changes nothing. Parameters: the queues; after which instants, in
--- microseconds of Unix time, and numbers claims begin, for each queue and priority, null where they begin at the
--- beginning; the kinds, null for any, as claim.sql has them. Result: for each queue and priority that has one, the
--- first such task: the queue, the priority, the instant and the number; then one row without a queue, whose instant is
--- how many microseconds the search took.
+-- from the beginning would give out or end. Locks and changes nothing.
+-- Parameters: the queues; after which instants, in microseconds of Unix time, and numbers claims begin, for each queue
+-- and priority, null where they begin at the beginning; the kinds, null for any, as claim.sql has them.
+-- Result: for each queue and priority that has one, the first such task: the queue, the priority, the instant and the
+-- number; then one row without a queue, whose instant is how many microseconds the search took.
 CREATE OR REPLACE FUNCTION {before}(
     p_queues pg_catalog.text[], p_instants bigint[], p_numbers bigint[], p_kinds pg_catalog.text[]
 ) RETURNS TABLE (queue pg_catalog.text, priority integer, instant bigint, number bigint)

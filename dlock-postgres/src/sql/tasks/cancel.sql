@@ -1,5 +1,6 @@
--- Cancels a task, or asks its worker to stop (B3). Parameters: the task; whether it ends although a
--- worker has it. Result: one row: the state it was in, null if there is no such task.
+-- Cancels a task, or asks its worker to stop (B3).
+-- Parameters: the task; whether it ends although a worker has it.
+-- Result: one row: the state it was in, null if there is no such task.
 CREATE OR REPLACE FUNCTION {cancel}(p_id bigint, p_force boolean, OUT state pg_catalog.text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$

@@ -1,6 +1,7 @@
--- Stores a checkpoint for the next attempt. It extends no lease. Parameters: the task; the claim's uuid; its token; the
--- number of this checkpoint; the checkpoint as JSON. Result: one row: whether it is kept, or a newer one of this claim;
--- if not, the state of the task, null if it does not exist.
+-- Stores a checkpoint for the next attempt. It extends no lease.
+-- Parameters: the task; the claim's uuid; its token; the number of this checkpoint; the checkpoint as JSON.
+-- Result: one row: whether it is kept, or a newer one of this claim; if not, the state of the task, null if it does not
+-- exist.
 CREATE OR REPLACE FUNCTION {checkpoint}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_number bigint, p_checkpoint pg_catalog.text,
     OUT kept boolean, OUT state pg_catalog.text

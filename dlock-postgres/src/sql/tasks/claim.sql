@@ -1,12 +1,13 @@
--- Gives out tasks under leases (K3). Parameters: the queues, in the order in which they are served; the claim's uuid;
--- the greatest number of tasks; the lease in milliseconds; the worker's label; whether this repeats a claim that had no
--- answer; the instants, in microseconds of Unix time, and numbers after which to look, for each queue and priority,
--- both null to look from the beginning; whether to do that if there are too few tasks after them; the kinds, null for
--- any: tasks of other kinds are passed over, unless they are to end whichever claim finds them. Result: a row for each
--- task, in the order in which they should run, and one without a token for each that has died; then one without a task.
--- Its first number is how many microseconds remain until a task falls due or a lease runs out, null if the claim got as
--- many tasks as it wanted, or nothing is to come. Its second is how many microseconds the walk from the beginning took,
--- null if there was none; without one, nothing is known of leases on earlier tasks.
+-- Gives out tasks under leases (K3).
+-- Parameters: the queues, in the order in which they are served; the claim's uuid; the greatest number of tasks; the
+-- lease in milliseconds; the worker's label; whether this repeats a claim that had no answer; the instants, in
+-- microseconds of Unix time, and numbers after which to look, for each queue and priority, both null to look from the
+-- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
+-- are passed over, unless they are to end whichever claim finds them.
+-- Result: a row for each task, in the order in which they should run, and one without a token for each that has died;
+-- then one without a task. Its first number is how many microseconds remain until a task falls due or a lease runs out,
+-- null if the claim got as many tasks as it wanted, or nothing is to come. Its second is how many microseconds the walk
+-- from the beginning took, null if there was none; without one, nothing is known of leases on earlier tasks.
 --
 -- A caller that knows where its last claim ended need not pass all that lies before: tasks of other workers, and ended
 -- tasks that remain in the index as long as an old snapshot may see them. With a million of those a claim took 260 ms,
@@ -62,7 +63,7 @@ DECLARE
     v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
-    v_is_settled boolean := false; -- Whether this claim has settled the lanes that have changed: once, however many walks it makes,
+    v_is_settled boolean := false; -- Whether this claim has settled the changed lanes: once for all its walks,
     v_unsettled boolean := false; -- and whether there are more, or another session is about to settle them.
     v_held integer;
     v_again boolean;

@@ -1,7 +1,10 @@
--- Ends a claim (E1 to E3). Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give
--- back', 'snooze' or 'release', which gives it back too; the output of a completion as JSON; the error of a failure; in
--- how many microseconds the task is due again, null to keep its time. Result: whether the claim has ended by its own
--- ending, now or earlier; the outcome of the task then, or its state now, null if it does not exist.
+-- Ends a claim (E1 to E3).
+-- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back', 'snooze' or
+-- 'release', which gives it back too;
+-- the output of a completion as JSON; the error of a failure; in how many microseconds the task is due again, null to
+-- keep its time.
+-- Result: whether the claim has ended by its own ending, now or earlier; the outcome of the task then, or its state
+-- now, null if it does not exist.
 CREATE OR REPLACE FUNCTION {end}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_how pg_catalog.text, p_output pg_catalog.text,
     p_error pg_catalog.text, p_delay bigint, OUT own boolean, OUT state pg_catalog.text

@@ -1,7 +1,8 @@
--- Adds tasks, all or none. Parameters, arrays of one length: queues; priorities; how long each has to wait, in
--- microseconds; the instant from which it may run instead, in microseconds of Unix time, or null; the most attempts;
--- kinds; keys or null; whether the key ends with the start of the task; lanes or null; payloads as JSON. Result: a row
--- for each: its place in the arrays, from 1; the number of the task; whether it is new.
+-- Adds tasks, all or none.
+-- Parameters, arrays of one length: queues; priorities; how long each has to wait, in microseconds; the instant from
+-- which it may run instead, in microseconds of Unix time, or null; the most attempts; kinds; keys or null; whether the
+-- key ends with the start of the task; lanes or null; payloads as JSON.
+-- Result: a row for each: its place in the arrays, from 1; the number of the task; whether it is new.
 --
 -- Keys are inserted in their order, so that two sessions that add the same keys do not deadlock. If that order cannot
 -- be kept, since a key becomes free while later ones are inserted, the call fails with a serialization failure and has

@@ -1,6 +1,6 @@
--- Ends many claims, each separately as in end.sql, in one transaction. Parameters, arrays of one length: those of
--- end.sql. Result: rows with places in the arrays, from 1, and the answer of end.sql for each of them. Each place is in
--- one row.
+-- Ends many claims, each separately as in end.sql, in one transaction.
+-- Parameters, arrays of one length: those of end.sql.
+-- Result: rows with places in the arrays, from 1, and the answer of end.sql for each of them. Each place is in one row.
 --
 -- One statement makes all completions, and they have one row: a call and a row for each cost several times as much. The
 -- rows are locked in the order of their numbers, so two batches do not deadlock. Each is taken by its number, see

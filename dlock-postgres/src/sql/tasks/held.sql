@@ -1,5 +1,7 @@
 -- Records the tasks that a claim got (A2), for a repeat of it. No index of the tasks contains their claims, since each
--- claim would have to change it. Parameters: the claim's uuid; the numbers of its tasks. Result: none.
+-- claim would have to change it.
+-- Parameters: the claim's uuid; the numbers of its tasks.
+-- Result: none.
 --
 -- One claim in 32 also deletes, from one page of the table, claims that hold none of their tasks any more. The page is
 -- random, and rows that another session has locked are passed over: so this costs the same however many claims there

@@ -1,8 +1,8 @@
 -- The parts of the schema that are missing. $1 tables and indexes, $2 functions, all qualified and quoted; $3 columns,
--- each as its table, name and type with a space between. Result: one row: the tables and indexes, the functions and the
--- columns that are missing. Names are resolved as they are now, and rows are read as they were when the statement
--- began. Objects that another session has made in between are missing altogether: its tables without their columns
--- would look like those of another application.
+-- each as its table, name and type with a space between.
+-- Result: one row: the tables and indexes, the functions and the columns that are missing. Names are resolved as they
+-- are now, and rows are read as they were when the statement began. Objects that another session has made in between
+-- are missing altogether: its tables without their columns would look like those of another application.
 WITH found AS (
     SELECT t, c.oid
     FROM pg_catalog.unnest((SELECT $1)) AS t

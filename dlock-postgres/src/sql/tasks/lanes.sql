@@ -43,8 +43,9 @@ BEGIN
 END
 $dlock$;
 
--- Sets free the first tasks of lanes that have changed: of 1,000 lanes, and until 20,000 changes were read. Parameters:
--- the queues. Result: whether there are more such lanes.
+-- Sets free the first tasks of lanes that have changed: of 1,000 lanes, and until 20,000 changes were read.
+-- Parameters: the queues.
+-- Result: whether there are more such lanes.
 --
 -- Waits for no session: records that another session has locked stay for the next claim. It goes from lane to lane
 -- along the index, and takes all records of a lane at once: so it does not pass the rows that it has deleted itself a

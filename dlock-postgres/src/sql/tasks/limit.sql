@@ -1,5 +1,6 @@
 -- Limits how many tasks of a queue run at a time, or removes the limit (K8), and notifies those who wait for its tasks.
--- Parameters: the queue; the limit, null for none. Result: none.
+-- Parameters: the queue; the limit, null for none.
+-- Result: none.
 CREATE OR REPLACE FUNCTION {set_limit}(p_queue pg_catalog.text, p_most bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' SET enable_seqscan = off AS $dlock$
 BEGIN

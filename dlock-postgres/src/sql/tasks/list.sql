@@ -1,7 +1,8 @@
 -- Tasks by number, ended or not. $1 numbers beyond it, $2 queue or null, $3 state or null, $4 the greatest number of
 -- rows, $5 kind or null. {beyond} and {direction}, which tasks/schema.rs fills in, select the smallest or the largest
--- numbers first. Result: in the order that `tasks/row.rs` reads: the record, null if the task has ended, and the
--- store's clock; then the task.
+-- numbers first.
+-- Result: in the order that `tasks/row.rs` reads: the record, null if the task has ended, and the store's clock; then
+-- the task.
 SELECT b.* FROM (
     (SELECT t.uuid, t.renewals, t.owner, t.since, t.token, t.duration, t.released, t.asked,
         NULL::pg_catalog.bytea AS data, t.expiry, c.now,

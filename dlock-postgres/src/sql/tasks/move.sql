@@ -1,6 +1,8 @@
 -- Moves a task to those that have ended, and notifies those who may wait for it: others of its lane, or of a queue with
--- a limit (K8). Parameters: its number; the state; its output or null; the token of the claim whose own ending it is,
--- or null; the error of its last attempt, or null. Result: none. The caller has locked the row.
+-- a limit (K8).
+-- Parameters: its number; the state; its output or null; the token of the claim whose own ending it is, or null; the
+-- error of its last attempt, or null.
+-- Result: none. The caller has locked the row.
 CREATE OR REPLACE FUNCTION {move}(
     p_id bigint, p_state pg_catalog.text, p_output pg_catalog.json, p_ending bigint, p_error pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql AS $dlock$

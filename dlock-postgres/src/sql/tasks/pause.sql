@@ -1,5 +1,6 @@
--- Pauses a queue, or resumes it and notifies those who wait for its tasks (K11). Parameters: the
--- queue; whether it is to be paused. Result: none. A queue that is already paused stays as it is.
+-- Pauses a queue, or resumes it and notifies those who wait for its tasks (K11).
+-- Parameters: the queue; whether it is to be paused.
+-- Result: none. A queue that is already paused stays as it is.
 CREATE OR REPLACE FUNCTION {pause}(p_queue pg_catalog.text, p_paused boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $dlock$
 BEGIN

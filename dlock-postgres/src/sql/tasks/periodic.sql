@@ -1,8 +1,8 @@
--- Adds the task of one instant of a schedule, unless that instant or a later one was served (K10). Parameters: the
--- schedule; the instant, in microseconds of Unix time; how far in the future, in microseconds, a served instant may
--- lie: one that lies further comes from a clock that was wrong; the parameters of {enqueue}. Result: one row: enqueued,
--- before, begun or not yet; how long until then, in microseconds; the number of the task that is in the queue; whether
--- it is new.
+-- Adds the task of one instant of a schedule, unless that instant or a later one was served (K10).
+-- Parameters: the schedule; the instant, in microseconds of Unix time; how far in the future, in microseconds, a served
+-- instant may lie: one that lies further comes from a clock that was wrong; the parameters of {enqueue}.
+-- Result: one row: enqueued, before, begun or not yet; how long until then, in microseconds; the number of the task
+-- that is in the queue; whether it is new.
 CREATE OR REPLACE FUNCTION {periodic}(
     p_schedule pg_catalog.text, p_instant bigint, p_wrong_clock bigint,
     p_queues pg_catalog.text[], p_priorities integer[], p_delays bigint[], p_instants bigint[],

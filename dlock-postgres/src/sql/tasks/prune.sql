@@ -1,5 +1,6 @@
 -- Deletes tasks that ended long ago. $1 states, $2 how long ago in microseconds, for each, $3 the greatest number of
--- tasks. Result: how many.
+-- tasks.
+-- Result: how many.
 WITH old AS (
     SELECT o.id
     FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS a (state, age) CROSS JOIN LATERAL (

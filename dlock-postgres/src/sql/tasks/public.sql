@@ -1,6 +1,6 @@
 -- The functions that any driver can call, in any transaction.
 
--- The reason why workers would not read what this JSON says, null if they would: see `json.rs` of dlock-tasks.
+-- The reason why workers would misread this JSON, null if they would not: see `json.rs` of dlock-tasks.
 CREATE OR REPLACE FUNCTION {unreadable}(p_json pg_catalog.jsonb) RETURNS pg_catalog.text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $dlock$
 DECLARE
@@ -21,10 +21,12 @@ EXCEPTION WHEN numeric_value_out_of_range THEN
 END
 $dlock$;
 
--- Enqueues a task. Parameters: the queue; the kind, which selects its handler; the payload for the handler; the
--- priority, 0 to 9, smaller numbers first; the earliest time to run, null for at once; a key that at most one task of
--- the queue has; the number of attempts; a lane, of whose tasks in the queue one runs at a time; until when it has the
--- key: 'ended', or 'started', by its first claim. Result: its number, or that of the task that has this key.
+-- Enqueues a task.
+-- Parameters: the queue; the kind, which selects its handler; the payload for the handler; the priority, 0 to 9,
+-- smaller numbers first; the earliest time to run, null for at once; a key that at most one task of the queue has; the
+-- number of attempts; a lane, of whose tasks in the queue one runs at a time; until when it has the key: 'ended', or
+-- 'started', by its first claim.
+-- Result: its number, or that of the task that has this key.
 CREATE OR REPLACE FUNCTION {schema}.dlock_enqueue(
     queue pg_catalog.text, kind pg_catalog.text, payload pg_catalog.jsonb DEFAULT 'null', priority integer DEFAULT 5,
     run_at pg_catalog.timestamptz DEFAULT NULL, key pg_catalog.text DEFAULT NULL, max_attempts integer DEFAULT 20,
@@ -63,8 +65,9 @@ END
 $dlock$;
 
 -- Completes a task in the transaction that keeps its handler's results. If the claim has ended it raises an error of
--- the code LK001: the transaction has to be rolled back, and cannot commit. Parameters: the task; the claim's uuid; its
--- token; the output. Result: none.
+-- the code LK001: the transaction has to be rolled back, and cannot commit.
+-- Parameters: the task; the claim's uuid; its token; the output.
+-- Result: none.
 CREATE OR REPLACE FUNCTION {schema}.dlock_complete(
     task bigint, claim pg_catalog.uuid, token bigint, output pg_catalog.jsonb DEFAULT 'null'
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $dlock$

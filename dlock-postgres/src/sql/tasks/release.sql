@@ -1,6 +1,7 @@
--- Returns a task to the queue (L1 to L3): the attempt does not count. Parameters: the task; the claim's uuid; its
--- token. Result: one row: whether it was returned, now or earlier; the row of the task, null if it has ended or does
--- not exist; the store's clock.
+-- Returns a task to the queue (L1 to L3): the attempt does not count.
+-- Parameters: the task; the claim's uuid; its token.
+-- Result: one row: whether it was returned, now or earlier; the row of the task, null if it has ended or does not
+-- exist; the store's clock.
 CREATE OR REPLACE FUNCTION {release}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint,
     OUT own boolean, OUT shown {task}, OUT clock pg_catalog.timestamptz

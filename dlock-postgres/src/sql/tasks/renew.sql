@@ -1,6 +1,7 @@
--- Heartbeats of many claims, each separately, in one transaction (R1 to R3). Parameters, arrays of one length: the
--- tasks; the claims' uuids; their tokens; the numbers of these renewals. Result: a row for each: verdict, whether the
--- worker was asked to stop, the row shown, the store's clock, its place in the arrays, from 1. The verdict is
+-- Heartbeats of many claims, each separately, in one transaction (R1 to R3).
+-- Parameters, arrays of one length: the tasks; the claims' uuids; their tokens; the numbers of these renewals.
+-- Result: a row for each: verdict, whether the worker was asked to stop, the row shown, the store's clock, its place in
+-- the arrays, from 1. The verdict is
 --   'renewed'  R1, R2
 --   'lost'     R3, and the row that shows it
 --   'absent'   R3: the task has ended, or does not exist

@@ -1,6 +1,8 @@
 -- Enqueues a task that has ended once more: one that succeeded as a copy, others under their number. Their token stays,
--- so that the next one is larger. Parameters: the task. Result: one row: the number of the task that is in the queue,
--- null if no task has ended under the given one; whether it was added now, or has its key.
+-- so that the next one is larger.
+-- Parameters: the task.
+-- Result: one row: the number of the task that is in the queue, null if no task has ended under the given one; whether
+-- it was added now, or has its key.
 CREATE OR REPLACE FUNCTION {retry}(p_id bigint, OUT number bigint, OUT is_new boolean)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$

@@ -1,6 +1,8 @@
 -- How many more tasks of a queue with a limit may run (K8). From then on no transaction but the caller's gives out
--- tasks of this queue. Parameters: the queue. Result: how many; when the first lease that holds a place ends, null if
--- none does. Tasks are taken by their numbers, see claim.sql.
+-- tasks of this queue.
+-- Parameters: the queue.
+-- Result: how many; when the first lease that holds a place ends, null if none does.
+-- Tasks are taken by their numbers, see claim.sql.
 CREATE OR REPLACE FUNCTION {room}(p_queue pg_catalog.text, OUT room bigint, OUT ends pg_catalog.timestamptz)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$

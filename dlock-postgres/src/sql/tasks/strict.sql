@@ -28,7 +28,9 @@ BEGIN
 END
 $dlock$;
 
--- Stores a checkpoint for the next attempt. Parameters: those of checkpoint.sql. Result: none.
+-- Stores a checkpoint for the next attempt.
+-- Parameters: those of checkpoint.sql.
+-- Result: none.
 CREATE OR REPLACE FUNCTION {checkpoint_strictly}(
     p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_number bigint, p_checkpoint pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $dlock$

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION {bucket}(p_queue pg_catalog.text) RETURNS bigint LANG
     SELECT pg_catalog.hashtextextended(p_queue, 0) OPERATOR(pg_catalog.&) 63
 $dlock$;
 
--- Announces, once the caller's transaction is committed, that there may be something to claim. Parameters: the queues.
+-- Announces, once the caller's transaction is committed, that there may be something to claim.
+-- Parameters: the queues.
 -- Result: none.
 --
 -- A commit that notifies takes a lock on the whole database until it is on the disk, so such commits come one after the
