@@ -57,9 +57,9 @@ impl Connections {
         let pool = options.pool_opts().clone().with_reset_connection(false);
         let size = pool.constraints().max();
         // On loopback the driver would look for the socket file that the server names, which may be another server's if
-        // a tunnel leads to it. The driver queries each new connection for whichever of these settings it lacks, in a
-        // round trip. The longest call has some 14 KB, the schema 20; a connection that the server has closed meanwhile
-        // is noticed before it is used.
+        // a tunnel leads to it. Unless the packet size and the idle time are set, the driver queries each new connection
+        // for them, in a round trip. The longest call has some 14 KB, the schema 20; a connection that the server has
+        // closed meanwhile is noticed before it is used.
         let (packet, idle) = (options.max_allowed_packet(), options.wait_timeout());
         let options = OptsBuilder::from_opts(options)
             .pool_opts(pool)

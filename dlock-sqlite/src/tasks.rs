@@ -111,7 +111,7 @@ impl SqliteTasks {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = path.into();
         let opened = Database::open(&path, true, BUSY)?;
-        // `find` yields `None` only without `make`; here the file was to be made.
+        // With `true` the call makes whatever is missing, so it does not answer `None`.
         opened.map_or(Err(OpenError::Replaced { path }), Self::of)
     }
 

@@ -5,7 +5,7 @@
 -- another, is moved in it, or leaves it, records this in the same transaction, and only a claim that has read the
 -- records and has set the first tasks free gives out tasks of this lane.
 
--- A row that joins, moves or leaves. It may be behind only if it is free.
+-- A row that joins, moves or leaves. It may be behind only if no worker has it.
 CREATE OR REPLACE FUNCTION {line_up}() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $dlock$
 BEGIN
