@@ -1,7 +1,7 @@
 //! A distributed lock over the store you already run.
 //!
-//! Several processes need one of them at a time to do a thing: a nightly job, a migration, a
-//! leader's work, one customer's record. They pick a store, enable its feature, and write
+//! Several processes have a task that only one of them at a time may do: a nightly job, a migration, a leader's work,
+//! one customer's record. They pick a store, enable its feature, and write
 //!
 #![cfg_attr(feature = "sqlite", doc = "```")]
 #![cfg_attr(not(feature = "sqlite"), doc = "```text")]
@@ -26,18 +26,17 @@
 //! # async fn work(token: FencingToken) -> Result<u64, Box<dyn std::error::Error>> { assert!(token.get() > 0); Ok(3) }
 //! ```
 //!
-//! # What it is for, and what it is not
+//! # Efficiency and correctness
 //! **Efficiency**: the same work is not done twice. For that the lock alone is enough.
-//! **Correctness**: two holders at once would damage something. For that *no* lock with a time limit
-//! is enough by itself, this one included: a process can be paused after it asked whether its lease
-//! is valid and before its write arrives. So every grant carries a [`FencingToken`] that only ever
-//! grows; hand it to the storage, and let the storage refuse a token below the highest it has seen
-//! ([`Fence`] is that rule for data in memory; the module `fence` of each backend has one for data in
-//! that store).
+//! **Correctness**: two holders at once would damage something. For that *no* lock with a time limit is enough alone,
+//! this one included: a process can be paused after it checked that its lease is valid and before its write arrives. So
+//! every grant carries a [`FencingToken`] that only ever grows; hand it to the storage, and let the storage refuse a
+//! token below the highest it has seen ([`Fence`] is that rule for data in memory; the module `fence` of each backend
+//! has one for data in that store).
 //!
-//! # Where to go on
-//! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
-//!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
+//! # Where to continue
+//! * [`DLock::with`] runs work under the lock; [`DLock::hold`] returns a [`Guard`] that renews itself;
+//!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] tries once.
 //!   [`MultiLock`](several::MultiLock) holds several locks as one, and a
 //!   [`Semaphore`](several::Semaphore) admits a number of holders at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
@@ -51,7 +50,7 @@
 //! * The feature `memory`: a store in the memory of a process, for tests of programs with locks.
 //! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
-//! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
+//! * The feature `metrics` reports what happens to the `metrics` facade, under the names of the module of
 //!   that name. It observes and changes nothing.
 //! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
 //!   --bin quickstart`.

@@ -9,28 +9,28 @@ use crate::Runtime;
 
 /// A granted lock, to be renewed and released by hand: [`dlock_core::Lease`], for threads that wait.
 ///
-/// Dropping it gives it back, and waits for that: at most a sixth of the lease, and no longer than it lasts.
+/// Dropping it releases the lock, and waits for that: at most a sixth of the lease, and no longer than the lease lasts.
 #[must_use = "a lease that is dropped is given back at once"]
 pub struct Lease(Held<dlock_core::Lease>);
 
 /// A granted lock that is renewed for as long as the guard lives: [`dlock_core::Guard`], for threads that wait.
 ///
-/// Renewing can fail, and the holder can know it *before* anybody else can have the lock: ask
+/// A renewal can fail, and the holder can know it *before* any other process can have the lock: check
 /// [`Guard::is_valid`] between the steps of the work, pause with [`Guard::sleep`], or act with [`Guard::on_loss`].
 ///
-/// Dropping it is as dropping a [`Lease`].
+/// Dropping it does the same as dropping a [`Lease`].
 #[must_use = "a guard that is dropped gives its lock back at once"]
 pub struct Guard(Held<dlock_core::Guard>);
 
-/// What a lease and a guard have in common: they are on a runtime, and end there.
+/// The common part of a lease and a guard: they live on a runtime, and end there.
 struct Held<H: Handle> {
-    /// `None` once it has ended by its own hand.
+    /// `None` once this handle has ended the term itself.
     handle: Option<H>,
     runtime: Runtime,
     duration: Duration,
 }
 
-/// A handle of the core that can be given back.
+/// A handle of the core that can be released.
 trait Handle {
     fn remaining(&self) -> Duration;
     fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> + Send + 'static;
@@ -81,7 +81,7 @@ impl Lease {
         self.0.get().is_valid()
     }
 
-    /// How much of the lease is left; zero once it has ended.
+    /// The remaining time of the lease; zero once it has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0.get().remaining()
@@ -99,7 +99,7 @@ impl Lease {
         runtime.block_on(there_mut(handle).renew())
     }
 
-    /// Gives the lock back, and waits until the store has answered or must have let go: at most one duration.
+    /// Releases the lock, and waits until the store has answered or must have let go: at most one duration.
     ///
     /// # Errors
     /// As of [`dlock_core::Lease::release`].
@@ -107,7 +107,7 @@ impl Lease {
         self.0.end(dlock_core::Lease::release)
     }
 
-    /// The same for work that was **not done** and that somebody else may do; see
+    /// The same for work that was **not done** and that another process may do; see
     /// [`dlock_core::Lease::release_open`].
     ///
     /// # Errors
@@ -124,14 +124,13 @@ impl Lease {
         self.0.take().hand_over()
     }
 
-    /// Runs the work while the lease is renewed, and gives it back when the work has ended, or has panicked.
+    /// Runs the work while the lease is renewed, and releases it when the work has ended, or has panicked.
     ///
-    /// The work runs on this thread, and to its end: that the lease is lost meanwhile is told by the guard and
-    /// nobody else.
+    /// The work runs on this thread, to its end: if the lease is lost meanwhile, only the guard shows it.
     ///
     /// # Errors
-    /// [`Error::Lost`] if the lease ended before the work had: what the work returned is dropped, and its
-    /// `work_finished` is set; or if the lease has ended already: then the work does not begin.
+    /// [`Error::Lost`] if the lease ended before the work had: the result of the work is dropped, and `work_finished`
+    /// is set; or if the lease has ended already: then the work does not begin.
     pub fn with<T>(self, work: impl FnOnce(&Guard) -> T) -> Result<T, Error> {
         let guard = self.keep_alive();
         if let State::Ended(loss) = guard.state() {
@@ -184,7 +183,7 @@ impl Guard {
         self.0.get().is_valid()
     }
 
-    /// How much of the lease is left if no further renewal succeeds; zero once it has ended.
+    /// The remaining time of the lease if no further renewal succeeds; zero once it has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0.get().remaining()
@@ -196,13 +195,13 @@ impl Guard {
         self.0.get().state()
     }
 
-    /// Somebody has asked the holder to give the lock back when it can.
+    /// Whether another client has asked the holder to release the lock when it can.
     #[must_use]
     pub fn asked(&self) -> bool {
         self.0.get().asked()
     }
 
-    /// Pauses the work for this long; shorter if the lease ends meanwhile, and then tells how.
+    /// Pauses the work for this long. If the lease ends meanwhile, returns then, with how it ended.
     ///
     /// # Panics
     /// On a thread of an async runtime.
@@ -214,8 +213,8 @@ impl Guard {
             .block_on(async { timeout(pause, ended).await.ok() })
     }
 
-    /// Acts when the lease is lost, on another thread, within milliseconds of its deadline: to stop what the
-    /// work waits for. Does nothing if the lease ends by its own handle.
+    /// Calls `act` on another thread when the lease is lost, within milliseconds of its deadline, to stop whatever the
+    /// work waits for. Does nothing if this handle ends the lease.
     ///
     /// A process that is paused, or a machine that is very busy, acts late. Only a resource that
     /// checks the token is safe from that.
@@ -223,7 +222,7 @@ impl Guard {
         self.0.runtime.on_loss(self.0.get().ended(), act);
     }
 
-    /// Ends the work's protection and gives the lock back; see [`Lease::release`].
+    /// Ends the work's protection and releases the lock; see [`Lease::release`].
     ///
     /// # Errors
     /// As of [`dlock_core::Lease::release`].
@@ -231,7 +230,7 @@ impl Guard {
         self.0.end(dlock_core::Guard::release)
     }
 
-    /// The same for work that was not done and that somebody else may do; see [`Lease::release_open`].
+    /// The same for work that was not done and that another process may do; see [`Lease::release_open`].
     ///
     /// # Errors
     /// As of [`dlock_core::Lease::release`].

@@ -29,7 +29,7 @@ pub struct DLock {
 pub enum TryAcquire {
     /// It is ours.
     Acquired(Lease),
-    /// Somebody holds it, or it is closed: see [`Record::is_closed`].
+    /// It is held, or closed: see [`Record::is_closed`].
     Held(Holder),
 }
 
@@ -57,7 +57,7 @@ impl DLock {
     /// A lock with the same settings over the same client, under another name.
     ///
     /// # Errors
-    /// [`BuildError::Name`] if it is not a name.
+    /// [`BuildError::Name`] if the text is not a name.
     pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
         Ok(self.like(self.lock.named(name)?))
     }
@@ -65,7 +65,7 @@ impl DLock {
     /// The same lock with another label for people; see [`dlock_core::DLock::owned_by`].
     ///
     /// # Errors
-    /// [`BuildError::Owner`] if it cannot be one.
+    /// [`BuildError::Owner`] if the text cannot be a label.
     pub fn owned_by(&self, owner: impl Into<String>) -> Result<Self, BuildError> {
         Ok(self.like(self.lock.owned_by(owner)?))
     }
@@ -78,7 +78,7 @@ impl DLock {
         Ok(self.like(self.lock.carrying(data)?))
     }
 
-    /// Asks once, past all who wait. Being refused is no error.
+    /// Tries once, ahead of all waiters. A refusal is no error.
     ///
     /// # Errors
     /// As of [`dlock_core::DLock::try_acquire`].
@@ -94,7 +94,7 @@ impl DLock {
         self.lease(self.lock.acquire())
     }
 
-    /// Waits, but no longer than `limit` in all. A zero limit asks once.
+    /// Waits, but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
     /// As of [`dlock_core::DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up.
@@ -102,7 +102,7 @@ impl DLock {
         self.lease(self.lock.acquire_timeout(limit))
     }
 
-    /// Continues a lease that was handed over, ahead of all who wait; see [`dlock_core::DLock::redeem`].
+    /// Continues a lease that was handed over, ahead of all waiters; see [`dlock_core::DLock::redeem`].
     pub const fn redeem<'a>(&'a self, ticket: &'a Ticket) -> Redeem<'a> {
         Redeem { lock: self, ticket }
     }
@@ -115,8 +115,8 @@ impl DLock {
         Ok(self.acquire()?.keep_alive())
     }
 
-    /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the work has ended,
-    /// or has panicked. See [`Lease::with`].
+    /// Waits for the lock, runs the work while it is held and renewed, and releases it when the work has ended, or has
+    /// panicked. See [`Lease::with`].
     ///
     /// # Errors
     /// [`Error::Lost`] if the lease ended before the work had. Otherwise as for [`DLock::acquire`].
@@ -149,7 +149,7 @@ impl DLock {
         self.lock.raise_floor(highest);
     }
 
-    /// What is locked.
+    /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &Name {
         self.lock.name()
@@ -201,7 +201,7 @@ impl DLock {
 }
 
 impl Redeem<'_> {
-    /// Asks once.
+    /// Tries once.
     ///
     /// # Errors
     /// As of [`dlock_core::Redeem::once`].
@@ -217,7 +217,7 @@ impl Redeem<'_> {
         self.lock.lease(self.lock.lock.redeem(self.ticket).wait())
     }
 
-    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit asks once.
+    /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
     /// As of [`dlock_core::Redeem::within`].

@@ -1,4 +1,4 @@
-//! What waits for futures, and renews leases meanwhile.
+//! The runtime that waits for futures, and renews leases meanwhile.
 
 use std::{
     fmt, io,
@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 /// A runtime of one thread, which renews leases and drives the connections of stores. Cheap to clone; clones are
 /// the same runtime, which ends with the last of them and of the locks, leases and guards that were made on it.
 ///
-/// One for a program is enough.
+/// One is enough for a program.
 #[derive(Clone)]
 pub struct Runtime(Arc<Owned>);
 
@@ -33,7 +33,7 @@ impl Runtime {
         Ok(Self(Arc::new(Owned(Some(runtime)))))
     }
 
-    /// Waits for a future: for opening a store, or for what has no blocking form here, as
+    /// Waits for a future: to open a store, or for a call that has no blocking form here, such as
     /// [`Client::close`](dlock_core::Client::close).
     ///
     /// # Panics
@@ -45,8 +45,9 @@ impl Runtime {
         }
     }
 
-    /// Waits for a release, but no longer than this. It runs to its end on this runtime, which it keeps until then, so any
-    /// thread can wait: also one of an async runtime, as those of Tokio's `spawn_blocking` are.
+    /// Waits for a release, but no longer than `patience`. The release runs to its end on this runtime, and keeps it
+    /// alive until then, so any thread can wait: even one of an async runtime, as the threads of Tokio's
+    /// `spawn_blocking` are.
     pub(crate) fn settle<R: Send>(
         &self,
         release: impl Future<Output = R> + Send + 'static,
@@ -58,7 +59,7 @@ impl Runtime {
         let (done, waiting) = mpsc::channel::<()>();
         let kept = self.clone();
         runtime.spawn(async move {
-            // What came of it is logged where it runs.
+            // The outcome is logged where the release runs.
             drop(release.await);
             drop((kept, done));
         });
@@ -66,7 +67,7 @@ impl Runtime {
         waiting.recv_timeout(patience).ok();
     }
 
-    /// Acts on a thread of its own when a lease is lost.
+    /// Calls `act` on a separate thread when a lease is lost.
     pub(crate) fn on_loss(
         &self,
         ended: impl Future<Output = End> + Send + 'static,

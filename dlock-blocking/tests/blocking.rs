@@ -1,5 +1,4 @@
-//! Locks on threads: what is dropped is given back, work learns of a loss, and nothing waits on a thread of an async
-//! runtime.
+//! Locks on threads: a drop releases, work learns of a loss, and nothing waits on a thread of an async runtime.
 
 #![expect(
     clippy::disallowed_methods,
@@ -40,7 +39,7 @@ fn of_lease(lease: Duration, runtime: &Runtime, provider: impl Provider) -> DLoc
     runtime.lock(lock.unwrap())
 }
 
-/// Whether somebody else could have the lock at once.
+/// Whether another process could have the lock at once.
 fn is_free(store: &MemoryStore) -> bool {
     let other = on(&Runtime::new().unwrap(), MemoryProvider::new(store));
     matches!(other.try_acquire().unwrap(), TryAcquire::Acquired(_))
@@ -164,7 +163,7 @@ fn nothing_is_told_of_a_lease_that_was_given_back() {
     let guard = lock.hold().unwrap();
     guard.on_loss(move |end| drop(tell.send(end)));
     guard.release().unwrap();
-    // The sender is dropped with what would have acted.
+    // The sender is dropped with the action.
     assert!(matches!(
         told.recv_timeout(PATIENCE),
         Err(mpsc::RecvTimeoutError::Disconnected)

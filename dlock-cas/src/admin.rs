@@ -1,4 +1,4 @@
-//! What people and tools need: pages of records, revocations, polite requests, the clean-up of old records.
+//! Operations for people and tools: pages of records, revocations, polite requests, the clean-up of old records.
 
 use std::time::UNIX_EPOCH;
 
@@ -15,7 +15,7 @@ use crate::{
     store::{CasAdmin, Entry},
 };
 
-/// A released record is kept so long after its lease could have ended (T5): 7 days in microseconds.
+/// How long a released record is kept after its lease could have ended (T5): 7 days in microseconds.
 const KEPT: u64 = 7 * 24 * 60 * 60 * 1_000_000;
 
 /// How many records a purge reads at a time.
@@ -28,17 +28,17 @@ impl<S: CasAdmin> Admin for CasProvider<S> {
         let start = self.keys.stored(&request.prefix);
         let after = request.after.as_ref();
         let after = after.map(|name| self.keys.stored(name.as_str()));
-        // One before all of them skips none.
+        // Starting before all of them skips none.
         let mut after = after.filter(|after| *after > start);
         let mut page = Page::default();
         let mut last = None;
-        // One more than the page has, so that it is known whether there is another.
+        // One more than the page has, which shows whether there is another.
         let mut left = limit + 1;
         loop {
             let found = self.store().list(&start, after.as_deref(), left).await?;
             let more = found.len() >= left;
             for (key, Entry { bytes, .. }) in found {
-                // A key that is no name's: somebody else's.
+                // A key without a name of ours belongs to another program.
                 if let Some(name) = self.keys.name(&key) {
                     left -= 1;
                     if left == 0 {
@@ -72,9 +72,8 @@ impl<S: CasAdmin> Admin for CasProvider<S> {
     }
 
     /// Deletes records that were **released** and whose term began more than 7 days and its lease ago, by this
-    /// machine's clock. A record that nobody released may be held by a process that renews it, and no clock can
-    /// tell; to be rid of it, acquire the lock and release it. A clock that is not between 2024 and 2100 deletes
-    /// nothing.
+    /// machine's clock. An unreleased record may be held by a process that renews it, and no clock can show that; to be
+    /// rid of it, acquire the lock and release it. A clock that is not between 2024 and 2100 deletes nothing.
     ///
     /// Reads every record of the prefix.
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
@@ -104,7 +103,7 @@ impl<S: CasAdmin> Admin for CasProvider<S> {
     }
 }
 
-/// Whether a record may be purged: nobody holds it, its lease would have been over for 7 days even if it had never been
+/// Whether a record may be purged: the lock is free, its lease would have ended 7 days ago even if it had never been
 /// released, and its token is as far behind the clock.
 fn is_past(record: &Record, now: u64) -> bool {
     let ended = record

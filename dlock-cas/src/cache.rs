@@ -1,5 +1,5 @@
-//! The records that this process has seen last. They may cause a write, which the store refuses if the record is not
-//! that any more; they never decide an answer.
+//! The records that this process has seen last. They may cause a write, which the store refuses if the record has
+//! changed since; they never decide an answer.
 
 use std::{
     collections::HashMap,
@@ -8,14 +8,14 @@ use std::{
 
 use dlock_core::Record;
 
-/// A record, and the version of the contents that it was read from.
+/// A record, and the version of the contents that hold it.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<V> {
     pub(crate) record: Record,
     pub(crate) version: V,
 }
 
-/// At most twice as many records as a generation has: what was used last, and some of what was used before.
+/// At most two generations of records: those used last, and some of those used before.
 #[derive(Debug)]
 pub(crate) struct Cache<V>(Mutex<Generations<V>>);
 

@@ -1,5 +1,5 @@
-//! The wall clock of this machine. It decides nothing about a lease: fencing tokens follow it (T1), and it dates what
-//! people and clean-up read.
+//! The wall clock of this machine. It decides nothing about a lease: fencing tokens follow it (T1), and it dates
+//! records for people and clean-up.
 
 use std::{
     ops::Range,
@@ -11,7 +11,7 @@ use dlock_core::FencingToken;
 /// 2024-01-01 and 2100-01-01 in microseconds since 1970: a clock outside of these years is wrong (T1).
 const YEARS: Range<u64> = 1_704_067_200_000_000..4_102_444_800_000_000;
 
-/// What the clock shows.
+/// A time that the clock showed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wall(SystemTime);
 

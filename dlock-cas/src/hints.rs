@@ -4,8 +4,8 @@ use dlock_core::provider::{Wakeup, WakeupSender};
 
 use crate::{key::Keys, record};
 
-/// Where a store reports that keys have changed. Reports are hints: one that is lost costs a waiter one poll
-/// interval, one too many costs a question.
+/// Takes a store's reports of changed keys. Reports are hints: a lost one costs a waiter one poll interval, a
+/// superfluous one a request.
 #[derive(Debug)]
 pub struct Hints {
     sender: WakeupSender,
@@ -17,8 +17,9 @@ impl Hints {
         Self { sender, keys }
     }
 
-    /// The key has these contents now; `None` if it was deleted. Hints the releases of marked terms (N3), and what cannot
-    /// be read. Returns `false` when no receiver is left, or none reads in time: then stop, and drop the hints.
+    /// The key has these contents now; `None` if it was deleted. Hints at releases of marked terms (N3), and at
+    /// contents that cannot be read. Returns `false` when no receiver is left, or none reads in time: then stop, and
+    /// drop the hints.
     #[must_use]
     pub fn changed(&self, key: &str, bytes: Option<&[u8]>) -> bool {
         let is_no_news =
@@ -32,13 +33,13 @@ impl Hints {
         }
     }
 
-    /// Changes may have been missed: everybody asks again. Returns as [`changed`](Self::changed) does.
+    /// Changes may have been missed: every waiter tries again. Returns as [`changed`](Self::changed) does.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.sender.send(Wakeup::Everyone)
     }
 
-    /// Resolves when nobody listens any more.
+    /// Resolves when no receiver is left.
     ///
     /// # Cancel safety
     /// Cancel safe: it only waits.

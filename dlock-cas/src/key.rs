@@ -1,11 +1,11 @@
-//! Which key a lock is: `prefix/name`.
+//! The key of a lock: `prefix/name`.
 
 use dlock_core::{
     Name, ProviderError,
     provider::{InvalidPrefix, Prefix},
 };
 
-/// Where the names of one provider are kept.
+/// The keys for the names of one provider.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     prefix: Prefix,
@@ -30,14 +30,14 @@ impl Keys {
         Ok(self.stored(name.as_str()))
     }
 
-    /// What the keys of names that start with `start` start with. A `/` or `%` of the prefix is
-    /// escaped: the first `/` of a key ends its prefix, so no two pairs of prefix and name have one key.
+    /// The common start of the keys whose names start with `start`. A `/` or `%` of the prefix is escaped: the first
+    /// `/` of a key ends its prefix, so no two pairs of prefix and name have one key.
     pub(crate) fn stored(&self, start: &str) -> String {
         let prefix = self.prefix().replace('%', "%25").replace('/', "%2F");
         format!("{prefix}/{start}")
     }
 
-    /// The name of a lock's key, if it is one of this prefix.
+    /// The name of the lock with this key, if the key is one of this prefix.
     pub(crate) fn name(&self, key: &str) -> Option<Name> {
         Name::new(key.strip_prefix(&self.stored(""))?).ok()
     }

@@ -1,5 +1,4 @@
-//! The provider: clones, and the contract. What a record leads to is in `rules.rs`, how it is read and written in
-//! `rounds.rs`.
+//! The provider: clones, and the contract. `rules.rs` decides on a record, `rounds.rs` reads and writes it.
 
 use std::{fmt, sync::Arc};
 
@@ -19,8 +18,8 @@ const HINTS: usize = 1024;
 
 /// Locks in a store with conditional writes.
 ///
-/// Cheap to clone; clones share one [`Client`](dlock_core::Client). What it guarantees is said in the
-/// [documentation of the crate](crate).
+/// Cheap to clone; clones share one [`Client`](dlock_core::Client). The [documentation of the crate](crate) says what
+/// it guarantees.
 ///
 /// # Cancel safety
 /// A call whose future is dropped may have been applied.
@@ -45,7 +44,7 @@ impl<S: CasStore> CasProvider<S> {
     /// The key of a lock is `prefix/name`, with `%25` and `%2F` for the `%` and `/` of a prefix.
     ///
     /// # Errors
-    /// [`InvalidPrefix`] if the text cannot be one.
+    /// [`InvalidPrefix`] if the text cannot be a prefix.
     pub fn with_prefix(&self, prefix: &str) -> Result<Self, InvalidPrefix> {
         Ok(Self {
             records: Arc::clone(&self.records),

@@ -1,4 +1,4 @@
-//! A record as bytes, and back: one JSON object. What is not exactly a record is a [`Flaw`].
+//! A record as bytes, and back: one JSON object. Anything that is not exactly a record is a [`Flaw`].
 
 use std::{
     ops::RangeInclusive,
@@ -10,10 +10,10 @@ use dlock_core::{FencingToken, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The only format there is so far.
+/// The only format so far.
 const FORMAT: u64 = 1;
 
-/// The greatest number that is exact in a double, as many readers of JSON have them.
+/// The range of numbers that are exact in a double, which many readers of JSON use.
 const EXACT: RangeInclusive<u64> = 0..=FencingToken::MAX.get();
 
 /// A lease in milliseconds: 100 ms to 24 h.
@@ -22,7 +22,7 @@ const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
 /// Why bytes are no record.
 pub(crate) type Flaw = String;
 
-/// The first look: whether it is a record at all, and of a format that is known.
+/// The first check: whether it is a record at all, and of a known format.
 #[derive(Deserialize)]
 struct Format {
     dlock: u64,
@@ -85,7 +85,7 @@ fn whole(number: u128) -> u64 {
     u64::try_from(number).map_or(*EXACT.end(), |number| number.min(*EXACT.end()))
 }
 
-/// Reads bytes. Strict: whatever this crate did not write is not guessed at.
+/// Reads bytes. Strict: it does not guess at anything that this crate did not write.
 pub(crate) fn read(bytes: &[u8]) -> Result<Record, Flaw> {
     let Format { dlock: format } =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a lock's: {error}"))?;

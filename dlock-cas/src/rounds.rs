@@ -1,7 +1,7 @@
-//! Look, decide, write if it is unchanged; again, if it was not.
+//! Read, decide, write if the record is unchanged; repeat, if it was not.
 //!
-//! Every answer that comes without a write is read from a record that this very call has seen: by a look that began in
-//! it, or shown by the comparison that refused its write. A record from the cache may only cause a write.
+//! An answer without a write always comes from a record that this very call has seen: in a read that began in the call,
+//! or as shown by the comparison that refused its write. A record from the cache may only cause a write.
 
 use dlock_core::{ErrorKind, ProviderError, Record};
 
@@ -12,11 +12,11 @@ use crate::{
     store::{CasStore, Entry, Put},
 };
 
-/// How many writes a call tries. One that loses all of them knows nothing: others are quicker all the time.
+/// How many writes a call tries. A call that loses all of them knows nothing: others keep being quicker.
 const ROUNDS: usize = 3;
 
-/// How many records a generation of the cache has. A process with more leases than that looks before it
-/// renews those that it has not seen for longest.
+/// How many records a generation of the cache has. A process with more leases than that reads before it renews those
+/// that it has not seen for longest.
 const CACHED: usize = 8192;
 
 /// The records of a store.
@@ -25,15 +25,15 @@ pub(crate) struct Records<S: CasStore> {
     cache: Cache<S::Version>,
 }
 
-/// What a look shows: the record of a key, if it has one.
+/// The result of a read: the record of a key, if it has one.
 type Found<V> = Option<Seen<V>>;
 
-/// A write that a rule asks for.
+/// A write that a rule demands.
 struct Plan<V, T> {
-    /// Of what it replaces; `None` if it creates the key.
+    /// The version of the contents to replace; `None` to create the key.
     version: Option<V>,
     record: Record,
-    /// What it comes to once it is made.
+    /// The answer once the write is made.
     answer: T,
 }
 
@@ -53,14 +53,14 @@ impl<S: CasStore> Records<S> {
         Ok(record)
     }
 
-    /// What the rule makes of the record. It is told whether a write of this call was refused already.
+    /// Applies the rule to the record. Its second argument is whether a write of this call was refused already.
     ///
     /// # Errors
-    /// Those of the store and of the rule. After a refused write all of them are `Unknown`: the refusal may have
-    /// been meant for a hidden repeat, and the write itself was made.
+    /// Those of the store and of the rule. After a refused write all of them are `Unknown`: the refusal may have been
+    /// meant for a hidden repeat of a write that was made.
     ///
     /// # Cancel safety
-    /// The write that was under way may have been made.
+    /// A write in flight may have been made.
     pub(crate) async fn decide<T: Send>(
         &self,
         key: &str,
@@ -114,8 +114,8 @@ impl<S: CasStore> Records<S> {
         ))
     }
 
-    /// The write that follows from the record seen last, if one does. Any other conclusion is none: the record may be
-    /// another by now, and nothing would contradict it.
+    /// The write that follows from the record seen last, if one does. Any other conclusion is dropped: the record may
+    /// have changed since, and nothing would contradict it.
     fn plan_from_cache<T>(
         &self,
         key: &str,

@@ -1,5 +1,5 @@
-//! What each request makes of the record that it finds: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4, N1 to N3. No store is
-//! asked here.
+//! How each request changes the record that it finds: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4, N1 to N3. Nothing here
+//! calls a store.
 
 use dlock_core::{
     FencingToken, ProviderError, Record,
@@ -11,9 +11,9 @@ use dlock_core::{
 
 use crate::clock::Wall;
 
-/// What follows from a record.
+/// The consequence of a record.
 pub(crate) enum Step<T> {
-    /// Nothing is to be written.
+    /// The answer, without a write.
     Answer(T),
     /// This record replaces the one that was found; once it does, that is the answer.
     Write(Record, T),
@@ -60,8 +60,8 @@ pub(crate) fn acquire(
     Ok(Step::Write(record, AcquireOutcome::Acquired(tokens)))
 }
 
-/// The tokens of a grant: T1, T2. They follow the clock at every grant, not only at the first of a name:
-/// a store that has lost acknowledged writes would hand out `last + 1` once more.
+/// The tokens of a grant: T1, T2. They follow the clock at every grant, not only at the first of a name: a store that
+/// has lost acknowledged writes would hand out `last + 1` once more.
 fn mint(request: &Acquire, last: Option<FencingToken>, now: Wall) -> Result<Tokens, ProviderError> {
     let sane = now.sane();
     if last.is_none() && sane.is_none() {
@@ -93,7 +93,7 @@ pub(crate) fn renew(request: &Renew, found: Option<&Record>) -> Decision<RenewOu
     })
 }
 
-/// `maybe_applied`: an earlier write of this very request was refused, but that may have been said of its repeat.
+/// `maybe_applied`: an earlier write of this very request was refused, but that may have been the answer to its repeat.
 pub(crate) fn release(
     request: &Release,
     found: Option<&Record>,
@@ -118,7 +118,7 @@ pub(crate) fn release(
     };
     match ours {
         Some(step) => Ok(step),
-        // The next holder may be here because that write has let it in.
+        // That earlier write may have let the next holder in.
         None if maybe_applied => Err(ProviderError::unknown(
             "the lock is not held any more, perhaps by this release",
         )),

@@ -1,4 +1,4 @@
-//! Tokens and clocks, records and their bytes, what a cache keeps.
+//! Tokens and clocks, records and their bytes, the contents of a cache.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -105,7 +105,7 @@ fn record_is_read_as_it_was_written() {
     assert!(record::read(&record::write(&full)).is_err());
 }
 
-/// What other programs read, and what must not change while the format is 1.
+/// The bytes that other programs read, and that must not change while the format is 1.
 #[test]
 fn bytes_of_a_record_are_these() {
     let mut record = held(NOW);

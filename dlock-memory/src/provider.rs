@@ -1,5 +1,5 @@
-//! The contract in memory, in both disciplines. What it answers is decided in `rules`, a page that reads like
-//! the contract's tables; what it remembers lives in [`MemoryStore`].
+//! The contract in memory, in both disciplines. `rules`, a page that reads like the contract's tables, decides the
+//! answers; [`MemoryStore`] holds the state.
 
 use std::{fmt, sync::Arc};
 
@@ -48,7 +48,7 @@ impl MemoryProvider {
         }
     }
 
-    /// Keeps its names apart from those of every other prefix on the store.
+    /// Keeps this provider's names apart from those of every other prefix on the store.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into().into();
@@ -64,7 +64,7 @@ impl MemoryProvider {
         self
     }
 
-    /// Says that reads cost less than refused acquires, so that waiters look before they ask.
+    /// Declares that reads cost less than refused acquires, so that waiters read before they acquire.
     #[must_use]
     pub fn cheap_reads(mut self, cheap_reads: bool) -> Self {
         self.cheap_reads = cheap_reads;
@@ -72,13 +72,13 @@ impl MemoryProvider {
         self
     }
 
-    /// The store it is on.
+    /// The store of this provider.
     #[must_use]
     pub const fn store(&self) -> &MemoryStore {
         &self.store
     }
 
-    /// What a name is stored under.
+    /// The key under which a name is stored.
     #[doc(hidden)]
     pub fn key(&self, name: &Name) -> Result<Key, ProviderError> {
         if self.prefix.len() + name.as_str().len() > Name::MAX_BYTES {
@@ -119,8 +119,8 @@ impl MemoryProvider {
 }
 
 impl MemoryStore {
-    /// A client of its own, which is to other clients of this store as another process is. It takes time from
-    /// Tokio, as the store does: where that is paused, leases run out and are renewed in no time.
+    /// A separate client: to other clients of this store, it is another process. It takes time from Tokio, as the store
+    /// does: in paused time, leases run out and are renewed without waiting.
     ///
     /// Clones of a [`MemoryProvider`] share a client on the clocks of the operating system.
     #[must_use]

@@ -11,8 +11,8 @@ use dlock_core::{
     },
 };
 
-/// A record and when it expires on the store's clock, in microseconds. `record.remaining` is unset:
-/// it depends on when somebody looks.
+/// A record and its expiry on the store's clock, in microseconds. `record.remaining` is unset: it depends on the time
+/// of the read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     pub record: Record,
@@ -23,7 +23,7 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     pub discipline: Discipline,
-    /// The store's clock in microseconds: what expiries are measured on.
+    /// The store's clock in microseconds, on which expiries are measured.
     pub clock: i64,
     /// How fast that clock runs against true time.
     pub rate: f64,
@@ -31,7 +31,7 @@ pub struct Now {
     pub wall: u64,
 }
 
-/// What becomes of the record.
+/// The change to the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     Nothing,
@@ -39,7 +39,7 @@ pub enum Write {
     Delete,
 }
 
-/// What an operation does and says.
+/// An operation's change to the record, and its answer.
 #[derive(Clone, Debug)]
 pub struct Decision<A> {
     pub write: Write,
@@ -276,8 +276,8 @@ impl Now {
         record
     }
 
-    /// The time that the token after this one follows. A store without a clock counts on from the record it has;
-    /// only the first token of a name comes from a wall clock.
+    /// The time that the next token follows. A store without a clock counts on from the record it has; only the first
+    /// token of a name comes from a wall clock.
     fn minting(&self, last: Option<FencingToken>) -> u64 {
         match (self.discipline, last) {
             (Discipline::Observer, Some(_)) => 0,

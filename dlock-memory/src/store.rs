@@ -57,7 +57,7 @@ struct State {
 
 type Observer = Box<dyn Fn(&Commit<'_>) + Send>;
 
-/// What became of a record.
+/// A change of a record.
 #[doc(hidden)]
 #[derive(Debug)]
 #[non_exhaustive]
@@ -65,13 +65,13 @@ pub struct Commit<'a> {
     pub key: &'a Key,
     pub before: Option<&'a Stored>,
     pub after: Option<&'a Stored>,
-    /// Not a write, but one that was undone or forgotten.
+    /// Whether this is no write, but a write undone or forgotten.
     pub undone: bool,
     pub now: &'a Now,
 }
 
 impl MemoryStore {
-    /// A store whose clock decides when a lease ended, as in Postgres or Redis.
+    /// A store whose clock decides when a lease has ended, as in Postgres or Redis.
     #[must_use]
     pub fn store_clock() -> Self {
         Self::new(Discipline::StoreClock)
@@ -100,7 +100,7 @@ impl MemoryStore {
         }))
     }
 
-    /// Who decides that a lease ended.
+    /// Whether the store's clock or an observer decides that a lease has ended.
     #[must_use]
     pub fn discipline(&self) -> Discipline {
         self.0.discipline
@@ -111,17 +111,17 @@ impl MemoryStore {
         self.lock().clock_offset += micros(by);
     }
 
-    /// Steps the store's clock backward: leases end late, tokens go on from the last one.
+    /// Steps the store's clock backward: leases end late, tokens continue from the last one.
     pub fn clock_backward(&self, by: Duration) {
         self.lock().clock_offset -= micros(by);
     }
 
-    /// Steps only the wall time that tokens and `since` are made of forward; expiries stay.
+    /// Steps only the wall clock forward, from which tokens and `since` come; expiries stay.
     pub fn wall_forward(&self, by: Duration) {
         self.lock().wall_offset += micros(by);
     }
 
-    /// Steps only the wall time that tokens and `since` are made of backward; expiries stay.
+    /// Steps only the wall clock backward, from which tokens and `since` come; expiries stay.
     pub fn wall_backward(&self, by: Duration) {
         self.lock().wall_offset -= micros(by);
     }
@@ -132,20 +132,21 @@ impl MemoryStore {
         self.lock().read_only = read_only;
     }
 
-    /// How many writes were applied so far. A refused or repeated request makes none.
+    /// The number of writes applied so far. A refused or repeated request makes none.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.lock().writes
     }
 
-    /// From now on `observer` is told what really happened to each record, whatever the clients were told.
+    /// From now on, calls `observer` with each change that really happens to a record, whatever answers the clients
+    /// get.
     #[doc(hidden)]
     pub fn observe(&self, observer: impl Fn(&Commit<'_>) + Send + 'static) {
         self.lock().observer = Some(Box::new(observer));
     }
 
-    /// Undoes the last `writes` writes, as a failover to a replica that had not received them does.
-    /// The clocks go on. At most the last 1,024 can be undone.
+    /// Undoes the last `writes` writes, as a failover to a replica that had not received them does. The clocks keep
+    /// running. At most the last 1,024 can be undone.
     pub fn rollback(&self, writes: usize) {
         let mut state = self.lock();
         for _ in 0..writes {
@@ -167,7 +168,7 @@ impl MemoryStore {
         }
     }
 
-    /// Forgets every record, as a store that was restored empty. Cannot be rolled back.
+    /// Forgets every record, as a store that is restored empty does. Cannot be rolled back.
     pub fn wipe(&self) {
         let mut state = self.lock();
         let now = self.now(&state);
@@ -188,8 +189,8 @@ impl MemoryStore {
         self.lock().watchers.clear();
     }
 
-    /// Moves the expiry of a record into the past; whether there is such a record. For purges,
-    /// which look at records a week old.
+    /// Moves the expiry of a record into the past, and returns whether the record exists. For purges, which consider
+    /// only records a week old.
     #[must_use]
     pub fn age(&self, name: &Name, by: Duration) -> bool {
         let mut state = self.lock();
@@ -209,8 +210,7 @@ impl MemoryStore {
         self.lock().read_only
     }
 
-    /// One atomic step: `decide` sees the record and the clock, and its write is applied before
-    /// anybody else looks.
+    /// One atomic step: `decide` sees the record and the clock, and its write is applied before any other access.
     #[doc(hidden)]
     pub fn decide<T>(
         &self,
@@ -224,14 +224,14 @@ impl MemoryStore {
         answer
     }
 
-    /// Looks without writing.
+    /// Reads without writing.
     #[doc(hidden)]
     pub fn look<T>(&self, look: impl FnOnce(&BTreeMap<Key, Stored>, &Now) -> T) -> T {
         let state = self.lock();
         look(&state.records, &self.now(&state))
     }
 
-    /// Deletes what `doomed` picks, in one step; how many there were.
+    /// Deletes the records that `doomed` picks, at most `limit`, in one step, and returns their number.
     #[doc(hidden)]
     pub fn delete(&self, limit: usize, doomed: impl Fn(&Key, &Stored, &Now) -> bool) -> u64 {
         let mut state = self.lock();
@@ -260,8 +260,7 @@ impl MemoryStore {
         wakeups
     }
 
-    /// Tells the watchers of the key's prefix; one that is gone or full is dropped, which ends its
-    /// stream.
+    /// Wakes the watchers of the key's prefix, and drops one that is gone or full, which ends its stream.
     #[doc(hidden)]
     pub fn wake(&self, (prefix, _): &Key, name: &Name) {
         let wakeup = Wakeup::Name(name.clone());

@@ -7,13 +7,13 @@ pub enum BuildError {
     /// Several locks as one.
     #[error("these locks cannot be held as one: {reason}")]
     Many {
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
     /// The permits of a semaphore.
     #[error("{permits} permits are not possible: a semaphore has 1 to 64")]
     Permits {
-        /// What was asked for.
+        /// The number that was requested.
         permits: usize,
     },
     /// The name of a permit.

@@ -12,10 +12,10 @@ use crate::BuildError;
 
 /// Several locks that are held together: all of them, or none. Made by [`MultiLock::new`].
 ///
-/// They are acquired one after the other in the order of their names, in whatever order they were given: so
-/// processes that want the same locks never wait for each other in a circle, as long as each of them takes
-/// all its locks by one `MultiLock`. The first ones are held and renewed while a later one is waited for, and
-/// keep others out meanwhile. They are given back together.
+/// It acquires them one after the other in the order of their names, in whatever order they were given: so processes
+/// that want the same locks never wait for each other in a circle, as long as each of them takes all its locks by one
+/// `MultiLock`. While it waits for a later one it holds and renews the earlier ones, which keep others out meanwhile.
+/// It releases them together.
 ///
 /// Each lock has a token of its own, for the resource that it protects.
 #[derive(Clone, Debug)]
@@ -31,17 +31,17 @@ pub struct MultiLock(Vec<DLock>);
 pub enum TryHold {
     /// All are ours.
     Held(MultiGuard),
-    /// Somebody holds this one, or it is closed. None is ours.
+    /// This one is held by another client, or closed. None is ours.
     Refused {
         /// The first that was refused, in the order of the names.
         name: Name,
-        /// Who has it.
+        /// Its holder.
         holder: Holder,
     },
 }
 
 impl MultiLock {
-    /// Several locks as one: all or none, in an order in which nobody waits in a circle.
+    /// Several locks as one: all or none, in an order that prevents waiting in a circle.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
@@ -55,7 +55,7 @@ impl MultiLock {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::Many`] if there is none, if two have the same name, or if they are of different clients.
+    /// [`BuildError::Many`] if there are none, if two have the same name, or if they are of different clients.
     pub fn new(locks: impl IntoIterator<Item = DLock>) -> Result<Self, BuildError> {
         let many = Self::in_order_of_names(locks.into_iter().collect());
         let locks = &many.0;
@@ -72,16 +72,16 @@ impl MultiLock {
         Err(BuildError::Many { reason })
     }
 
-    /// Of one client, with a name of its own each.
+    /// Sorts locks of one client, each with a different name.
     pub(super) fn in_order_of_names(mut locks: Vec<DLock>) -> Self {
         locks.sort_by(|a, b| a.name().cmp(b.name()));
         Self(locks)
     }
 
-    /// Asks once for each. Being refused is no error, and leaves nothing held.
+    /// Tries each once. A refusal is no error, and leaves nothing held.
     ///
     /// # Errors
-    /// As for [`DLock::try_acquire`]; [`Error::Lost`] if one was lost while the others were asked for.
+    /// As for [`DLock::try_acquire`]; [`Error::Lost`] if one was lost while it tried the others.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind, as for [`DLock::try_acquire`].
@@ -105,22 +105,22 @@ impl MultiLock {
         Ok(TryHold::Held(first_ones.complete()?))
     }
 
-    /// Waits until all are ours, and renews them from then on. If one is lost while another is waited for, it
-    /// begins again.
+    /// Waits until all are ours, and renews them from then on. If one is lost while another is waited for, it begins
+    /// again.
     ///
     /// # Errors
     /// As for [`DLock::acquire`]; then none is held.
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the places in the queues and what was held so far.
+    /// Dropping the future gives up the places in the queues and the locks held so far.
     pub async fn hold(&self) -> Result<MultiGuard, Error> {
         self.wait(None).await
     }
 
-    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit asks once.
+    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
-    /// [`Error::Timeout`] when the time is up, with who has the one that was waited for; otherwise as
+    /// [`Error::Timeout`] when the time is up, with the holder of the lock that was waited for; otherwise as for
     /// [`MultiLock::hold`].
     ///
     /// # Cancel safety
@@ -129,14 +129,14 @@ impl MultiLock {
         self.wait(Some(limit)).await
     }
 
-    /// Waits for all, runs the work while all are held and renewed, and gives them back when the work has ended, as
+    /// Waits for all, runs the work while all are held and renewed, and releases them when the work has ended, as
     /// [`DLock::with`] does. The work gets the token of each name. If one of them is lost, the work is dropped.
     ///
     /// # Errors
     /// [`Error::Lost`] for the first that ended before the work had; otherwise as for [`MultiLock::hold`].
     ///
     /// # Cancel safety
-    /// Dropping the future drops the work, then gives the locks back in the background.
+    /// Dropping the future drops the work, then releases the locks in the background.
     pub async fn with<F, Fut, T>(&self, work: F) -> Result<T, Error>
     where
         F: FnOnce(BTreeMap<Name, FencingToken>) -> Fut,
@@ -168,7 +168,7 @@ impl MultiLock {
             let left = || limit.map(|limit| limit.saturating_sub(stopwatch.elapsed()));
             match self.in_order(left).await {
                 Ok(guard) => return Ok(guard),
-                // One that was held already is lost: nobody has worked yet, so all are asked for again.
+                // A lock held so far is lost: no work has begun yet, so all are acquired again.
                 Err(Error::Lost(_)) => {}
                 Err(Error::Timeout { holder, source, .. }) => {
                     return Err(Error::Timeout {
@@ -182,7 +182,7 @@ impl MultiLock {
         }
     }
 
-    /// One after the other, while those that are held stay so.
+    /// Acquires one after the other, while the guard keeps the earlier ones held.
     async fn in_order(
         &self,
         left: impl Fn() -> Option<Duration> + Send + Sync,

@@ -1,4 +1,4 @@
-//! As many at a time as there are permits, each of which is a lock.
+//! As many holders at a time as there are permits, each of which is a lock.
 
 use std::time::Duration;
 
@@ -6,38 +6,36 @@ use dlock_core::{DLock, Error, Lease, TryAcquire};
 
 use crate::{BuildError, MultiLock, together::first};
 
-/// At most so many holders at a time among all processes that use the same store and name. Made by
+/// A limited number of holders at a time among all processes that use the same store and name. Made by
 /// [`Semaphore::new`].
 ///
-/// Each permit is a lock of its own, named `NAME/1`, `NAME/2` and so on, and everything that holds of a lock holds
-/// of it: a permit of a dead holder is free when its lease ends, and its holder learns before that it is
-/// lost. Which of the free ones is granted is random; those who wait, wait for all of them.
+/// Each permit is a separate lock, named `NAME/1`, `NAME/2` and so on, and everything that holds of a lock holds of it:
+/// a permit of a dead holder is free when its lease ends, and a live holder learns that it is lost before that. Which
+/// of the free ones is granted is random; a waiter waits for all of them.
 ///
-/// - **Fencing tokens are of one permit.** Two permits have no common order, so a resource that keeps the
-///   highest token it has seen has to keep one for each [`Permit::slot`]. Against too much load, which is what
-///   semaphores are mostly for, no token is needed.
-/// - **There is no queue**: of those who wait, those of one process get each permit in turn, and among processes
-///   the store decides.
+/// - **A fencing token belongs to one permit.** The tokens of two permits have no common order, so a resource that
+///   keeps the highest token it has seen has to keep one for each [`Permit::slot`]. Against too much load, which is
+///   what semaphores are mostly for, no token is needed.
+/// - **There is no queue**: the waiters of one process get each permit in turn, and among processes the store decides.
 /// - **Each waiter costs as much as one waiter on each of the permits**, which is why there are at most 64.
-/// - **The number is the caller's**, and is not in the store: while processes differ in it, the
-///   largest number holds.
+/// - **The number is the caller's**, and is not in the store: while processes use different numbers, the largest holds.
 #[derive(Clone, Debug)]
 pub struct Semaphore(Vec<DLock>);
 
-/// One of the permits, and which.
+/// One of the permits, and its number.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped is given back at once"]
 #[non_exhaustive]
 pub struct Permit {
-    /// Which: 1 to the number of permits. Nobody else has it at the same time, so it can choose a port, a
-    /// shard, or the fence of a resource.
+    /// The permit's number: 1 to the number of permits. No other holder has it at the same time, so it can choose a
+    /// port, a shard, or the fence of a resource.
     pub slot: usize,
     /// The lease of that permit's lock.
     pub lease: Lease,
 }
 
 impl Semaphore {
-    /// The most permits there can be.
+    /// The highest possible number of permits.
     pub const MOST: usize = 64;
 
     /// At most `permits` holders at a time, under names that begin with the lock's and a slash.
@@ -55,8 +53,8 @@ impl Semaphore {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::Permits`] if it is not 1 to 64; [`BuildError::Name`] if the name is too long for
-    /// the ending.
+    /// [`BuildError::Permits`] if the number is not 1 to 64; [`BuildError::Name`] if the name is too long for the
+    /// ending.
     pub fn new(lock: &DLock, permits: usize) -> Result<Self, BuildError> {
         if !(1..=Self::MOST).contains(&permits) {
             return Err(BuildError::Permits { permits });
@@ -66,7 +64,7 @@ impl Semaphore {
         Ok(Self(locks?))
     }
 
-    /// Asks for each permit once, in turn, until one is granted; `None` if all are taken.
+    /// Tries each permit once, in turn, until one is granted; `None` if all are taken.
     ///
     /// # Errors
     /// As for [`DLock::try_acquire`].
@@ -91,7 +89,7 @@ impl Semaphore {
         }
     }
 
-    /// [`Semaphore::acquire`], but no longer than `limit` in all. A zero limit asks for each permit once or twice.
+    /// [`Semaphore::acquire`], but no longer than `limit` in all. A zero limit tries each permit once or twice.
     ///
     /// # Errors
     /// As for [`DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up, with the holder of one of
@@ -110,8 +108,8 @@ impl Semaphore {
 
     /// All permits as one: its holder is alone, as a writer is among readers that have one permit each.
     ///
-    /// It takes them one after the other, and is let in to each as any waiter is; those who want one permit get what it
-    /// does not have yet. Not to be waited for by a holder of a permit, who would wait for itself. Of two holders of
+    /// It takes them one after the other, and each as any waiter does; those who want one permit get the ones that it
+    /// does not have yet. A holder of a permit must not wait for it, since it would wait for itself. Of two holders of
     /// all, the later one has larger tokens for every permit, so a resource checks the token of one: that of `NAME/1`.
     ///
     /// ```no_run
@@ -152,7 +150,7 @@ impl Semaphore {
         Ok(None)
     }
 
-    /// Waits for all of them at once. What the others get that end later, they give back.
+    /// Waits for all of them at once. A wait that is granted its permit after the first releases it.
     ///
     /// Each wait marks its term (N1), since only the release of a marked term sends a hint: a waiter with one mark for all
     /// permits would not hear of the others.

@@ -1,4 +1,4 @@
-//! Several locks as one: all or none, and nobody waits in a circle.
+//! Several locks as one: all or none, and no two wait for each other in a circle.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -128,7 +128,7 @@ async fn a_refusal_leaves_nothing_held_and_nothing_closed() {
     assert!(is_free(&store, "a").await);
 }
 
-/// The token with which somebody holds the lock, once it is above this one.
+/// The token of the lock's holder, once it is above this one.
 async fn held_above(store: &MemoryStore, name: &str, token: u64) -> u64 {
     let lock = one(&store.client(), name);
     loop {
@@ -149,7 +149,7 @@ async fn one_that_is_lost_in_the_waiting_is_asked_for_again() {
     let waiting = tokio::spawn(async move { both.hold().await });
     let lost = held_above(&store, "a", 0).await;
     revoke(&store, "a").await;
-    // The waiter has it again, and goes on to wait for the other.
+    // The waiter has it again, and continues to wait for the other.
     let again = timeout(EVER, held_above(&store, "a", lost)).await.unwrap();
     sleep(LEASE).await;
     assert!(!waiting.is_finished());

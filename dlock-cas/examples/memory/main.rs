@@ -1,4 +1,4 @@
-//! A lock over a store of one's own: see `store.rs`.
+//! A lock over a custom store: see `store.rs`.
 
 mod store;
 

@@ -1,4 +1,4 @@
-//! The provider passes the conformance suite: over a store that tells the losers nothing, and over one that shows
+//! The provider passes the conformance suite: over a store that shows nothing to the losers, and over one that shows
 //! them the winner and hints at changes.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Contents never repeat for a name: a store whose versions are made of contents has nothing to confuse.
+//! Contents never repeat for a name: a store whose versions derive from contents has nothing to confuse.
 
 use std::{collections::HashSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A refused write proves nothing: what follows is a look, and without one the answer is `Unknown`.
+//! A refused write proves nothing: a read follows, and without one the answer is `Unknown`.
 
 use dlock_cas::{CasProvider, CasStore};
 use dlock_core::{
@@ -19,7 +19,7 @@ fn failures() -> [ProviderError; 3] {
     ]
 }
 
-/// Holds a lock, with nothing to strike yet.
+/// A held lock, and no fault so far.
 async fn held() -> (Scripted, CasProvider<Scripted>, Acquire) {
     let store = Scripted::default();
     let provider = CasProvider::new(store.clone());
@@ -39,7 +39,7 @@ async fn look_that_fails_after_a_refusal_leaves_it_unknown() {
         let error = provider.renew(&renew).await.unwrap_err();
         assert_eq!(store.asked(), [Put, Get]);
         assert_eq!(error.kind(), ErrorKind::Unknown, "{failure:?}");
-        // It was made.
+        // The write was made.
         let renewed = provider.renew(&renew).await.unwrap();
         assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
         assert_eq!(store.asked(), [Get]);
@@ -70,7 +70,7 @@ async fn record_that_cannot_be_read_after_a_refusal_leaves_it_unknown() {
     let renew = Renew::new(a.name.clone(), a.new, 1);
     let error = provider.renew(&renew).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
-    // Nothing was refused before this look.
+    // Nothing was refused before this read.
     let error = provider.renew(&renew).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
 }

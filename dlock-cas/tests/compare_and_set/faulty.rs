@@ -26,7 +26,7 @@ use dlock_testkit::{
 
 use crate::{store::Memory, support::term};
 
-/// How often calls go wrong, of a thousand each.
+/// How many calls in a thousand go wrong in each way.
 #[derive(Clone, Copy)]
 struct Rates {
     /// Fails, and was not done; fails, and was done.
@@ -35,7 +35,7 @@ struct Rates {
     doubtful: u64,
 }
 
-/// Cases ask a call that fails four times at most.
+/// Cases repeat a call that fails four times at most.
 const FOR_CASES: Rates = Rates {
     failing: 5,
     doubtful: 100,
@@ -69,8 +69,7 @@ impl Faulty {
         }
     }
 
-    /// What happens to a call follows from how many there were before, in no order that a case could be in step
-    /// with.
+    /// The fate of a call follows from the number of calls before it, in no order that a case could be in step with.
     fn strike(&self) -> Option<Strike> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let Rates { failing, doubtful } = self.rates;
@@ -149,13 +148,13 @@ impl Fixture for Kept {
     }
 }
 
-/// Cases that ask the provider itself. Those of locks wait for their store no longer than a right one takes.
+/// Cases that call the provider itself. Those of locks wait for their store no longer than a right one takes.
 const MODULES: [&str; 10] = [
     "acquire", "takeover", "renew", "batch", "release", "closed", "read", "tokens", "names",
     "races",
 ];
 
-/// It takes a release for lost that is asked for again after the next holder has come; see below.
+/// It takes a release for lost that is repeated after the next holder has come; see below.
 const LEFT_OUT: &str = "holders_exclude_each_other_and_tokens_follow_their_order";
 
 #[test]
@@ -192,7 +191,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
         let (inside, tokens) = (Arc::clone(&inside), Arc::clone(&tokens));
         work.spawn(async move {
             for _ in 0..turns {
-                // A try that may have been granted is asked for again; one that was refused is over.
+                // A try that may have been granted is repeated; one that was refused has ended.
                 let mut a = term("door");
                 let token = loop {
                     match provider.acquire(&a).await {
@@ -221,7 +220,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
                     match provider.release(&release).await {
                         Ok(ReleaseOutcome::Released { .. }) => break,
                         Ok(ReleaseOutcome::NotHeld(record)) => {
-                            // An earlier attempt was applied, and somebody was quick.
+                            // An earlier attempt was applied, and another process was quick.
                             assert!(!alone, "the first attempt says not held: {record:?}");
                             break;
                         }

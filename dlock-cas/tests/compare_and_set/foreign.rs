@@ -1,4 +1,4 @@
-//! What is no record is left alone.
+//! Contents that are no record are left alone.
 
 use dlock_cas::{CasProvider, CasStore, Put};
 use dlock_core::{
@@ -8,7 +8,7 @@ use dlock_core::{
 
 use crate::{store::Memory, support::term};
 
-/// A record, and what must not pass for one.
+/// A record, and contents that must not pass for one.
 async fn foreign() -> Vec<Vec<u8>> {
     let memory = Memory::default();
     let a = term("door").data(Some(vec![1, 2, 3]));

@@ -1,4 +1,4 @@
-//! A store in memory under the published suites, whole and with faults; what is asked of a store for each call;
+//! A store in memory under the published suites, whole and with faults; the requests that reach a store for each call;
 //! and wrong stores, which must be noticed.
 
 #![expect(

@@ -1,4 +1,4 @@
-//! How often a store is asked: what the table of the crate's page says.
+//! The number of requests to a store: the table of the crate's page.
 
 use dlock_cas::CasProvider;
 use dlock_core::{
@@ -47,7 +47,7 @@ async fn refusal_is_a_look_and_a_takeover_after_it_is_one_write() {
         };
         assert_eq!((seen.uuid, store.asked()), (a.new, vec![Get]));
     }
-    // The first mark of a term is a write more, also from the cache, and the second a look.
+    // The first mark of a term is one more write, also from the cache, and the second a read.
     for asked in [vec![Put], vec![Get]] {
         let held = provider.acquire(&b.clone().marks(7)).await.unwrap();
         assert!(matches!(held, AcquireOutcome::Held(record) if record.wanted == 7));
@@ -60,7 +60,7 @@ async fn refusal_is_a_look_and_a_takeover_after_it_is_one_write() {
     assert_eq!(store.asked(), [Put]);
 }
 
-/// The mark is a write of another's, which costs the holder a request more once.
+/// The mark is another client's write, which costs the holder one more request, once.
 #[tokio::test]
 async fn marked_term_is_renewed_after_a_look_and_its_release_is_wanted() {
     let store = Scripted::default();
@@ -82,7 +82,7 @@ async fn marked_term_is_renewed_after_a_look_and_its_release_is_wanted() {
     assert_eq!(store.asked(), [Put]);
 }
 
-/// Everything that the cache says is outdated here, and no answer follows it.
+/// Every record of the cache is outdated here, and no answer follows it.
 #[tokio::test]
 async fn outdated_records_cost_a_request_and_decide_nothing() {
     let store = Scripted::default();
@@ -97,17 +97,17 @@ async fn outdated_records_cost_a_request_and_decide_nothing() {
     here.release(&released(&a)).await.unwrap();
     store.asked();
 
-    // Held, as far as it knows: it looks.
+    // Held, as far as it knows: it reads.
     assert!(matches!(
         there.acquire(&b).await,
         Ok(AcquireOutcome::Acquired(_))
     ));
     assert_eq!(store.asked(), [Get, Put]);
-    // Released, as far as it knows: it writes, is refused, and looks.
+    // Released, as far as it knows: it writes, is refused, and reads.
     let held = here.acquire(&term("door")).await;
     assert!(matches!(held, Ok(AcquireOutcome::Held(record)) if record.uuid == b.new));
     assert_eq!(store.asked(), [Put, Get]);
-    // Of another term, as far as it knows: it looks.
+    // Of another term, as far as it knows: it reads.
     there.release(&released(&b)).await.unwrap();
     store.asked();
     let renewed = here.renew(&Renew::new(b.name.clone(), b.new, 1)).await;
@@ -122,7 +122,7 @@ async fn outdated_records_cost_a_request_and_decide_nothing() {
     store.asked();
     let not_held = there.release(&released(&c)).await;
     assert_eq!(store.asked(), [Put, Get]);
-    // This store may repeat writes by itself: perhaps that was what released it.
+    // This store may repeat writes automatically: perhaps a repeat released it.
     assert_eq!(not_held.unwrap_err().kind(), dlock_core::ErrorKind::Unknown);
     let not_held = there.release(&released(&c)).await;
     assert!(matches!(not_held, Ok(ReleaseOutcome::NotHeld(Some(_)))));

@@ -1,5 +1,5 @@
-//! Stores around the one in memory: one that shows the winner and hints at changes, and one that counts and fails as it
-//! is told.
+//! Stores around the one in memory: one that shows the winner and hints at changes, and one that counts, and fails on
+//! command.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ pub(crate) fn term(name: &str) -> Acquire {
     Acquire::new(name, Uuid::new_v4(), std::time::Duration::from_mins(10)).owner("a contender")
 }
 
-/// Shows the losers of a write what was there, and hints at changes. One write at a time.
+/// Shows the losers of a write the contents that it met, and hints at changes. One write at a time.
 #[derive(Clone)]
 pub(crate) struct Showing {
     memory: Memory,
@@ -65,7 +65,7 @@ impl CasStore for Showing {
         if put == Put::Lost {
             return Ok(Put::LostTo(self.memory.get(key).await?));
         }
-        // Nobody may be listening.
+        // There may be no listener.
         drop(self.changed.send((key.to_owned(), bytes)));
         Ok(put)
     }
@@ -105,27 +105,27 @@ impl CasAdmin for Showing {
     }
 }
 
-/// What was asked of a store.
+/// A request to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Get,
     Put,
 }
 
-/// What happens to a call.
+/// The fate of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// It fails, and nothing was done.
     Before(ProviderError),
     /// It fails, and was done.
     After(ProviderError),
-    /// It is done twice, and answered by what the second time came to.
+    /// It is done twice, and the answer is that of the second time.
     Twice,
-    /// It is answered as if somebody had been quicker, and was not done.
+    /// It is answered as if another client had been quicker, and was not done.
     Lost,
 }
 
-/// Records what is asked of it, and fails as told. `put` and `get` say in which order.
+/// Records its requests, and fails as set by `put` and `get`, in their order.
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     pub(crate) memory: Memory,
@@ -140,12 +140,12 @@ impl Scripted {
         self.puts.lock().unwrap().extend(faults);
     }
 
-    /// Strikes the coming looks.
+    /// Strikes the coming reads.
     pub(crate) fn gets(&self, faults: impl IntoIterator<Item = Fault>) {
         self.gets.lock().unwrap().extend(faults);
     }
 
-    /// What was asked since the last question.
+    /// The requests since the last call of this.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Stores that do not keep their word, and the cases of the published suite that notice.
+//! Stores that break their guarantees, and the cases of the published suite that notice.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ const CAPABILITIES: Capabilities = Capabilities::new("wrong", Discipline::Observ
     .marks(true)
     .durability(Durability::Volatile);
 
-/// What is wrong with a store.
+/// The bug of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     /// Nothing: the cases pass.
@@ -35,7 +35,7 @@ enum Bug {
     TwoSteps,
     /// It creates keys that are there.
     CreatesAgain,
-    /// It shows what its process has seen or written last, as a cache does.
+    /// It shows the contents that its process has seen or written last, as a cache does.
     StaleGet,
     /// It deletes whatever the version is.
     DeletesAnything,

@@ -1,4 +1,4 @@
-//! Locks that are held together, and those that are not all there yet.
+//! Locks that are held together, and a set that is not complete yet.
 
 use std::{collections::BTreeMap, fmt, mem, time::Duration};
 
@@ -8,10 +8,10 @@ use dlock_core::{
 
 use crate::together::{all, first};
 
-/// Several locks that are held and renewed, each with a token of its own, for as long as this guard lives.
+/// Several locks that are held and renewed, each with its own token, for as long as this guard lives.
 ///
-/// When one of them is lost, the whole is: stop working, and give the others back. As for a [`Guard`], dropping
-/// gives back in the background, and at the end of `main` only an awaited release does.
+/// When one of them is lost, the whole is: stop working, and release the others. As for a [`Guard`], dropping releases
+/// in the background, and at the end of `main` only an awaited release does.
 #[must_use = "locks that are dropped are given back at once"]
 pub struct MultiGuard(Vec<Guard>);
 
@@ -28,7 +28,7 @@ impl MultiGuard {
         self.0.iter().all(|guard| LeaseView::is_valid(guard))
     }
 
-    /// How much is left of the lease that ends first, if no further renewal succeeds; zero once one has ended.
+    /// The remaining time of the lease that ends first, if no further renewal succeeds; zero once one has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.0
@@ -52,7 +52,8 @@ impl MultiGuard {
         whole
     }
 
-    /// Somebody has asked the holder to give one of them back when it can; see [`LeaseView::asked`](dlock_core::LeaseView::asked).
+    /// Whether another client has asked the holder to release one of them when it can; see
+    /// [`LeaseView::asked`](dlock_core::LeaseView::asked).
     #[must_use]
     pub fn asked(&self) -> bool {
         self.0.iter().any(|guard| guard.asked())
@@ -66,8 +67,8 @@ impl MultiGuard {
         first(self.0.iter().map(|guard| LeaseView::ended(guard)).collect())
     }
 
-    /// Ends the work's protection and gives all of them back at the same time; see
-    /// [`Lease::release`](dlock_core::Lease::release). Tells how each release ended. End the work first.
+    /// Ends the work's protection and releases all of them at the same time; see
+    /// [`Lease::release`](dlock_core::Lease::release). Returns how each release ended. End the work first.
     ///
     /// # Cancel safety
     /// As for [`Lease::release`](dlock_core::Lease::release).
@@ -77,7 +78,7 @@ impl MultiGuard {
         names.into_iter().zip(ends).collect()
     }
 
-    /// The same for work that was not done and that somebody else may do; see
+    /// The same for work that was not done and that another process may do; see
     /// [`Lease::release_open`](dlock_core::Lease::release_open).
     ///
     /// # Cancel safety
@@ -118,8 +119,8 @@ impl Scope for MultiGuard {
     }
 }
 
-/// The first ones, while the next is waited for. Nobody works under them yet, so that what is given back
-/// closes no name, however this ends.
+/// The locks held so far, while the next one is waited for. No work runs under them yet, so that releasing them closes
+/// no name, however this ends.
 #[derive(Default)]
 pub(super) struct Incomplete(Vec<Guard>);
 
@@ -133,7 +134,7 @@ impl Incomplete {
         first(self.0.iter().map(|guard| LeaseView::ended(guard)).collect())
     }
 
-    /// All are there, if none of them was lost meanwhile.
+    /// The guard of all, if none of them was lost meanwhile.
     pub(super) fn complete(mut self) -> Result<MultiGuard, End> {
         let whole = MultiGuard(mem::take(&mut self.0));
         match whole.state() {

@@ -19,19 +19,19 @@ use tokio::{
 
 use crate::store::Memory;
 
-/// What is wrong with a store.
+/// The bug of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
-    /// A write without an answer was refused, it says.
+    /// It says of a write without an answer that the write was refused.
     TellsLost,
-    /// A write without an answer was not made, it says.
+    /// It says of a write without an answer that the write was not made.
     TellsNotApplied,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Request {
     key: String,
-    /// What is to be written; `None` asks for the contents.
+    /// The write to make; `None` requests the contents.
     write: Option<Write>,
 }
 
@@ -86,7 +86,7 @@ async fn answers(socket: TcpStream, memory: Memory) -> io::Result<()> {
 async fn read<T: for<'de> Deserialize<'de>>(socket: &mut BufReader<TcpStream>) -> io::Result<T> {
     let mut line = Vec::new();
     socket.read_until(b'\n', &mut line).await?;
-    // Half a line, or none at all, is no JSON.
+    // Half a line, or no line at all, is no JSON.
     Ok(serde_json::from_slice(&line)?)
 }
 
@@ -132,7 +132,7 @@ impl Remote {
         })
     }
 
-    /// On a connection that goes back only if it was answered.
+    /// Uses a connection, and returns it to the pool only if it was answered.
     async fn exchange(&self, request: &Request, sent: &mut bool) -> io::Result<Answer> {
         let mut socket = match self.lent() {
             Some(socket) => socket,
