@@ -1,4 +1,4 @@
-//! Calls of the client, their repeats where nothing was done, and the news that one got no answer.
+//! Calls of the client, their repeats where nothing was done, and a signal that one got no answer.
 
 use std::sync::{
     Arc,
@@ -14,16 +14,16 @@ use crate::{
     logins::Logins,
 };
 
-/// How often a call is made, if its connection ends before it is sent. A call hands itself to a connection that is
-/// there, and one may have ended without having been missed yet: after a restart of the server, say, each member's.
-/// And if its token is refused: each change of users or roles may end another one.
+/// How often a call is made, if its connection ends before it is sent. A call goes to an existing connection, and that
+/// may have ended unnoticed: each member's after a restart of the server, for example. The same holds if its token is
+/// refused: each change of users or roles may end another one.
 const TIMES: usize = 3;
 
 /// The calls of all clones together.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     logins: Logins,
-    /// Whether the last call found no connection, however often it was made. The next one is made once.
+    /// Whether the last call found no connection in all its attempts. The next one is made once.
     down: Arc<AtomicBool>,
     unanswered: watch::Sender<()>,
 }
@@ -37,10 +37,10 @@ impl Calls {
         }
     }
 
-    /// The answer to a call, which is made again if it was not sent, and after a login if its token was refused.
+    /// The answer to a call, which is repeated if it was not sent, and after a login if its token was refused.
     ///
     /// # Cancel safety
-    /// A call that is dropped got no answer.
+    /// A dropped call counts as one without an answer.
     pub(crate) async fn answer<T, Call>(&self, call: impl Fn() -> Call) -> Result<T, ProviderError>
     where
         Call: Future<Output = Result<T, Error>>,
@@ -87,7 +87,7 @@ impl Calls {
     }
 }
 
-/// Tells how a call ended, also if it is dropped.
+/// Reports how a call ended, also if it is dropped.
 struct Ending<'a> {
     calls: &'a Calls,
     answered: bool,
@@ -141,7 +141,7 @@ mod tests {
         assert!(unanswered.has_changed().unwrap());
     }
 
-    /// What the client says of a request that it hands to a connection which has ended.
+    /// The client's error for a request that it hands to a connection which has ended.
     async fn unsent() -> Error {
         let (ours, _theirs) = tokio::io::duplex(1024);
         let connected = handshake(TokioExecutor::new(), TokioIo::new(ours)).await;
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// While the server is down, the pace of the calls is the pace of the connections.
+    /// While the server is down, calls go at the pace of the connections.
     #[tokio::test]
     async fn call_after_one_that_found_no_connection_is_made_once() {
         let calls = Calls::new(Logins::new(|| panic!("no login")));

@@ -1,4 +1,4 @@
-//! The one place where the client's errors become the three kinds of the protocol.
+//! The one place that maps the client's errors to the three kinds of the protocol.
 
 use std::{error::Error as StdError, io};
 
@@ -6,7 +6,7 @@ use dlock_core::{ErrorKind, ProviderError};
 use etcd_client::Error;
 use tonic::{Code, Status};
 
-/// What is known after an error of the client, and what to do about it.
+/// The kind of an error of the client, and what to do about it.
 pub(crate) fn failed(error: Error) -> ProviderError {
     let (kind, message) = match &error {
         unsent if was_not_sent(unsent) => NO_CONNECTION,
@@ -20,7 +20,7 @@ pub(crate) fn failed(error: Error) -> ProviderError {
         _ => NO_ANSWER,
     };
     let known = ProviderError::new(kind, message);
-    // The client's error hides what these know of their causes.
+    // The client's error hides the causes of these.
     match error {
         Error::GRpcStatus(status) => known.with_source(status),
         Error::TransportError(transport) => known.with_source(transport),
@@ -29,7 +29,7 @@ pub(crate) fn failed(error: Error) -> ProviderError {
     }
 }
 
-/// Whether the server asks for another token of authentication than the client's, and did nothing.
+/// Whether the server wants another authentication token than the client's, and did nothing.
 pub(crate) fn wants_login(error: &Error) -> bool {
     match error {
         Error::GRpcStatus(status) => {
@@ -39,7 +39,7 @@ pub(crate) fn wants_login(error: &Error) -> bool {
     }
 }
 
-/// A call that was refused for its token, with the kind of error that the login ended with.
+/// A call that was refused for its token, with the kind of error that ended the login.
 pub(crate) fn not_logged_in(refusal: Error, login: ErrorKind) -> ProviderError {
     match login {
         ErrorKind::Fatal => ProviderError::fatal(
@@ -53,7 +53,7 @@ pub(crate) fn not_logged_in(refusal: Error, login: ErrorKind) -> ProviderError {
     }
 }
 
-/// A token of JSON knows the state of users and roles that it was made for.
+/// A JSON web token is bound to the state of users and roles for which it was made.
 fn is_of_older_users(status: &Status) -> bool {
     status.message().contains("revision of auth store is old")
 }
@@ -68,7 +68,7 @@ type Known = (ErrorKind, &'static str);
 const NO_CONNECTION: Known = (ErrorKind::NotApplied, "there is no connection to etcd");
 const NO_ANSWER: Known = (ErrorKind::Unknown, "etcd gave no answer");
 
-/// etcd tells most errors of one code apart by their texts only (`api/v3rpc/rpctypes/error.go`).
+/// etcd distinguishes most errors of one code by their texts only (`api/v3rpc/rpctypes/error.go`).
 fn of_status(status: &Status) -> Known {
     let says = |text: &str| status.message().contains(text);
     match status.code() {
@@ -95,13 +95,13 @@ fn of_status(status: &Status) -> Known {
         Code::ResourceExhausted if says("too many requests") => {
             (ErrorKind::NotApplied, "etcd has too much to do")
         }
-        // Where the request was on its way to a leader that is gone, the text is another.
+        // A request that was in flight to a leader that is gone gets another text.
         Code::Unavailable if says("etcdserver: no leader") => (
             ErrorKind::NotApplied,
             "etcd has no leader: most of its members are down or out of reach",
         ),
         Code::Unavailable if was_refused(status) => NO_CONNECTION,
-        // So TLS says that it cannot agree with the other end, or trust it.
+        // TLS reports in this way that it cannot agree with the other end, or trust it.
         Code::Unavailable if has_cause(status, io::ErrorKind::InvalidData) => (
             ErrorKind::Fatal,
             "there is no TLS with etcd: is its certificate signed by an authority that the client trusts, and for this address?",
@@ -110,8 +110,8 @@ fn of_status(status: &Status) -> Known {
     }
 }
 
-/// Whether nothing was sent because the connection ended first: of HTTP/2, hyper calls a request canceled only as long as
-/// it still has it (`client/dispatch.rs`, `client/conn/http2.rs`).
+/// Whether nothing was sent because the connection ended first: on HTTP/2, hyper reports a request as canceled only
+/// while it still has it (`client/dispatch.rs`, `client/conn/http2.rs`).
 pub(crate) fn was_not_sent(error: &Error) -> bool {
     let Error::GRpcStatus(status) = error else {
         return false;
@@ -121,7 +121,7 @@ pub(crate) fn was_not_sent(error: &Error) -> bool {
         .any(hyper::Error::is_canceled)
 }
 
-/// Whether nothing was sent because nobody listens there.
+/// Whether nothing was sent because no server listens there.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     has_cause(error, io::ErrorKind::ConnectionRefused)
 }

@@ -1,7 +1,7 @@
 //! Storage in etcd that refuses a stale fencing token: rule T3, inside the transaction that changes the data.
 //!
 //! A resource accepts a token that is at least the highest it has seen, and remembers the highest in the same atomic
-//! write. The token is in a key of its own beside the data, so a resource may be one key or many.
+//! write. The token is in a separate key next to the data, so a resource may be one key or many.
 //!
 //! ```no_run
 //! // Needs an etcd.
@@ -13,7 +13,7 @@
 //! let write = [TxnOp::put("accounts/a-17", "40", None)];
 //! match Fence::default().transact(&client, "a-17", token, write).await {
 //!     Ok(_) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }
@@ -26,8 +26,8 @@ use etcd_client::{Client, Compare, CompareOp, Error, Txn, TxnOp, TxnOpResponse, 
 /// Why a write was not made; see [there](dlock_core::FenceError).
 pub type FenceError = dlock_core::FenceError<Box<Error>>;
 
-/// Where resources remember the highest token they have seen: in the key `PREFIX/RESOURCE`. Cheap to make; holds no
-/// client.
+/// The place where resources remember the highest token they have seen: the key `PREFIX/RESOURCE`. Cheap to make; holds
+/// no client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     prefix: String,
@@ -41,7 +41,7 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// In keys that start with `prefix/`. All writers of a resource must name the same.
+    /// In keys that start with `prefix/`. All writers of a resource must use the same prefix.
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
         Self {
@@ -49,18 +49,18 @@ impl Fence {
         }
     }
 
-    /// Makes these operations, if the token is not stale for the resource, and remembers it: all in one transaction.
-    /// What they answered is returned in their order. A condition of the writer's own goes into a transaction
-    /// among them ([`TxnOp::txn`]). None may write the fence's key, and nobody else may: etcd compares it as text, so
-    /// what is no token, and yet sorts among them, is taken for one.
+    /// Applies these operations if the token is not stale for the resource, and remembers the token: all in one
+    /// transaction. Their answers are returned in their order. A condition of the writer goes into a transaction among
+    /// them ([`TxnOp::txn`]). None of them may write the fence's key, and no other writer may: etcd compares it as
+    /// text, so a text that is no token, and yet sorts among tokens, is taken for one.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
-    /// [`FenceError::Foreign`] if the fence's key holds something else than a token and sorts before or after it; then
-    /// nothing changed either. [`FenceError::Store`] for every other reason: the operations may have been made.
+    /// [`FenceError::Foreign`] if the fence's key holds something other than a token that sorts before or after it;
+    /// then nothing changed either. [`FenceError::Store`] for every other reason: the operations may have been applied.
     ///
     /// # Cancel safety
-    /// The operations may have been made.
+    /// The operations may have been applied.
     pub async fn transact(
         &self,
         client: &Client,
@@ -71,7 +71,7 @@ impl Fence {
         let key = format!("{}/{resource}", self.prefix);
         let mut write = operations.into();
         write.push(TxnOp::put(&*key, written(token.get()), None));
-        // etcd compares texts, and these have one length. No condition on a text holds of a key that is not there.
+        // etcd compares texts, and these have one length. A condition on a text never holds for a missing key.
         let seen = [
             Compare::value(&*key, CompareOp::Greater, written(0)),
             Compare::value(&*key, CompareOp::Less, written(token.get() + 1)),
@@ -99,19 +99,19 @@ impl Fence {
     }
 }
 
-/// A token as it is stored: the highest has as many digits.
+/// A token in its stored form: the highest has as many digits.
 fn written(token: u64) -> String {
     format!("{token:016}")
 }
 
-/// What the writer's own operations answered: the last one is the fence's.
+/// The answers to the writer's own operations: the last answer is the fence's.
 fn answers(response: &TxnResponse) -> Vec<TxnOpResponse> {
     let mut answers = response.op_responses();
     answers.pop();
     answers
 }
 
-/// What the fence's key has refused.
+/// The contents of the fence's key that refused the write.
 fn refusal(response: &TxnResponse, key: &str, token: FencingToken) -> FenceError {
     let highest = match response.op_responses().pop() {
         Some(TxnOpResponse::Get(found)) => found

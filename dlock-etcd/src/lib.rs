@@ -15,15 +15,14 @@ pub use self::store::EtcdStore;
 
 /// Locks in etcd. Cheap to clone; clones share one [`Client`](dlock_core::Client).
 ///
-/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same etcd.
-/// What it guarantees, what it costs and how it can lose a lock is said in the
-/// [documentation of the crate](crate).
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same etcd. The
+/// [documentation of the crate](crate) says what it guarantees, what it costs and how it can lose a lock.
 pub type EtcdProvider = CasProvider<EtcdStore>;
 
-/// Locks in the etcd of this client, in keys that start with `prefix/`. Asks the server nothing.
+/// Locks in the etcd of this client, in keys that start with `prefix/`. Sends nothing to the server.
 ///
-/// The prefix sets the locks of one application apart from those of others, and from other keys; `"dlock"` if you have
-/// no better one. Its `/` and `%` are written `%2F` and `%25`. With the name it has at most 1024 bytes.
+/// The prefix separates the locks of one application from those of others, and from other keys; use `"dlock"` if you
+/// have no better one. Its `/` and `%` are written `%2F` and `%25`. Together with the name it has at most 1024 bytes.
 ///
 /// ```no_run
 /// // Needs an etcd.
@@ -38,7 +37,7 @@ pub type EtcdProvider = CasProvider<EtcdStore>;
 /// ```
 ///
 /// # Errors
-/// [`InvalidPrefix`] if the text cannot be one.
+/// [`InvalidPrefix`] if the text cannot be a prefix.
 pub fn provider(client: Client, prefix: &str) -> Result<EtcdProvider, InvalidPrefix> {
     CasProvider::new(EtcdStore::new(client)).with_prefix(prefix)
 }

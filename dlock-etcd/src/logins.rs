@@ -1,8 +1,8 @@
-//! A new token of authentication, when etcd refuses the client's.
+//! A new authentication token, when etcd refuses the client's.
 //!
-//! The driver can ask for one by itself (`with_auto_token_refresh`), but inside of the refused call: a login that takes
-//! longer than an attempt of the lock is dropped with it, and begun anew by the next one for ever. It also does not know
-//! that a JSON web token ends with each change of users or roles.
+//! The driver can request one automatically (`with_auto_token_refresh`), but inside of the refused call: a login that
+//! takes longer than an attempt of the lock is dropped with it, and each next attempt starts it anew, for ever. It also
+//! does not know that a JSON web token ends with each change of users or roles.
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -12,12 +12,12 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::error::failed;
 
-/// How long a login may take. etcd computes a hash of the password on purpose slowly, and a silent server never answers.
+/// How long a login may take. etcd hashes the password slowly on purpose, and a silent server never answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Login = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// The logins of all clones of one client: one at a time, in a task of its own.
+/// The logins of all clones of one client: one at a time, in a separate task.
 #[derive(Clone)]
 pub(crate) struct Logins {
     begin: Arc<dyn Fn() -> Login + Send + Sync>,
@@ -26,10 +26,10 @@ pub(crate) struct Logins {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// How many have succeeded.
+    /// The number of successful logins.
     done: u64,
     running: bool,
-    /// Of the last one.
+    /// The error of the last login.
     failed: Option<ErrorKind>,
 }
 
@@ -49,18 +49,18 @@ impl Logins {
         }
     }
 
-    /// How many logins have succeeded.
+    /// The number of successful logins.
     pub(crate) fn done(&self) -> u64 {
         self.state.borrow().done
     }
 
-    /// Returns when more logins have succeeded than these, which were done when the refused call began.
+    /// Returns when more logins have succeeded than `done`, the number when the refused call began.
     ///
     /// # Errors
     /// The kind of the login's error.
     ///
     /// # Cancel safety
-    /// The login continues without those that wait for it.
+    /// The login continues without its waiters.
     pub(crate) async fn after(&self, done: u64) -> Result<(), ErrorKind> {
         let mut state = self.state.subscribe();
         let first = self.state.send_if_modified(|state| {

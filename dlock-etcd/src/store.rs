@@ -1,6 +1,6 @@
-//! One key of etcd, read and written on a condition.
+//! One key of etcd, read, and written on a condition.
 //!
-//! Contents are compared, not revisions: the contents of a lock never repeat, while revisions start again from an
+//! It compares contents, not revisions: the contents of a lock never repeat, while revisions start again from an
 //! earlier one when a snapshot is restored.
 
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// The etcd of this client. Asks the server nothing.
+    /// The etcd of this client. Sends nothing to the server.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl EtcdStore {
         }
     }
 
-    // A clone of the client's handle, which wants to be changed to be used.
+    // A clone of the client's handle, whose calls need it to be mutable.
     fn keys(&self) -> KvClient {
         self.client.kv_client()
     }
@@ -70,13 +70,13 @@ impl CasStore for EtcdStore {
             .cheap_reads(true)
     }
 
-    /// What is repeated was refused for an outdated token of authentication, or not sent.
+    /// A repeated request was refused for an outdated authentication token, or not sent.
     fn repeats_puts(&self) -> bool {
         false
     }
 
     async fn get(&self, key: &str) -> Result<Option<Entry<Vec<u8>>>, ProviderError> {
-        // Linearizable, as every read that does not ask for less.
+        // Linearizable, as every read that does not request less.
         let read = || {
             let mut keys = self.keys();
             async move { keys.get(key, None).await }
@@ -126,7 +126,7 @@ impl CasAdmin for EtcdStore {
             None => prefix.as_bytes().to_vec(),
         };
         let mut listed = Vec::new();
-        // Not beyond the end: such a range is an error to some versions.
+        // Not beyond the end: some versions reject such a range.
         while listed.len() < limit && from < end {
             let room = i64::try_from(limit - listed.len()).unwrap_or(i64::MAX);
             let range = GetOptions::new().with_range(end.clone()).with_limit(room);
@@ -138,7 +138,7 @@ impl CasAdmin for EtcdStore {
             let more = page.more();
             for found in page.take_kvs() {
                 from = successor(found.key());
-                // Names are text; another key is somebody else's.
+                // Names are text; any other key is another program's.
                 if let Ok(key) = String::from_utf8(found.key().to_vec()) {
                     listed.push((key, entry(found)));
                 }
@@ -159,7 +159,7 @@ impl CasAdmin for EtcdStore {
     }
 }
 
-/// The condition of a write. One on the contents of a key that is not there fails.
+/// The condition of a write. A condition on the contents of a missing key fails.
 fn unchanged(key: &str, expected: Option<&Vec<u8>>) -> Compare {
     match expected {
         Some(bytes) => Compare::value(key, CompareOp::Equal, bytes.clone()),
@@ -182,7 +182,7 @@ fn successor(key: &[u8]) -> Vec<u8> {
     next
 }
 
-/// The first key after all that start with this. Text ends in a byte that has a next one.
+/// The first key after all that start with this. The last byte of a text is never the highest byte.
 fn past(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     if let Some(last) = end.last_mut() {

@@ -1,9 +1,9 @@
-//! A watch of the keys with a prefix, and its end when the connection that it uses carries no requests.
+//! A watch of the keys with a prefix, which ends when the connection that it uses carries no requests.
 //!
-//! All calls share a connection, and the client sends pings on it only after it has received nothing for a while. Events of
-//! a watch count as received: while locks change, a connection that loses every request would stay in use for
-//! ever. So when any call gets no answer, the watch asks the server on its own stream, and ends if no answer comes.
-//! Then nothing is received any more, and the pings find out.
+//! All calls share a connection, and the client sends pings on it only after it has received nothing for a while.
+//! Events of a watch count as received: while locks change, a connection that loses every request would stay in use for
+//! ever. So when any call gets no answer, the watch queries the server on its own stream, and ends if no answer comes.
+//! Then the client receives nothing any more, and its pings notice the connection.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::{calls::Calls, error::unexpected};
 
-/// How long the server may take to answer on the stream of a watch. A slower one costs a new watch, and a question of each
-/// waiter.
+/// How long the server may take to answer on the stream of a watch. A slower one costs a new watch, and a request of
+/// each waiter.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the server tells a watch.
+/// A message of the server to a watch.
 enum Told {
     Changes,
-    /// The answer to a question of the watch's own.
+    /// The answer to a query of the watch.
     Progress,
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn open(
     Ok(())
 }
 
-/// Hints at changes until the watch ends, nobody listens, or the server does not answer the watch.
+/// Hints at changes until the watch ends, no receiver is left, or the server does not answer the watch.
 async fn report(mut stream: WatchStream, hints: &Hints, mut unanswered: watch::Receiver<()>) {
     loop {
         tokio::select! {
@@ -72,7 +72,7 @@ async fn report(mut stream: WatchStream, hints: &Hints, mut unanswered: watch::R
     }
 }
 
-/// Whether the server answers on the stream. Changes are hinted at meanwhile.
+/// Whether the server answers on the stream. It hints at changes meanwhile.
 async fn answers(stream: &mut WatchStream, hints: &Hints) -> bool {
     if stream.request_progress().await.is_err() {
         return false;
@@ -86,13 +86,13 @@ async fn answers(stream: &mut WatchStream, hints: &Hints) -> bool {
     }
 }
 
-/// Hints at what the server tells next. `None`: it is the last, or nobody listens.
+/// Hints at the changes in the server's next message. `None`: it was the last, or no receiver is left.
 async fn next(stream: &mut WatchStream, hints: &Hints) -> Option<Told> {
     let message = stream.message().await.ok()??;
     if message.canceled() || !message.events().iter().all(|event| hint(event, hints)) {
         return None;
     }
-    // Unasked, the server tells nothing but changes.
+    // Without a query, the server sends nothing but changes.
     Some(if message.events().is_empty() {
         Told::Progress
     } else {
@@ -100,7 +100,7 @@ async fn next(stream: &mut WatchStream, hints: &Hints) -> Option<Told> {
     })
 }
 
-/// Whether to go on.
+/// Whether to continue.
 fn hint(event: &Event, hints: &Hints) -> bool {
     let Some(changed) = event.kv() else {
         return true;

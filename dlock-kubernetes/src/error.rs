@@ -1,4 +1,4 @@
-//! The one place where the client's errors become the three kinds of the protocol.
+//! The one place that maps the client's errors to the three kinds of the protocol.
 
 use std::{error::Error as StdError, io};
 
@@ -14,24 +14,24 @@ pub(crate) fn is_lost(error: &Error) -> bool {
     is_conflict(error) || matches!(error, Error::Api(status) if is_failed_test(status))
 }
 
-/// Whether an object was not in the version that its replacement names.
+/// Whether an object did not have the version that its replacement names.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 409)
 }
 
-/// Whether there is no such object.
+/// Whether the object is missing.
 pub(crate) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 404)
 }
 
-/// A patch was meant for other contents. A refusal of what it makes of the object has the same code, and details that
-/// name the object.
+/// A patch was meant for other contents. A refusal of the patched object has the same code, and details that name the
+/// object.
 fn is_failed_test(status: &Status) -> bool {
     let names = |details: &StatusDetails| !details.name.is_empty() || !details.causes.is_empty();
     status.code == 422 && !status.details.as_ref().is_some_and(names)
 }
 
-/// What is known after an error of the client, and what to do about it.
+/// The kind of an error of the client, and what to do about it.
 pub(crate) fn failed(error: Error, namespace: &str) -> ProviderError {
     let (kind, message) = match &error {
         Error::Api(status) => of_status(status, namespace),
@@ -46,7 +46,7 @@ pub(crate) fn failed(error: Error, namespace: &str) -> ProviderError {
         other => of_connection(other),
     };
     let known = ProviderError::new(kind, message);
-    // The client says of itself what these say, too.
+    // The client's own message repeats these.
     match error {
         Error::Api(status) => known.with_source(*status),
         other => known.with_source(other),
@@ -89,7 +89,7 @@ fn of_connection(error: &Error) -> (ErrorKind, String) {
             cause(error)
         })
     };
-    // So TLS says that it cannot agree with the other end, or trust it.
+    // TLS reports in this way that it cannot agree with the other end, or trust it.
     let is_distrust = |cause: &io::Error| cause.kind() == io::ErrorKind::InvalidData;
     if causes()
         .filter_map(|cause| cause.downcast_ref())

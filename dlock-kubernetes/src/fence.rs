@@ -16,7 +16,7 @@
 //! };
 //! match Fence::default().update(&maps, "a-17", token, write).await {
 //!     Ok(_) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }
@@ -41,10 +41,10 @@ pub type FenceError = dlock_core::FenceError<Box<Error>>;
 /// How many other writers may come before one. Those with a later token make this one stale.
 const ROUNDS: u64 = 32;
 
-/// The pause before each further round is longer than the one before by this, and half of it is drawn.
+/// Each pause before a further round is longer than the last by this, and half of it is random.
 const PAUSE: u64 = 10;
 
-/// Where objects remember the highest token they have seen: in this annotation. Cheap to make; holds no client.
+/// The place where objects remember the highest token they have seen: this annotation. Cheap to make; holds no client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     annotation: String,
@@ -58,7 +58,7 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// In this annotation. All writers of an object must name the same.
+    /// In this annotation. All writers of an object must use the same.
     #[must_use]
     pub fn new(annotation: impl Into<String>) -> Self {
         Self {
@@ -66,22 +66,21 @@ impl Fence {
         }
     }
 
-    /// Changes an object that is there, if the token is not stale for it, and remembers the token: reads it, and
-    /// writes it if it is unchanged since. Otherwise it reads it again after a pause, up to 32 times. So `change` may be
-    /// called several times, and may also find what it has done itself, where the client repeats a write whose answer it
-    /// did not get.
+    /// Changes an existing object, if the token is not stale for it, and remembers the token: reads it, and writes it
+    /// if it is unchanged since. Otherwise it reads it again after a pause, up to 32 times. So `change` may be called
+    /// several times, and may also find its own change, where the client repeats a write whose answer it did not get.
     ///
-    /// `change` may put another object in the place of the one it gets: the write goes to the object of this name, in the
+    /// `change` may replace the object that it gets by another: the write goes to the object of this name, in the
     /// version that was read, whatever name, namespace, uid and version `change` leaves in it.
     ///
-    /// Takes the verbs `get` and `update`. Nobody else may write the annotation.
+    /// Takes the verbs `get` and `update`. No other program may write the annotation.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
-    /// [`FenceError::Foreign`] if the annotation holds something else than a token; then nothing changed either.
+    /// [`FenceError::Foreign`] if the annotation holds something other than a token; then nothing changed either.
     /// [`FenceError::NoPlace`] if the server names no version of the object, so that no write can depend on one.
-    /// [`FenceError::Store`] for every other reason, a missing object and one that others wrote each time before it could
-    /// be written among them: the change may have been made.
+    /// [`FenceError::Store`] for every other reason, a missing object and one that others wrote each time before this
+    /// write among them: the change may have been made.
     ///
     /// # Cancel safety
     /// The change may have been made.

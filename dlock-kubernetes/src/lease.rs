@@ -33,7 +33,7 @@ pub(crate) fn selector() -> String {
     format!("{label}={value}")
 }
 
-/// The contents of a Lease as they were seen, and what is needed to replace them.
+/// The contents of a Lease as they were seen, and the fields needed to replace them.
 #[derive(Clone, Debug)]
 pub struct Version {
     record: String,
@@ -44,7 +44,7 @@ pub struct Version {
     revision: Option<String>,
 }
 
-/// What is in the record that people may want to see.
+/// The part of the record that people may want to see.
 #[derive(Deserialize)]
 struct Shown {
     owner: String,
@@ -55,13 +55,13 @@ struct Shown {
     released: bool,
 }
 
-/// The record of a Lease; none if it has none.
+/// The record of a Lease, if it has one.
 pub(crate) fn record(lease: &Lease) -> Option<&str> {
     let annotations = lease.metadata.annotations.as_ref()?;
     annotations.get(RECORD).map(String::as_str)
 }
 
-/// The contents of a Lease. One without a record has no bytes, which are no record.
+/// The contents of a Lease. A Lease without a record has no bytes, which are no record.
 pub(crate) fn entry(lease: Lease) -> Entry<Version> {
     let record = record(&lease).unwrap_or_default().to_owned();
     Entry {
@@ -95,7 +95,7 @@ pub(crate) fn new(name: String, key: &str, record: String) -> Lease {
     }
 }
 
-/// What replaces the record, if it is still the one that was seen (RFC 6902).
+/// The patch that replaces the record, if it is still the one that was seen (RFC 6902).
 pub(crate) fn replaced(seen: &Version, record: &str) -> Result<Patch<()>, ProviderError> {
     // Its `/` is written `~1` here.
     let path = format!("/metadata/annotations/{}", RECORD.replace('/', "~1"));
@@ -121,7 +121,7 @@ pub(crate) fn unchanged(seen: &Version) -> Preconditions {
     }
 }
 
-/// A Lease of somebody else, where the Lease of a lock would be.
+/// The Lease of another program, in the place of a lock's Lease.
 pub(crate) fn foreign(name: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the Lease {name:?} has no record of a lock: it is somebody else's. Use another prefix, or delete it"
@@ -132,7 +132,7 @@ fn read(record: &str) -> Option<Shown> {
     serde_json::from_str(record).ok()
 }
 
-/// What `kubectl get leases` shows.
+/// The fields that `kubectl get leases` shows.
 fn spec(record: &str, transitions: i32) -> Option<LeaseSpec> {
     let Shown {
         owner,

@@ -14,16 +14,15 @@ pub use self::{lease::Version, store::KubernetesStore};
 
 /// Locks in Kubernetes. Cheap to clone; clones share one [`Client`](dlock_core::Client).
 ///
-/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same namespace.
-/// What it guarantees, what it costs and how it can lose a lock is said in the
-/// [documentation of the crate](crate).
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same namespace. The
+/// [documentation of the crate](crate) says what it guarantees, what it costs and how it can lose a lock.
 pub type KubernetesProvider = CasProvider<KubernetesStore>;
 
-/// Locks in the Leases of this namespace. Asks the server nothing.
+/// Locks in the Leases of this namespace. Sends nothing to the server.
 ///
-/// The prefix sets the locks of one application apart from those of others in the namespace; it may be empty. Its `/`
-/// and `%` are written `%2F` and `%25`. With the name of the lock it has at most 156 bytes, as a Lease's name has room
-/// for no more: locks with longer names are refused.
+/// The prefix separates the locks of one application from those of others in the namespace; it may be empty. Its `/`
+/// and `%` are written `%2F` and `%25`. Together with the name of the lock it has at most 156 bytes, as a Lease's name
+/// has room for no more: locks with longer names are refused.
 ///
 /// ```no_run
 /// // Needs a Kubernetes.
@@ -40,7 +39,7 @@ pub type KubernetesProvider = CasProvider<KubernetesStore>;
 /// ```
 ///
 /// # Errors
-/// [`InvalidPrefix`] if the text cannot be one.
+/// [`InvalidPrefix`] if the text cannot be a prefix.
 pub fn provider(
     client: Client,
     namespace: &str,

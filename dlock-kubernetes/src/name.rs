@@ -3,7 +3,7 @@
 use data_encoding::BASE32_DNSSEC;
 use dlock_core::ProviderError;
 
-/// So many bytes of a key fit into the 253 letters of a name: five bits a letter.
+/// How many bytes of a key fit into the 253 letters of a name: five bits a letter.
 pub(crate) const LONGEST: usize = 157;
 
 /// The name of the Lease of this key. It keeps the order of keys, and no two keys have one name: base32 with the
@@ -22,7 +22,7 @@ pub(crate) fn encoded(key: &str) -> Result<String, ProviderError> {
     Ok(BASE32_DNSSEC.encode(key.as_bytes()))
 }
 
-/// The key of this Lease, if it is a key's.
+/// The key of the Lease with this name, if it is the name of a key.
 pub(crate) fn decoded(name: &str) -> Option<String> {
     String::from_utf8(BASE32_DNSSEC.decode(name.as_bytes()).ok()?).ok()
 }
@@ -58,11 +58,11 @@ mod tests {
         }
     }
 
-    /// Every key has one name: what another program made, no lock is taken for.
+    /// Every key has one name: no object of another program is taken for a lock.
     #[test]
     fn names_that_no_key_has_are_no_keys() {
-        // Of the letters in between; a last letter with bits that no byte has; a length that no number of bytes has; no
-        // text.
+        // Letters between those of the alphabet; a last letter with bits that no byte has; a length that no number of
+        // bytes has; bytes that are not text.
         for name in ["kube-scheduler", "zz", "5s", "5t", "5s0", "vvvvvvvv"] {
             assert_eq!(
                 decoded(name).map(|key| encoded(&key).unwrap()),

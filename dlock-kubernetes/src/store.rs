@@ -25,13 +25,13 @@ use crate::{
     name,
 };
 
-/// So many Leases are read at a time, as `kubectl` does.
+/// How many Leases are read at a time, as `kubectl` does.
 const PAGE: u32 = 500;
 
-/// A watch is told to end after so many seconds, and begun again.
+/// How many seconds a watch may last; then it begins again.
 const WATCH: u32 = 290;
 
-/// When a watch should have ended long ago its connection is dead.
+/// The connection of a watch that should have ended by this time is dead.
 const DEAD: Duration = Duration::from_secs(WATCH as u64 + 10);
 
 /// Leases of one namespace, over the user's own client.
@@ -42,7 +42,7 @@ pub struct KubernetesStore {
 }
 
 impl KubernetesStore {
-    /// The Leases of this namespace. Asks the server nothing.
+    /// The Leases of this namespace. Sends nothing to the server.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl CasStore for KubernetesStore {
             .cheap_reads(true)
     }
 
-    /// A client with `default_retry` would, and is warned of in the documentation.
+    /// A client with `default_retry` would; the documentation warns of it.
     fn repeats_puts(&self) -> bool {
         false
     }
@@ -116,7 +116,7 @@ impl CasStore for KubernetesStore {
         match made {
             Ok(made) => Ok(Put::Done(lease::entry(made).version)),
             Err(error) if is_lost(&error) => Ok(Put::Lost),
-            // To create one takes no object, but a namespace.
+            // A create takes no existing object, but a namespace.
             Err(error) if expected.is_some() && is_missing(&error) => Ok(Put::Lost),
             Err(error) => Err(self.failed(error)),
         }
@@ -188,7 +188,7 @@ impl CasAdmin for KubernetesStore {
     }
 }
 
-/// Hints at changes until the watch ends or nobody listens.
+/// Hints at changes until the watch ends or no receiver is left.
 async fn report(
     mut changes: impl Stream<Item = Result<WatchEvent<Lease>, Error>> + Unpin,
     hints: &Hints,
@@ -198,7 +198,7 @@ async fn report(
             WatchEvent::Added(found) | WatchEvent::Modified(found) => hint(found, true, hints),
             WatchEvent::Deleted(found) => hint(found, false, hints),
             WatchEvent::Bookmark(_) => true,
-            // Above all that its place is too far back.
+            // Most often, that the place of the watch is too far back.
             WatchEvent::Error(_) => false,
         };
         if !goes_on {
@@ -207,7 +207,7 @@ async fn report(
     }
 }
 
-/// Whether to go on.
+/// Whether to continue.
 fn hint(found: &Lease, is_there: bool, hints: &Hints) -> bool {
     let name = found.metadata.name.as_deref();
     let Some(key) = name.and_then(name::decoded) else {
