@@ -56,8 +56,8 @@ impl Stream {
 
 #[async_trait]
 impl CasAdmin for NatsStore {
-    /// Each page asks for all keys of the prefix, because the server has them in no order, and then for one record
-    /// after the other.
+    /// Each page requests all keys of the prefix, because the server has them in no order, and then one record after
+    /// the other.
     async fn list(
         &self,
         prefix: &str,
@@ -89,7 +89,7 @@ impl CasAdmin for NatsStore {
         if self.ready().await? != expected.generation {
             return Ok(false);
         }
-        // Without overwriting it.
+        // Without overwriting the message.
         let what = json!({ "seq": expected.sequence, "no_erase": true });
         match self
             .stream
@@ -97,7 +97,7 @@ impl CasAdmin for NatsStore {
             .await?
         {
             Response::Ok(DeleteStatus { success }) => Ok(success),
-            // One code for all reasons.
+            // The server has one code for all reasons.
             Response::Err { error }
                 if error.error_code() == ErrorCode::STREAM_MESSAGE_DELETE_FAILED =>
             {

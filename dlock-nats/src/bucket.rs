@@ -1,4 +1,4 @@
-//! The bucket: how it is made, and what is wrong with one that somebody else made.
+//! The bucket: how it is created, and the flaws of one that was created in another way.
 
 use async_nats::jetstream::{
     ErrorCode,
@@ -13,7 +13,7 @@ use crate::{error::BucketError, stream::Stream};
 const RECORD: i32 = 8 * 1024;
 
 impl Stream {
-    /// Looks at the bucket's settings.
+    /// Checks the bucket's settings.
     pub(crate) async fn verify(&self, in_memory: bool) -> Result<(), BucketError> {
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         if self.bucket.is_empty() || self.bucket.len() > 128 || !self.bucket.chars().all(is_name) {
@@ -38,7 +38,7 @@ impl Stream {
         }
     }
 
-    /// Makes the bucket if there is none, and looks at it.
+    /// Creates the bucket if it is missing, and checks it.
     pub(crate) async fn set_up(&self, replicas: usize, in_memory: bool) -> Result<(), BucketError> {
         match self.verify(in_memory).await {
             Err(BucketError::Missing { .. }) => {}
@@ -61,7 +61,7 @@ impl Stream {
             ..Config::default()
         };
         match self.ask::<Info>("STREAM.CREATE", &config).await? {
-            // Somebody else was quicker, with other settings.
+            // Another client was quicker, with other settings.
             Response::Err { error } if error.error_code() != ErrorCode::STREAM_NAME_EXIST => {
                 Err(self.refused(error).into())
             }
@@ -70,8 +70,8 @@ impl Stream {
     }
 }
 
-/// What can lose a lock in a bucket with these settings, or keeps it from being written; and what to do. Direct reads,
-/// which may be outdated, are no flaw: nobody here asks for one.
+/// How a bucket with these settings can lose a lock, or why none can be written; and what to do. Direct reads, which
+/// may be outdated, are no flaw: this crate never makes one.
 fn flaw(config: &Config, subjects: &str, in_memory: bool) -> Option<&'static str> {
     let flaws = [
         (

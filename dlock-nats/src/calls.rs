@@ -1,11 +1,11 @@
-//! How requests end, and the news that one got no answer.
+//! How requests end, and a signal that one got no answer.
 
 use tokio::sync::watch;
 
 /// The requests of a store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
-    /// How many were answered. Only a request without an answer wakes those who wait for a change.
+    /// The number of answered requests. Only a request without an answer wakes those who wait for a change.
     answers: watch::Sender<u64>,
 }
 
@@ -18,7 +18,7 @@ impl Calls {
         }
     }
 
-    /// How many were answered so far.
+    /// The number of answered requests so far.
     pub(crate) fn answers(&self) -> u64 {
         *self.answers.borrow()
     }
@@ -29,7 +29,7 @@ impl Calls {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 pub(crate) struct Call<'calls> {
     calls: &'calls Calls,
     answered: bool,

@@ -1,4 +1,4 @@
-//! The one place where errors of the client and of the server become the three kinds of the protocol.
+//! The one place that maps errors of the client and of the server to the three kinds of the protocol.
 
 use async_nats::{
     client::{RequestError, RequestErrorKind},
@@ -10,7 +10,7 @@ use dlock_core::{ErrorKind, ProviderError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BucketError {
-    /// There is none of this name in the client's account.
+    /// The client's account has no bucket of this name.
     #[error("there is no bucket {bucket:?}: make it with set_up, or name another one")]
     Missing {
         /// The bucket.
@@ -65,7 +65,7 @@ pub(crate) fn unanswered(error: RequestError) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// The server's own word. The codes are those of `server/errors.json` of nats-server.
+/// The server's own answer. The codes are those of `server/errors.json` of nats-server.
 pub(crate) fn refused(error: jetstream::Error) -> ProviderError {
     let (kind, message) = match error.error_code() {
         ErrorCode::STREAM_NOT_FOUND => (
@@ -91,7 +91,7 @@ pub(crate) fn refused(error: jetstream::Error) -> ProviderError {
             ErrorKind::Fatal,
             "this server is no cluster: a bucket has one replica here",
         ),
-        // A full bucket says so too, and so does a disk that failed.
+        // A full bucket has this code too, and so does a disk that failed.
         ErrorCode::STREAM_STORE_FAILED => (
             ErrorKind::Unknown,
             "the server could not store it: is the bucket or the disk full?",

@@ -2,7 +2,7 @@
 //!
 //! A resource accepts a token that is at least the highest it has seen, and remembers the highest in the same atomic
 //! write. The token is a header of the message that holds the data, and a write is made only where the message that was
-//! looked at is still the key's last one.
+//! read is still the key's last one.
 //!
 //! ```no_run
 //! // Needs a NATS server with JetStream, and a bucket "accounts".
@@ -13,7 +13,7 @@
 //! # async fn example(client: Client, token: FencingToken) -> Result<(), Box<dyn std::error::Error>> {
 //! match Fence::new(client, "accounts").put("a-17", token, "40").await {
 //!     Ok(_) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }
@@ -36,17 +36,17 @@ pub type FenceError = dlock_core::FenceError<ProviderError>;
 /// The header of a message that remembers the highest token.
 pub const TOKEN: &str = "Dlock-Token";
 
-/// How many other writers may come before one. Those with a later token make this one stale, and those with the same are
-/// its own.
+/// How many other writers may come before one. Those with a later token make this one stale, and those with the same
+/// are its own.
 const ROUNDS: usize = 32;
 
-/// A bucket of yours whose keys are written through this and in no other way: another writer's message has no token.
+/// A bucket of yours whose keys are written only through this: another writer's message has no token.
 pub struct Fence {
     stream: Stream,
 }
 
 impl Fence {
-    /// The bucket of this name, which has to be there. One with a TTL forgets a token with its key. Asks nothing.
+    /// The bucket of this name, which has to exist. One with a TTL forgets a token with its key. Sends nothing.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
         Self {
@@ -54,8 +54,8 @@ impl Fence {
         }
     }
 
-    /// Writes a key, if the token is not stale for it, and remembers the token. Returns the revision that the key has then.
-    /// Two requests, and two more for each other writer that comes before.
+    /// Writes a key, if the token is not stale for it, and remembers the token. Returns the key's new revision. Two
+    /// requests, and two more for each other writer that comes before.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
@@ -112,7 +112,7 @@ impl fmt::Debug for Fence {
     }
 }
 
-/// What a deletion leaves has no token, and nothing to protect.
+/// The message of a deletion has no token, and nothing to protect.
 fn accepts(found: &Found, token: FencingToken) -> bool {
     found.bytes.is_none() || remembered(found).is_some_and(|highest| highest <= token)
 }
@@ -120,11 +120,11 @@ fn accepts(found: &Found, token: FencingToken) -> bool {
 fn remembered(found: &Found) -> Option<FencingToken> {
     let text = found.headers.get(TOKEN)?.as_str();
     let token = FencingToken::new(text.parse().ok()?)?;
-    // As it was written, and not as a number can be written too.
+    // Only in the form in which it was written, of all forms of a number.
     (token.to_string() == text).then_some(token)
 }
 
-/// As the tools of NATS take one.
+/// As the tools of NATS take a key.
 fn is_key(text: &str) -> bool {
     let is_known = |letter: char| letter.is_ascii_alphanumeric() || "-_/=".contains(letter);
     text.split('.')

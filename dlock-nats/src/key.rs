@@ -1,9 +1,8 @@
-//! Which subject a key is: the text before its first `/`, a dot, and the rest. So that a filter and a permission can
-//! name one prefix: `$KV.bucket.prefix.*`.
+//! The subject of a key: the text before its first `/`, a dot, and the rest, so that a filter and a permission can name
+//! one prefix: `$KV.bucket.prefix.*`.
 //!
-//! Letters, digits, `-`, `_` and `/` stand for themselves, which is what the tools of NATS take in a key; every other
-//! byte is `=` and two hexadecimal digits in upper case. A part without bytes is a single `=`. No two keys have one
-//! subject.
+//! Letters, digits, `-`, `_` and `/` stand for themselves, since the tools of NATS take them in a key; every other byte
+//! is `=` and two hexadecimal digits in upper case. A part without bytes is a single `=`. No two keys have one subject.
 
 use std::fmt::Write;
 
@@ -15,17 +14,17 @@ pub(crate) fn encoded(key: &str) -> String {
     }
 }
 
-/// The key of an entry; `None` if no key has this form, and somebody else made the entry.
+/// The key of an entry; `None` if no key has this form, so that another program made the entry.
 pub(crate) fn decoded(entry: &str) -> Option<String> {
     let key = match entry.split_once('.') {
         Some((prefix, rest)) => format!("{}/{}", text(prefix)?, text(rest)?),
         None => text(entry)?,
     };
-    // What could have been written shorter is another entry than the key's own.
+    // An entry with a longer form than necessary is not the key's own.
     (encoded(&key) == entry).then_some(key)
 }
 
-/// What the entries of all keys match that start with this.
+/// The filter that matches the entries of all keys that start with this.
 pub(crate) fn filter(start: &str) -> String {
     match start.split_once('/') {
         Some((prefix, _)) => format!("{}.*", token(prefix)),

@@ -26,16 +26,15 @@ pub use self::{
 
 /// Locks in a bucket of NATS. Cheap to clone; clones share one [`Client`](dlock_core::Client).
 ///
-/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket.
-/// What it guarantees, what it costs and how it can lose a lock is said in the
-/// [documentation of the crate](crate).
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket. The
+/// [documentation of the crate](crate) says what it guarantees, what it costs and how it can lose a lock.
 pub type NatsProvider = CasProvider<NatsStore>;
 
-/// Locks in this bucket, in keys that start with `prefix.`. Asks the server nothing: the first request looks at the
-/// bucket, and [`NatsStore::set_up`] makes it.
+/// Locks in this bucket, in keys that start with `prefix.`. Sends nothing to the server: the first request checks the
+/// bucket, and [`NatsStore::set_up`] creates it.
 ///
-/// The prefix sets the locks of one application apart from those of others in the same bucket; `"dlock"` if you have no
-/// better one. With the name it has at most 1024 bytes.
+/// The prefix separates the locks of one application from those of others in the same bucket; use `"dlock"` if you have
+/// no better one. Together with the name it has at most 1024 bytes.
 ///
 /// ```no_run
 /// // Needs a NATS server.
@@ -50,7 +49,7 @@ pub type NatsProvider = CasProvider<NatsStore>;
 /// ```
 ///
 /// # Errors
-/// [`InvalidPrefix`] if the text cannot be one.
+/// [`InvalidPrefix`] if the text cannot be a prefix.
 pub fn provider(
     client: Client,
     bucket: impl Into<String>,

@@ -1,9 +1,9 @@
 //! A connection that loses every request and still delivers messages, and how it is replaced.
 //!
-//! The client sends pings on its connection only after it has received nothing for a while. What a watch is told counts as
-//! received, if only that nothing has happened: such a connection would stay in use for minutes, or for ever.
-//! So when a request got no answer, the watch asks the server a question of its own. If that is not answered, and no
-//! request is, while other things arrive, the client is told to connect anew. A server that stands still sends
+//! The client sends pings on its connection only after it has received nothing for a while. Each message to a watch
+//! counts as received, even one that nothing has happened: such a connection would stay in use for minutes, or for
+//! ever. So when a request got no answer, the watch sends the server a query of its own. If that is not answered, and
+//! no request is, while other things arrive, the watch makes the client reconnect. A server that stands still sends
 //! nothing and is left to the pings.
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -13,21 +13,21 @@ use tokio::time::sleep;
 
 use crate::calls::Calls;
 
-/// How long the server may take to answer, once after the question and once more after a sign of life. A server that takes
-/// longer for everything costs a new connection, and a question of each waiter.
+/// How long the server may take to answer, once after the query and once more after a sign of life. A server that takes
+/// longer for everything costs a new connection, and a request of each waiter.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a watch believes in its connection, whatever happens: a new one would not help a server that has too much to do.
+/// How long a watch trusts its connection, whatever happens: a new one would not help a server that has too much to do.
 const BELIEVED: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether something has arrived.
+/// How often it checks whether something has arrived.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a watch asks when a request got no answer.
+/// The query of a watch when a request got no answer.
 pub(crate) struct Suspicion {
     pub(crate) client: Client,
-    /// A subject that nobody listens on, and that the user may publish to: the server that the client is connected to
-    /// says so itself, without JetStream.
+    /// A subject without subscribers that the user may publish to: the server that the client is connected to reports
+    /// that itself, without JetStream.
     pub(crate) nobody: String,
     pub(crate) calls: Calls,
 }

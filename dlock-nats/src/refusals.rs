@@ -1,14 +1,14 @@
-//! What the server does not let a user do. It says so to the connection and not in an answer, so a request that is
-//! refused would wait for its answer in vain.
+//! The rights that the server denies a user. It reports a denial to the connection and not in an answer, so a refused
+//! request would wait for its answer without success.
 
 use async_nats::{Event, ServerError};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-/// How many refusals may wait to be looked at. More are lost, and the requests wait.
+/// How many refusals may wait to be read. More are lost, and the requests wait.
 const REFUSALS: usize = 64;
 
-/// Refused rights that the client has heard of, from its event callback to the requests that they concern. Without it a
-/// request that the user may not make ends as one that got no answer; with it, at once, and with what to grant.
+/// Refused rights that the client has received, from its event callback to the requests that they concern. Without it a
+/// request that the user may not make ends as one that got no answer; with it, at once, and with the right to grant.
 ///
 /// ```no_run
 /// // Needs a NATS server.
@@ -45,7 +45,7 @@ impl Refusals {
         if let Event::ServerError(ServerError::Other(text)) = event
             && let Some(subject) = refused(text)
         {
-            // Nobody may be waiting.
+            // There may be no waiting request.
             self.sender.send(subject.to_owned()).ok();
         }
     }
@@ -55,11 +55,11 @@ impl Refusals {
     }
 }
 
-/// What is refused from now on.
+/// The refusals from now on.
 pub(crate) struct Refusal(Receiver<String>);
 
 impl Refusal {
-    /// Resolves when it is publishing to this subject.
+    /// Resolves when the refused right is publishing to this subject.
     pub(crate) async fn of(&mut self, subject: &str) {
         loop {
             match self.0.recv().await {

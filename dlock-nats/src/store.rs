@@ -1,4 +1,4 @@
-//! One key of a bucket, read and written on a condition.
+//! One key of a bucket, read, and written on a condition.
 
 use std::{
     fmt,
@@ -22,8 +22,8 @@ use crate::{
     watch,
 };
 
-/// How long a version is believed without another look. A stream that is restored from a backup, or made anew, gives old
-/// sequences to new messages, and a write has no condition that tells it from the stream before.
+/// How long a version is trusted without another read. A stream that is restored from a backup, or created anew, gives
+/// old sequences to new messages, and a write has no condition that distinguishes it from the stream before.
 const BELIEVED: Duration = Duration::from_secs(60);
 
 /// Locks in a bucket, over the user's own client.
@@ -31,7 +31,7 @@ pub struct NatsStore {
     pub(crate) stream: Stream,
     in_memory: bool,
     clock: Clock,
-    /// The generation of the stream whose settings were looked at; 0 before the first look.
+    /// The generation of the stream whose settings were checked; 0 before the first check.
     verified: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ pub struct Version {
 }
 
 impl NatsStore {
-    /// The bucket of this name. Asks the server nothing: the first request looks at the settings of the bucket.
+    /// The bucket of this name. Sends nothing to the server: the first request checks the settings of the bucket.
     #[must_use]
     pub fn new(client: Client, bucket: impl Into<String>) -> Self {
         Self {
@@ -55,39 +55,40 @@ impl NatsStore {
         }
     }
 
-    /// Hears of rights that the user of the client lacks.
+    /// Receives the rights that the user of the client lacks.
     #[must_use]
     pub fn refusals(mut self, refusals: Refusals) -> Self {
         self.stream.refusals = refusals;
         self
     }
 
-    /// Takes a bucket in memory, which forgets all locks when its server restarts, and makes one of this kind.
+    /// Accepts a bucket in memory, which forgets all locks when its server restarts, and creates one of this kind.
     #[must_use]
     pub const fn in_memory(mut self, in_memory: bool) -> Self {
         self.in_memory = in_memory;
         self
     }
 
-    /// Makes the bucket if there is none, on so many servers of a cluster (1, 3 or 5); then [`verify`](Self::verify).
+    /// Creates the bucket if it is missing, on `replicas` servers of a cluster (1, 3 or 5); then
+    /// [`verify`](Self::verify).
     ///
     /// # Errors
-    /// As [`verify`](Self::verify); and the server makes no such bucket: not so many servers, no rights.
+    /// As [`verify`](Self::verify); and if the server creates no such bucket: too few servers, missing rights.
     ///
     /// # Cancel safety
-    /// The bucket may have been made.
+    /// The bucket may have been created.
     pub async fn set_up(&self, replicas: usize) -> Result<(), BucketError> {
         self.stream.set_up(replicas, self.in_memory).await
     }
 
-    /// Looks whether the bucket is there and loses no locks by its settings. The first request does it too, and the
-    /// first one after each new connection.
+    /// Checks that the bucket exists and that its settings lose no locks. The first request does so too, and the first
+    /// one after each new connection.
     ///
     /// # Errors
     /// [`BucketError`] says what to do.
     ///
     /// # Cancel safety
-    /// Cancel safe: it only looks.
+    /// Cancel safe: it only reads.
     pub async fn verify(&self) -> Result<(), BucketError> {
         let generation = self.stream.generation();
         self.stream.verify(self.in_memory).await?;
@@ -95,7 +96,7 @@ impl NatsStore {
         Ok(())
     }
 
-    /// The generation of the stream that this call speaks to, which has been looked at.
+    /// The generation of the stream that this call reaches, once its settings have been checked.
     pub(crate) async fn ready(&self) -> Result<u64, ProviderError> {
         let generation = self.stream.generation();
         if self.verified.load(Ordering::Relaxed) != generation {
@@ -145,7 +146,7 @@ impl CasStore for NatsStore {
             .marks(true)
     }
 
-    /// The client sends a request once: what it had sent before a connection broke is not sent again.
+    /// The client sends a request once: it does not repeat requests sent before a connection broke.
     fn repeats_puts(&self) -> bool {
         false
     }
@@ -182,7 +183,7 @@ impl CasStore for NatsStore {
                 Written::At(sequence) => {
                     return Ok(Put::Done(self.version(sequence, generation)));
                 }
-                // Another write of the key is under way, and may fail.
+                // Another write of the key is in progress, and may fail.
                 Written::Crossed => return Ok(Put::Lost),
                 Written::Passed(sequence) if sequence < last => {
                     // Deleted; or the stream is an older one, or its leader has been cut off.
@@ -192,7 +193,7 @@ impl CasStore for NatsStore {
                 Written::Passed(sequence) => match self.stream.at(sequence).await? {
                     // It has been replaced since.
                     None => return Ok(Put::Lost),
-                    // What a deletion leaves is no record, and the key can be made anew after it.
+                    // A deletion leaves no record, and the key can be created anew after it.
                     Some(Found { bytes: None, .. }) if last == 0 => last = sequence,
                     Some(found) => return Ok(Put::LostTo(self.entry(found, generation))),
                 },

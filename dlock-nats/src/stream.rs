@@ -1,4 +1,4 @@
-//! Requests to the stream behind a bucket, and how it is noticed that it may be another one by now.
+//! Requests to the stream behind a bucket, and the signs that it may be another stream by now.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::{calls::Calls, error, refusals::Refusals};
 
-/// How often it is looked whether a connection is there, or still the same: the client does not tell.
+/// How often it checks whether a connection exists, or is still the same: the client does not report it.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long a request waits for a connection. The client makes a new one at once when one breaks.
@@ -35,13 +35,13 @@ pub(crate) struct Stream {
     doubts: AtomicU64,
 }
 
-/// What came of a write.
+/// The result of a write.
 pub(crate) enum Written {
     /// It is the message with this sequence.
     At(u64),
     /// The subject's last message had this sequence.
     Passed(u64),
-    /// Another write of the subject was under way.
+    /// Another write of the subject was in progress.
     Crossed,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Written {
 pub(crate) struct Found {
     pub(crate) sequence: u64,
     pub(crate) headers: HeaderMap,
-    /// What was put; `None` if a tool of NATS has deleted the key, which leaves a message that says so.
+    /// The contents that were put; `None` if a tool of NATS has deleted the key, which leaves a message that says so.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
@@ -100,7 +100,7 @@ impl Stream {
         self.message(&json!({ "seq": sequence })).await
     }
 
-    /// A look at the leader: `STREAM.MSG.GET` and not `DIRECT.GET`, which any replica answers.
+    /// A read from the leader: `STREAM.MSG.GET` and not `DIRECT.GET`, which any replica answers.
     async fn message(
         &self,
         which: &(impl Serialize + Sync),
@@ -152,7 +152,7 @@ impl Stream {
         self.ask_about(verb, "", what).await
     }
 
-    /// The same about something of it, whose name follows the stream's.
+    /// The same about a part of it, whose name follows the stream's.
     pub(crate) async fn ask_about<T: DeserializeOwned>(
         &self,
         verb: &str,
@@ -171,7 +171,7 @@ impl Stream {
         headers: Option<HeaderMap>,
         body: Vec<u8>,
     ) -> Result<Response<T>, ProviderError> {
-        // Without one the client would keep it, and send it whenever there is one again.
+        // Without a connection the client would keep the request, and send it once there is one again.
         let connected = tokio::time::timeout(PATIENCE, self.connected());
         connected
             .await
@@ -210,7 +210,8 @@ impl Stream {
         }
     }
 
-    /// Resolves once the connection is another one: the client forgets no request, but nobody answers it any more.
+    /// Resolves once the connection has been replaced: the client keeps waiting for answers that will not come any
+    /// more.
     async fn broken(&self, connects: u64) {
         while self.connects() == connects && self.client.connection_state() == State::Connected {
             tokio::time::sleep(LOOK).await;

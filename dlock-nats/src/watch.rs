@@ -1,4 +1,4 @@
-//! Wake-ups: a consumer of the stream, to which the server pushes what was stored.
+//! Wake-ups: a consumer of the stream, to which the server pushes the stored messages.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -21,21 +21,21 @@ use crate::{
     stream::{Stream, is_deletion},
 };
 
-/// How often the server says that nothing has happened. Twice this without a word, and the consumer counts as gone.
+/// How often the server says that nothing has happened. After twice this in silence, the consumer counts as gone.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// How long the server keeps a consumer whose client is gone.
 const FORGOTTEN: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether the connection is still that one. The client subscribes again on the next one, and
-/// does not say so.
+/// How often it checks whether the connection is still that one. The client subscribes again on the next one, and does
+/// not report it.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Begins to report changes of keys that start with this.
 pub(crate) async fn open(stream: &Stream, prefix: &str, hints: Hints) -> Result<(), ProviderError> {
     let connects = stream.connects();
     let inbox = stream.client.new_inbox();
-    // Named, so that the subject of the request has the filter in it, for rights to match.
+    // Named, so that the subject of the request contains the filter, for rights to match.
     let name = inbox.replace('.', "-");
     let filter = stream.subject(&key::filter(prefix));
     let part = format!(".{name}.{filter}");
@@ -69,7 +69,7 @@ pub(crate) async fn open(stream: &Stream, prefix: &str, hints: Hints) -> Result<
     })?;
     let suspicion = Suspicion {
         client: stream.client.clone(),
-        // Of the subjects that the server acknowledges flow on; it has none with so few parts.
+        // One of the subjects on which the server acknowledges flow; it uses none with so few parts.
         nobody: format!("$JS.FC.{}.question", stream.name()),
         calls: stream.calls.clone(),
     };
@@ -92,14 +92,14 @@ pub(crate) async fn open(stream: &Stream, prefix: &str, hints: Hints) -> Result<
 struct Report {
     client: Client,
     connects: u64,
-    /// What all subjects of the bucket begin with.
+    /// The common start of all subjects of the bucket.
     entries: String,
     messages: push::Messages,
     hints: Hints,
 }
 
 impl Report {
-    /// Hints at changes until the channel breaks or nobody listens.
+    /// Hints at changes until the channel breaks or no receiver is left.
     async fn run(mut self) {
         let mut last = 0;
         loop {
@@ -119,12 +119,12 @@ impl Report {
         }
     }
 
-    /// Whether to go on.
+    /// Whether to continue.
     fn hint(&self, message: &jetstream::Message, last: &mut u64) -> bool {
         let Ok(info) = message.info() else {
             return false;
         };
-        // The client drops what it is too slow for.
+        // The client drops messages when it is too slow.
         if info.consumer_sequence != *last + 1 {
             return false;
         }

@@ -1,8 +1,8 @@
-//! The one place where errors of object stores become the three kinds of the protocol.
+//! The one place that maps errors of object stores to the three kinds of the protocol.
 //!
-//! `object_store` names what was refused for a reason of its own, and has one error for all others. What it knows of
-//! them, the status and the code of the service, it tells in the text only. That text also names the object, which is
-//! named as the lock is: so no word is searched for in the whole of it.
+//! `object_store` has names for some refusals, and one error for all others. Their details, the status and the code of
+//! the service, are only in its text. That text also names the object, whose name is the lock's: so no word is searched
+//! for in the whole text.
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ const REFUSED: Known = (
 );
 const TOO_BUSY: Known = (ErrorKind::NotApplied, "the object store has too much to do");
 
-/// What is known after an error, and what to do about it.
+/// The kind of an error, and what to do about it.
 pub(crate) fn failed(error: Error) -> ProviderError {
     let (kind, message) = match &error {
         Error::PermissionDenied { .. } => NO_RIGHTS,
@@ -55,7 +55,7 @@ pub(crate) fn failed(error: Error) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
-/// Whether it is the bucket that is not there, and not the object.
+/// Whether the bucket is missing, and not the object.
 pub(crate) fn has_no_bucket(error: &Error) -> bool {
     Answer::of(error).is_some_and(|answer| answer.names_no_bucket())
 }
@@ -68,7 +68,7 @@ fn of_cause(cause: &(dyn StdError + 'static)) -> Known {
             ErrorKind::NotApplied,
             "there is no connection to the object store",
         ),
-        // So TLS says that it cannot agree with the other end, or trust it.
+        // TLS reports in this way that it cannot agree with the other end, or trust it.
         None if has_cause(cause, io::ErrorKind::InvalidData) => (
             ErrorKind::Fatal,
             "there is no TLS with the object store: is its certificate signed by an authority that the client trusts, and \
@@ -76,22 +76,22 @@ fn of_cause(cause: &(dyn StdError + 'static)) -> Known {
         ),
         None => NO_ANSWER,
     };
-    // What was sent before may have been applied: only the last answer is known.
+    // An earlier request may have been applied: only the last answer is known.
     if known.0 == ErrorKind::NotApplied && was_repeated(cause) {
         return (ErrorKind::Unknown, known.1);
     }
     known
 }
 
-/// What a service answered instead of doing it.
+/// A service's answer that it did not do it.
 struct Answer {
     status: u16,
-    /// The service's word for its reason, if it gives one.
+    /// The service's code for its reason, if it gives one.
     code: String,
 }
 
 impl Answer {
-    /// The one that an error was made of.
+    /// The answer that an error was made of.
     fn of(error: &(dyn StdError + 'static)) -> Option<Self> {
         told(error).find_map(|text| Self::parse(&text))
     }
@@ -131,7 +131,7 @@ impl Answer {
     }
 }
 
-/// Whether the client sent the request more than once. It says so before what came of it, after a URL without spaces.
+/// Whether the client sent the request more than once. It says so before the result, after a URL without spaces.
 fn was_repeated(error: &(dyn StdError + 'static)) -> bool {
     told(error).any(|text| {
         text.starts_with("Error performing ")
@@ -141,7 +141,7 @@ fn was_repeated(error: &(dyn StdError + 'static)) -> bool {
     })
 }
 
-/// What an error says, its cause, and so on.
+/// The text of an error, of its cause, and so on.
 fn told(error: &(dyn StdError + 'static)) -> impl Iterator<Item = String> {
     causes(error).map(ToString::to_string)
 }
@@ -159,7 +159,7 @@ fn causes<'e>(
     std::iter::successors(Some(error), |&error| next(error))
 }
 
-/// The error inside of an error. That of an I/O error is no source of it, but its source is.
+/// The error inside of an error. The one in an I/O error is not its source, but that one's source is.
 fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 'static)> {
     match error
         .downcast_ref::<io::Error>()

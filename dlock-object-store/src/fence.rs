@@ -7,10 +7,10 @@
 //! dlock-fence/1 1795390114370226 67e5504410b1426f9247bb680e5fe0c8
 //! ```
 //!
-//! That is the token in 16 digits, and 32 hexadecimal digits that are drawn for each write. S3 names the version of an object by a
-//! hash of its contents. Were the token kept beside them, an older one could replace what a later one has written, if that
-//! is equal to what was there before; and without the drawn digits a put that the network has delayed could replace what
-//! the same holder has written since.
+//! That is the token in 16 digits, and 32 hexadecimal digits that are drawn for each write. S3 names the version of an
+//! object by a hash of its contents. Were the token kept outside of the contents, an older one could replace the write
+//! of a later one, if that is equal to the contents before it; and without the drawn digits a put that the network has
+//! delayed could replace a later write of the same holder.
 //!
 //! ```no_run
 //! // Needs a bucket.
@@ -25,7 +25,7 @@
 //! let path = Path::from("accounts/a-17");
 //! match fence.put(&path, token, "40").await {
 //!     Ok(()) => {}
-//!     // Somebody else has held the lock and written since: stop.
+//!     // A later holder has written: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
 //!     Err(other) => return Err(other.into()),
 //! }
@@ -36,8 +36,8 @@
 //! ```
 //!
 //! It protects an object from late writers that put through a fence, on a service whose conditional puts are atomic
-//! ([`Objects::verify`]). A put, a copy or a deletion that goes another way is not stopped, and an object that is deleted
-//! forgets its token: put an empty one instead. Readers take the line off, with [`split`] or `tail -n +2`.
+//! ([`Objects::verify`]). A put, a copy or a deletion in any other way is not stopped, and a deleted object forgets its
+//! token: put an empty one instead. Readers strip the line, with [`split`] or `tail -n +2`.
 
 use std::{fmt, iter};
 
@@ -58,31 +58,31 @@ const HEADER: usize = 64;
 /// its own.
 const ROUNDS: usize = 32;
 
-/// Objects of yours that are written through this and in no other way. Cheap to clone.
+/// Objects of yours that are written only through this. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Fence {
     objects: Objects,
 }
 
 impl Fence {
-    /// The objects of this bucket. Asks the service nothing.
+    /// The objects of this bucket. Sends nothing to the service.
     #[must_use]
     pub const fn new(objects: Objects) -> Self {
         Self { objects }
     }
 
-    /// Writes an object, or creates it, if the token is not stale for it, and remembers the token. One GET, of which the
-    /// first 64 KiB are read, and one PUT; both once more for each other writer that comes before.
+    /// Writes an object, or creates it, if the token is not stale for it, and remembers the token. One GET, of which it
+    /// reads the first 64 KiB, and one PUT; both once more for each other writer that comes before.
     ///
     /// # Errors
     /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
     /// [`FenceError::Foreign`] if the object was not written through a fence; then nothing changed either. To keep its
     /// contents, put them under another path. [`FenceError::Store`] for every other reason.
     ///
-    /// If its kind is [`Unknown`](dlock_core::ErrorKind::Unknown), the write may have been made, or may be made yet, as long
-    /// as nobody else writes the object. Write again with the same token. What a later holder has written
-    /// meanwhile makes that stale; what the same holder has written is replaced. Once the second write is confirmed, the
-    /// first one can do nothing any more.
+    /// If its kind is [`Unknown`](dlock_core::ErrorKind::Unknown), the write may have been made, or may be made yet, as
+    /// long as no other writer writes the object. Write again with the same token. A write of a later holder meanwhile
+    /// makes the token stale; a write of the same holder is replaced. Once the second write is confirmed, the first one
+    /// can do nothing any more.
     ///
     /// # Cancel safety
     /// As after [`Unknown`](dlock_core::ErrorKind::Unknown).
@@ -103,7 +103,7 @@ impl Fence {
             match self.write(path, token, &object).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => refused = true,
-                // A client that repeats itself may have been refused by what it had written.
+                // A client that repeats requests may have been refused by its own write.
                 Err(error) if refused && self.objects.repeats_puts() => {
                     let doubt = "a write was refused, and may have been made before that";
                     return Err(ProviderError::unknown(doubt).with_source(error).into());
@@ -115,7 +115,7 @@ impl Fence {
         Err(ProviderError::unknown(unknown).into())
     }
 
-    /// Looks, and writes if that is unchanged: whether it was.
+    /// Reads the object, and writes it if it is unchanged; returns whether it was.
     async fn write(
         &self,
         path: &Path,
@@ -146,10 +146,10 @@ pub fn split(object: &[u8]) -> Option<(FencingToken, &[u8])> {
     Some((header.token, object.get(HEADER..)?))
 }
 
-/// What an object begins with.
+/// The start of an object.
 struct Header {
     token: FencingToken,
-    /// Of this write alone.
+    /// Drawn for this write alone.
     write: Uuid,
 }
 
@@ -161,7 +161,7 @@ impl Header {
             token: FencingToken::new(words.next()?.parse().ok()?)?,
             write: words.next()?.parse().ok()?,
         };
-        // As it was written, and not as it can be written too.
+        // Only in the form in which it was written, of all possible forms.
         (header.to_string() == text).then_some(header)
     }
 }

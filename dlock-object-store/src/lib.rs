@@ -16,18 +16,17 @@ pub use self::store::Objects;
 
 /// Locks in a bucket. Cheap to clone; clones share one [`Client`](dlock_core::Client).
 ///
-/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket.
-/// What it guarantees, what it costs and how it can lose a lock is said in the
-/// [documentation of the crate](crate).
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket. The
+/// [documentation of the crate](crate) says what it guarantees, what it costs and how it can lose a lock.
 pub type ObjectProvider = CasProvider<Objects>;
 
-/// Locks in this bucket, one object each, in the folder `prefix/`. Asks the service nothing: whether its writes can
-/// carry locks at all is found out once, by [`Objects::verify`].
+/// Locks in this bucket, one object each, in the folder `prefix/`. Sends nothing to the service: call
+/// [`Objects::verify`] once to find out whether its writes can carry locks at all.
 ///
-/// The prefix sets the locks of one application apart from those of others, and from other objects; `"dlock"` if you
+/// The prefix separates the locks of one application from those of others, and from other objects; use `"dlock"` if you
 /// have no better one. A prefix with a `/` in it is one folder, too: the `/` is written `.1`. To keep it in a folder of
 /// another, wrap the store into a [`PrefixStore`](object_store::prefix::PrefixStore). Prefix and name have at most 1024
-/// bytes together, the key of the object too, where each byte beyond ASCII takes three.
+/// bytes together, and so has the key of the object, where each byte beyond ASCII takes three.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,7 +46,7 @@ pub type ObjectProvider = CasProvider<Objects>;
 /// ```
 ///
 /// # Errors
-/// [`InvalidPrefix`] if the text cannot be one.
+/// [`InvalidPrefix`] if the text cannot be a prefix.
 pub fn provider(
     bucket: Arc<dyn ObjectStore>,
     prefix: &str,

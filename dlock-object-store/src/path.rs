@@ -1,7 +1,7 @@
-//! Which object a key of a lock is, and back.
+//! The object of a lock's key, and back.
 //!
 //! The key of an object may be any text, but [`Path`] refuses `a//b`, Azure reads `\` as `/`, and not every service
-//! takes control characters or sorts what is beyond ASCII by its bytes. So each byte is written in a way of its own:
+//! takes control characters or sorts text beyond ASCII by its bytes. So each byte has its own form:
 //!
 //! | byte | written |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | those below `-` | `%` and two digits: `%20` |
 //! | those above `}` | `~` and two digits: `~C3` |
 //!
-//! Different texts are written differently, and sort as what is written for them. Services that keep objects as files
-//! have names of files, of 255 bytes: what is longer goes on in a folder, whose name ends in `~`, as no other does.
+//! Different texts have different forms, which sort as the texts do. Services that keep objects as files limit the
+//! names of files to 255 bytes: a longer text continues in a folder, whose name ends in `~`, as no other does.
 
 use dlock_core::ProviderError;
 use object_store::path::Path;
@@ -61,7 +61,7 @@ pub(crate) fn of_name(folder: &Path, name: &str) -> Result<Path, ProviderError> 
     in_folder(folder, &in_segments(&written(name)))
 }
 
-/// The object in a folder that is written so.
+/// The object of this written form in a folder.
 ///
 /// # Errors
 /// As [`of_key`].
@@ -69,7 +69,7 @@ pub(crate) fn in_folder(folder: &Path, name: &str) -> Result<Path, ProviderError
     parsed(&format!("{folder}/{name}"))
 }
 
-/// The name of a lock's object in a folder; `None` if it is none.
+/// The name of a lock's object in a folder; `None` if it is no lock's.
 pub(crate) fn name(folder: &Path, object: &Path) -> Option<String> {
     let segments: Vec<_> = object.prefix_match(folder)?.collect();
     let (last, before) = segments.split_last()?;
@@ -126,7 +126,7 @@ fn in_segments(written: &str) -> String {
     segments + rest
 }
 
-/// The text for which this was written; `None` if it was for none.
+/// The text with this written form; `None` if no text has it.
 fn read(written: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(written.len());
     let mut rest = written.bytes();
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Of every byte that text can begin with, and of what paths are known to merge.
+    /// With every byte that a text can begin with, and paths that are known to be merged.
     fn texts() -> Vec<String> {
         let mut texts: Vec<String> = (1..=u8::MAX).map(|byte| char::from(byte).into()).collect();
         for one in ["", "a", ".", "/", "-", "\u{7f}", "\u{10ffff}"] {

@@ -1,4 +1,4 @@
-//! One object, read whole and written on a condition.
+//! One object, read whole, and written on a condition.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -18,13 +18,13 @@ use crate::{
     path,
 };
 
-/// No record is longer: it has some 7 KB. Of a foreign object no more is read.
+/// No record is longer: it has some 7 KB. No more than this is read of a foreign object.
 const READ: usize = 64 * 1024;
 
-/// How many records a page of a list asks for at a time.
+/// How many records of a page are requested at a time.
 const AT_ONCE: usize = 16;
 
-/// The objects of a bucket, over whatever [`ObjectStore`] the user brings.
+/// The objects of a bucket, over any [`ObjectStore`] that the user brings.
 #[derive(Clone)]
 pub struct Objects {
     bucket: Arc<dyn ObjectStore>,
@@ -33,7 +33,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The objects of this bucket. Asks the service nothing.
+    /// The objects of this bucket. Sends nothing to the service.
     #[must_use]
     pub fn new(bucket: Arc<dyn ObjectStore>) -> Self {
         // Google takes one write a second of an object, which the release may need.
@@ -45,9 +45,9 @@ impl Objects {
         }
     }
 
-    /// Says that the client sends each request once: its `RetryConfig` has `max_retries` 0. A release by a
-    /// holder whose lock somebody else has is then told so. Otherwise that may be the answer to a hidden repeat of
-    /// a release that was made, and the outcome stays open
+    /// Declares that the client sends each request once: its `RetryConfig` has `max_retries` 0. A holder whose lock
+    /// another process has then learns so from its release. Otherwise that answer may belong to a hidden repeat of a
+    /// release that was made, and the outcome stays open
     /// ([`ReleaseEnd::Unconfirmed`](dlock_core::ReleaseEnd::Unconfirmed)).
     #[must_use]
     pub const fn sent_once(mut self) -> Self {
@@ -78,8 +78,8 @@ impl Objects {
         let mode = expected.map_or(PutMode::Create, |version| PutMode::Update(version.clone()));
         match self.bucket.put_opts(path, bytes, mode.into()).await {
             Ok(done) => version(done.e_tag, done.version).map(Put::Done),
-            // Services have many words for it. One that is said of two writes at the same time means neither that there
-            // is such an object nor that there is none.
+            // Services have many words for it. The one for two writes at the same time means neither that the object
+            // exists nor that it does not.
             Err(
                 Error::AlreadyExists { .. }
                 | Error::Precondition { .. }
@@ -98,7 +98,7 @@ impl Objects {
     }
 
     /// The first names in a folder that start like this and come after that one, in their order. Services need not list
-    /// in any: all of them are looked at.
+    /// in any order: all names are read.
     async fn names(
         &self,
         folder: &Path,
@@ -132,7 +132,7 @@ impl Objects {
     }
 }
 
-// Without the service, which may print what it is signed with.
+// Without the service, which may print the keys of its signatures.
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").finish_non_exhaustive()
@@ -141,7 +141,7 @@ impl fmt::Debug for Objects {
 
 #[async_trait]
 impl CasStore for Objects {
-    /// What the service calls the contents: an `ETag`, a generation, or both.
+    /// The service's name for the contents: an `ETag`, a generation, or both.
     type Version = UpdateVersion;
 
     fn capabilities(&self) -> Capabilities {
@@ -193,7 +193,7 @@ impl CasAdmin for Objects {
                 .map(|(name, path)| async move { Ok((name, self.find(&path).await?)) })
                 .buffered(AT_ONCE);
             let found: Vec<_> = found.try_collect().await?;
-            // One that was deleted in between is left out, and another one takes its place.
+            // A record that was deleted in between is left out, and another one takes its place.
             listed.extend(
                 found
                     .into_iter()
@@ -211,7 +211,7 @@ impl CasAdmin for Objects {
     }
 }
 
-/// What a conditional write needs.
+/// The version for a conditional write.
 fn version(e_tag: Option<String>, version: Option<String>) -> Result<UpdateVersion, ProviderError> {
     if e_tag.is_none() && version.is_none() {
         return Err(ProviderError::fatal(

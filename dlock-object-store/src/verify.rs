@@ -1,5 +1,5 @@
-//! Whether the writes of a service can carry locks: tried out, since services that call themselves compatible with S3
-//! have granted the same condition to several writers, or have not looked at it at all.
+//! Whether the writes of a service can carry locks: a test, since services that call themselves compatible with S3 have
+//! granted the same condition to several writers, or have ignored it.
 
 use std::time::Duration;
 
@@ -11,27 +11,26 @@ use uuid::Uuid;
 
 use crate::{path, store::Objects};
 
-/// How many write at the same time.
+/// How many writers race at the same time.
 const RACERS: usize = 8;
 
-/// How often they do.
+/// How many races there are.
 const ROUNDS: usize = 4;
 
 /// Google and R2 take one write per second of an object, and refuse others.
 const PAUSE: Duration = Duration::from_millis(1100);
 
-/// How often a write is tried that is refused for its haste.
+/// How often a write is tried that the service refuses as too early.
 const TRIES: usize = 4;
 
 impl Objects {
-    /// Whether the service's conditional writes are atomic: tries to create objects that are there, to replace what was
-    /// replaced already and what is not there, and lets eight writers race for one object, over and over. Do so
+    /// Checks that the service's conditional writes are atomic: tries to create objects that exist, to replace objects
+    /// that were replaced already or do not exist, and lets eight writers race for one object, over and over. Call it
     /// once, when a bucket is set up, and after its server has changed.
     ///
-    /// It writes objects of its own into the folder of this prefix, `PREFIX/.verify-UUID-N`, and deletes them
-    /// again; where the credentials may not delete they stay behind, four small ones each time. It finds
-    /// what a service does wrong always or often. That it finds nothing is no proof: a cluster that is cut in two,
-    /// say, is not tried.
+    /// It writes its own objects into the folder of this prefix, `PREFIX/.verify-UUID-N`, and deletes them again; where
+    /// the credentials may not delete they stay behind, four small ones each time. It finds faults that a service shows
+    /// always or often. If it finds none, that is no proof: it does not try a cluster that is cut in two, for example.
     ///
     /// # Errors
     /// `Fatal` if the service cannot carry locks, with what it did, or if it refuses the credentials. The other kinds if it
@@ -43,10 +42,10 @@ impl Objects {
         let folder = path::folder(prefix)?;
         let run = Uuid::new_v4();
         for round in 0..ROUNDS {
-            // No name is written so, so it is never a lock's.
+            // No name has this written form, so it is never a lock's.
             let path = path::in_folder(&folder, &format!(".verify-{run}-{round}"))?;
             let verdict = self.verify_object(&path).await;
-            // It is a small object, and harms nobody.
+            // It is a small object, and harmless.
             drop(self.delete(&path).await);
             verdict?;
         }
@@ -80,7 +79,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Many writers with one condition: one of them wins, and what it has written is there.
+    /// Many writers with one condition: one of them wins, and its contents are there.
     async fn race(
         &self,
         path: &Path,
@@ -112,7 +111,7 @@ impl Objects {
             return Err(error.clone());
         }
         let found = self.find(path).await?;
-        // By what it was told, none has won if a client library has repeated its write.
+        // By the answers, none has won if a client library has repeated its write.
         let expected = if winners.is_empty() {
             texts.iter().collect()
         } else {

@@ -1,5 +1,5 @@
 //! The fence where writes cross: on a service that names versions by the contents, as S3 does, and whose clients lose,
-//! delay and repeat what they send.
+//! delay and repeat requests.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,15 +26,15 @@ use object_store::{
     Result, memory::InMemory, path::Path,
 };
 
-/// What happens to one put.
+/// The fate of one put.
 enum Step {
     /// Others write before it.
     After(BoxFuture<'static, ()>),
     /// It is made, and its answer is lost.
     LoseAnswer,
-    /// It is still on its way when its client gives up.
+    /// It is still in flight when its client gives up.
     Delay,
-    /// It is made, others write, and its client, which repeats it, is told of the repeat.
+    /// It is made, others write, and its client repeats it and gets the answer to the repeat.
     Repeat(BoxFuture<'static, ()>),
 }
 
@@ -58,7 +58,7 @@ impl Service {
         self.script.lock().unwrap().push_back(step);
     }
 
-    /// What was delayed arrives. Nobody hears the answers.
+    /// The delayed puts arrive. Their answers go unread.
     async fn deliver(&self) {
         let delayed = std::mem::take(&mut *self.delayed.lock().unwrap());
         assert!(!delayed.is_empty(), "nothing was delayed");
@@ -72,7 +72,7 @@ impl Service {
         Some(found.bytes().await.unwrap().to_vec())
     }
 
-    /// What the fence remembers, and the writer's text.
+    /// The token that the fence remembers, and the writer's text.
     async fn page(&self) -> (u64, String) {
         let contents = self.contents().await.unwrap();
         let (token, text) = fence::split(&contents).unwrap();
@@ -211,7 +211,7 @@ fn repeating(service: &Arc<Service>) -> Fence {
     Fence::new(Objects::new(Arc::clone(service) as Arc<dyn ObjectStore>))
 }
 
-/// Writes of another one, who has these tokens.
+/// Writes of another writer, with these tokens.
 fn others(fence: &Fence, tokens: &[u64], text: &'static str) -> BoxFuture<'static, ()> {
     let (fence, tokens) = (fence.clone(), tokens.to_vec());
     Box::pin(async move {
@@ -244,7 +244,7 @@ async fn object_is_a_line_and_what_was_written() {
     }
 }
 
-/// The version that was looked at is there again, and a later holder is the one who has written it.
+/// The version that was read is there again, but a later holder has written it.
 #[tokio::test]
 async fn older_token_does_not_replace_equal_contents_of_a_later_one() {
     let (service, fence) = service();
@@ -290,7 +290,7 @@ async fn lost_answer_is_unknown_and_may_be_asked_for_again() {
     assert!(is_stale(&late, 5, 6), "{late:?}");
 }
 
-/// Not even where the same holder has made the contents again that it was meant to replace.
+/// Not even where the same holder has restored the contents that it was meant to replace.
 #[tokio::test]
 async fn delayed_put_changes_nothing_after_its_repeat() {
     let (service, fence) = service();
@@ -311,7 +311,7 @@ async fn client_that_repeats_itself_is_not_refused_by_its_own_write() {
     service.will(Step::Repeat(others(&fence, &[], "")));
     fence.put(&path(), token(5), "a").await.unwrap();
     assert_eq!(service.page().await, (5, "a".to_owned()));
-    // Its write was made, so nobody may say that nothing has changed.
+    // Its write was made, so no answer may say that nothing has changed.
     service.will(Step::Repeat(others(&fence, &[7], "b")));
     let overtaken = fence.put(&path(), token(6), "a").await;
     assert!(is_unknown(&overtaken), "{overtaken:?}");
@@ -323,7 +323,7 @@ async fn client_that_repeats_itself_is_not_refused_by_its_own_write() {
 async fn writer_who_is_always_overtaken_gives_up() {
     let (service, fence) = service();
     for _ in 0..100 {
-        // Nobody overtakes the other one.
+        // The other writer is not overtaken.
         service.will(Step::After(Box::pin({
             let service = Arc::clone(&service);
             async move {

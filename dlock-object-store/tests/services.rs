@@ -1,5 +1,5 @@
-//! Services that do what some services do: `verify` tells those whose conditional writes are none from the others, and lists
-//! come in order from all of them.
+//! Services with the behaviour of real ones: `verify` distinguishes those without true conditional writes from the
+//! others, and lists come in order from all of them.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,27 +31,27 @@ use object_store::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// What a service does with the condition of a write.
+/// How a service handles the condition of a write.
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     /// Keeps it.
     None,
-    /// Creates whatever is there.
+    /// Creates whatever exists.
     ForgetsAbsence,
-    /// Replaces whatever is there.
+    /// Replaces whatever exists.
     ForgetsVersion,
-    /// Looks, and writes a moment later.
+    /// Reads, and writes a moment later.
     LooksFirst,
     /// Keeps it while many write, and forgets it afterwards.
     ForgetsLater,
-    /// Acknowledges what it does not keep.
+    /// Acknowledges writes that it does not keep.
     ForgetsData,
-    /// Takes a write, and says that it did not: what a client library that repeats itself makes of a lost answer.
+    /// Takes a write, and denies it: the effect of a client library that repeats itself after a lost answer.
     DeniesWinner,
-    /// Refuses what comes within a second of another write.
+    /// Refuses a write within a second of another.
     Throttles,
     NamesNoVersion,
-    /// Lists the other way round, and from the beginning.
+    /// Lists in reverse, and from the beginning.
     ListsAnyhow,
 }
 
@@ -128,7 +128,7 @@ impl ObjectStore for Service {
             | (Flaw::ForgetsVersion, PutMode::Update(_)) => {
                 options.mode = PutMode::Overwrite;
             }
-            // Of one that is not there, and two races of eight.
+            // The writes to a missing object, and two races of eight.
             (Flaw::ForgetsLater, _) if self.count(path) > 17 => options.mode = PutMode::Overwrite,
             (Flaw::LooksFirst, mode) => {
                 if !self.holds(path, mode).await {
@@ -212,7 +212,7 @@ impl ObjectStore for Service {
     }
 }
 
-/// What `verify` says of it, and how many objects it leaves behind.
+/// The verdict of `verify`, and how many objects it leaves behind.
 async fn verdict(flaw: Flaw) -> (Result<(), ProviderError>, usize) {
     let service = Arc::new(Service::new(flaw));
     let verdict = Objects::new(Arc::clone(&service) as Arc<dyn ObjectStore>)

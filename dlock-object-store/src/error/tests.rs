@@ -1,4 +1,4 @@
-//! Errors as the client itself makes them, from answers that are given here.
+//! Errors as the client itself makes them, from answers given here.
 
 use async_trait::async_trait;
 use dlock_cas::{CasStore, Put};
@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use super::*;
 use crate::Objects;
 
-/// Names of locks, most of which are also what a service says.
+/// Names of locks, most of which are also words of a service.
 const NAMES: [&str; 6] = [
     "door",
     "NoSuchBucket",
@@ -22,7 +22,7 @@ const NAMES: [&str; 6] = [
     "RequestTimeout",
 ];
 
-/// A service that answers everything with this, and `{key}` as the path that was asked for.
+/// A service that answers everything with this, with the requested path for `{key}`.
 #[derive(Clone, Debug)]
 struct Service {
     status: u16,
@@ -46,7 +46,7 @@ impl HttpConnector for Service {
 }
 
 impl Service {
-    /// Its objects, over a client that repeats a request so many times.
+    /// Its objects, over a client that repeats a request this many times.
     fn objects(&self, max_retries: usize) -> Objects {
         let soon = BackoffConfig {
             init_backoff: Duration::from_millis(1),
@@ -103,7 +103,7 @@ async fn answers_of_a_service_have_a_kind_each_whatever_the_name() {
         (403, "", Fatal),
         (405, "", Fatal),
         (501, "<Error><Code>NotImplemented</Code>", Fatal),
-        // A redirect that does not say where to.
+        // A redirect without a target.
         (301, "", Fatal),
     ] {
         let service = Service { status, body };
