@@ -1,4 +1,4 @@
-//! Locks and tasks behind a server: the provider, the store of tasks, and what it sends requests with.
+//! Locks and tasks behind a server: the provider, the store of tasks, and their requests.
 
 mod admin;
 mod answer;

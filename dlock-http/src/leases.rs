@@ -1,7 +1,7 @@
-//! Leases: what is sent to `/v1/{namespace}/leases`, and what is answered.
+//! Leases: the requests to `/v1/{namespace}/leases`, and their answers.
 //!
-//! A client draws the uuid of a term and reads its clock before it sends; all safety rests on these two
-//! (N4). Requests refuse fields that they do not know; answers may get new ones.
+//! A client draws the uuid of a term and reads its clock before it sends; all safety rests on these two (N4). Requests
+//! refuse unknown fields; answers may get new ones.
 
 mod convert;
 mod shown;
@@ -21,7 +21,7 @@ use crate::{Base64, Millis, Problem, record::is_unmarked};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// The term: as records show it, or in a claim of one's own as it was drawn.
+    /// The term: as records show it, or in a claim of the client's own term the uuid that it drew.
     pub uuid: Uuid,
     /// Number of the newest applied renewal.
     pub renewals: u64,
@@ -32,20 +32,20 @@ pub struct Version {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Acquire {
-    /// What to lock: with the namespace and a slash 1 to 1024 bytes, no NUL.
+    /// The name of the lock: with the namespace and a slash 1 to 1024 bytes, no NUL.
     pub name: String,
     /// Identity of the term: version 4, drawn for this try alone. A repeat of the try sends the same one.
     pub uuid: Uuid,
     /// How long others are kept out after the last acquire or renewal: 100 ms to 24 h.
     pub duration_ms: Millis,
-    /// A claim that this version has no living holder any more (A6). Where the store's clock ends leases: of a uuid that this client
-    /// drew or got with a ticket.
+    /// A claim that this version has no living holder any more (A6). Where the store's clock ends leases: of a uuid
+    /// that this client drew or got with a ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prev: Option<Version>,
     /// Label for people, at most 1024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
-    /// Kept beside the lock, at most 4096 bytes.
+    /// Kept with the lock, at most 4096 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
     /// The token must be this at least (T6); above 2^52 it takes the right `admin`.
@@ -55,12 +55,12 @@ pub struct Acquire {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
-    /// The mark that a refusal leaves in a record without one (N1): the 32-bit FNV-1a hash of the owner's label, say. 0
-    /// leaves none; a server that waits marks all the same, as a waiter should.
+    /// The mark that a refusal leaves in a record without one (N1): the 32-bit FNV-1a hash of the owner's label, for
+    /// example. 0 leaves none; a server that waits marks all the same, as a waiter should.
     #[serde(default, skip_serializing_if = "is_unmarked")]
     #[cfg_attr(feature = "openapi", schema(value_type = u64, maximum = 4294967295_u64))]
     pub marks: u32,
-    /// How long the server may wait until the name is free before it asks, at most 25 s; 0: not at all.
+    /// How long the server may wait until the name is free before it tries, at most 25 s; 0: not at all.
     #[serde(default, skip_serializing_if = "is_none")]
     pub wait_ms: Millis,
 }
@@ -72,12 +72,12 @@ pub struct Acquired {
     /// The fencing token of the term; of several the last, which the record shows.
     #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: FencingToken,
-    /// How many tokens the term has: this one, and those right below it (T1). One where it is not said: that is all that
-    /// the answer to a repeat shows (A2), and all that some stores can do.
+    /// How many tokens the term has: this one, and those right below it (T1). One if absent: the answer to a repeat
+    /// shows no more (A2), and some stores can grant no more.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
-    /// So long after the request had come the term had certainly not begun (N5): a client that sent the try once
+    /// How long after the arrival of the request the term had certainly not begun (N5): a client that sent the try once
     /// may count its lease from `sent` + 0.8 of this.
     pub waited_ms: Millis,
 }
@@ -95,15 +95,15 @@ pub struct Renew {
     pub n: u64,
 }
 
-/// Answer to [`Renew`]: the term goes on.
+/// Answer to [`Renew`]: the term continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Renewed {
-    /// Somebody has asked for the lock: end the work and give it back, if you can (B3).
+    /// Another client has asked for the lock: end the work and release it, if you can (B3).
     pub asked: bool,
 }
 
-/// `POST renew-many`: up to 500 renewals, each by itself.
+/// `POST renew-many`: up to 500 renewals, each applied separately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -120,18 +120,18 @@ pub struct RenewedMany {
     pub answers: Vec<RenewAnswer>,
 }
 
-/// What became of one of many renewals: one of the two.
+/// The answer to one of many renewals: one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum RenewAnswer {
     /// It is renewed.
     Renewed(Renewed),
-    /// It is not, or nobody knows.
+    /// It is not, or that is unknown.
     Problem(Box<Problem>),
 }
 
-/// `POST release`: gives a term back (L1 to L3), or closes the name (B4).
+/// `POST release`: releases a term (L1 to L3), or closes the name (B4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -144,7 +144,7 @@ pub struct Release {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: Option<FencingToken>,
-    /// Keeps everybody out for a time instead of letting the next one in.
+    /// Keeps every client out for a time instead of letting the next one in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<Closing>,
 }
@@ -154,7 +154,7 @@ pub struct Release {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Closing {
-    /// Belongs to nobody: random, of version 8. A repeat sends the same one.
+    /// Belongs to no client: random, of version 8. A repeat sends the same one.
     pub uuid: Uuid,
     /// For how long: 100 ms to 24 h.
     pub duration_ms: Millis,
@@ -168,12 +168,12 @@ pub struct Released {
     pub wanted: bool,
 }
 
-/// An answer that says no more than that it is done.
+/// An answer that says only that it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Done {}
 
-/// `POST ask`: asks the holder to give the lock back (B3).
+/// `POST ask`: asks the holder to release the lock (B3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -184,7 +184,7 @@ pub struct Ask {
     pub uuid: Uuid,
 }
 
-/// `POST revoke`: takes a term away without giving it to anybody (B1).
+/// `POST revoke`: takes a term away without giving it to another client (B1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -193,14 +193,14 @@ pub struct Revoke {
     pub name: String,
     /// The version that was read.
     pub version: Version,
-    /// Replaces the term's uuid and belongs to nobody. The server draws one if there is none; a request that may be
+    /// Replaces the term's uuid and belongs to no client. The server draws one if it is absent; a request that may be
     /// repeated has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Uuid>,
 }
 
-/// `POST force`: frees a lock at once, **while its holder may believe in it until its deadline** (B2). Only the
-/// fencing token protects then.
+/// `POST force`: frees a lock at once, **while its holder may trust it until its deadline** (B2). Only the fencing
+/// token protects then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -219,7 +219,7 @@ pub struct Force {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Purge {
-    /// At most so many.
+    /// The highest number to delete.
     pub limit: usize,
 }
 
@@ -227,12 +227,12 @@ pub struct Purge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Purged {
-    /// How many.
+    /// The number of deleted records.
     pub deleted: u64,
 }
 
-/// Data of an event `free` of `GET watch`: this name may be free. A server hints the releases of marked terms (N3). An event `everyone` has no name, and says that
-/// any name may be. Hints, never truth.
+/// Data of an event `free` of `GET watch`: this name may be free. A server hints at the releases of marked terms (N3).
+/// An event `everyone` has no name, and says that any name may be. Hints, never truth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Hint {
@@ -240,7 +240,7 @@ pub struct Hint {
     pub name: String,
 }
 
-/// Answer to `GET /v1/capabilities`: what the store behind the server can do.
+/// Answer to `GET /v1/capabilities`: the abilities of the store behind the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Capabilities {
@@ -252,9 +252,9 @@ pub struct Capabilities {
     pub watch: bool,
     /// `POST renew-many` takes fewer trips to the store than one for each renewal.
     pub batch: bool,
-    /// What was acknowledged survives a restart of the store.
+    /// An acknowledged write survives a restart of the store.
     pub durable: bool,
-    /// A look costs less than a refused acquire.
+    /// A read costs less than a refused acquire.
     pub cheap_reads: bool,
     /// A release can close a name.
     pub closing: bool,

@@ -1,4 +1,4 @@
-//! What is answered instead of success: RFC 9457, with a code that a program can act on.
+//! The answer instead of a success: RFC 9457, with a code that a program can act on.
 
 use dlock_tasks::State;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ use crate::record::Record;
 pub struct Problem {
     /// The status of the response.
     pub status: u16,
-    /// What happened, in a few words that are the same each time.
+    /// The event, in a few words that are the same each time.
     pub title: String,
     /// For programs.
     pub code: Code,
-    /// What happened this time, and what to do, for people.
+    /// The event this time, and what to do, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The part of the body that is wrong, as a JSON pointer (RFC 6901).
@@ -24,21 +24,21 @@ pub struct Problem {
     /// The record that refused the request, if the store showed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<Record>,
-    /// What the task that the claim was of is doing now.
+    /// The current state of the task of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
-/// What a program can act on.
+/// The cause, for a program to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// 409: somebody else has the lease. Nothing was written.
+    /// 409: another client has the lease. Nothing was written.
     Held,
-    /// 409: this uuid has had the lease, and lost it or gave it back. Draw another one and ask at once.
+    /// 409: this uuid has had the lease, and lost or released it. Draw another one and try at once.
     Spent,
-    /// 409: the lease or the claim is over. Stop what it protects.
+    /// 409: the lease or the claim has ended. Stop what it protects.
     Lost,
     /// 409: the lease is not of this uuid.
     NotHeld,
@@ -46,9 +46,9 @@ pub enum Code {
     Changed,
     /// 409: more than one claim may be meant. Say which.
     Ambiguous,
-    /// 404: there is nothing of this name or number.
+    /// 404: no object has this name or number.
     NotFound,
-    /// 400: the request cannot be read, or asks for what is not possible.
+    /// 400: the request cannot be read, or wants something impossible.
     BadRequest,
     /// 401: no token, or one that the server does not know.
     Unauthenticated,
@@ -68,7 +68,7 @@ pub enum Code {
     TooMany,
     /// 503: the server has no room for it at the moment. Nothing was done.
     Overloaded,
-    /// 503: the server is about to stop. Nothing was done; ask another one.
+    /// 503: the server is about to stop. Nothing was done; use another one.
     Stopping,
     /// 503: certainly nothing was done, the store refused or could not be reached.
     NotApplied,
@@ -82,7 +82,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The status that it comes with.
+    /// The status of a response with this code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -110,7 +110,7 @@ impl Code {
 
     const fn title(self) -> &'static str {
         match self {
-            Self::Held => "somebody else has the lease",
+            Self::Held => "another client has the lease",
             Self::Spent => "this uuid has had its lease",
             Self::Lost => "the lease is over",
             Self::NotHeld => "the lease is not of this uuid",
@@ -171,7 +171,7 @@ impl Problem {
         self
     }
 
-    /// Says what the task is doing now.
+    /// Shows the current state of the task.
     #[must_use]
     pub fn state(mut self, state: Option<State>) -> Self {
         self.state = state.map(|state| state.to_string());

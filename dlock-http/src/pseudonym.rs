@@ -1,13 +1,13 @@
-//! What a server stores and shows of the uuids that its clients draw.
+//! The pseudonym that a server stores and shows of a uuid that its client drew.
 
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-/// The uuid that a server stores for one that a client sent: as the term of an acquire, a renewal or a release, of a claim of
-/// tasks, of a closing, and as what a revocation leaves.
+/// The uuid that a server stores for one that a client sent: as the term of an acquire, a renewal or a release, of a
+/// claim of tasks, of a closing, and as the uuid that a revocation leaves.
 ///
-/// A request with a term's uuid can renew and release it, and records show uuids to all clients that may read. So the uuid stays
-/// with the client that drew it, and records show this one, from which nothing leads back.
+/// A request with a term's uuid can renew and release it, and records show uuids to all clients that may read. So the
+/// uuid stays with the client that drew it, and records show this one, from which the uuid cannot be derived.
 ///
 /// The first 16 bytes of SHA-256 over the ASCII text `dlock` and the 16 bytes of the uuid, with the variant of RFC 9562 and with the
 /// version of the uuid if that is 8 (closings, B4), and 4 otherwise.

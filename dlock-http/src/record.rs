@@ -1,4 +1,4 @@
-//! What a store keeps of a name.
+//! The record that a store keeps of a name.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{Base64, Millis, Time};
 
-/// What a store keeps of a name.
+/// The record that a store keeps of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Record {
@@ -25,19 +25,19 @@ pub struct Record {
     pub token: FencingToken,
     /// How long others are kept out after the last acquire or renewal.
     pub duration_ms: Millis,
-    /// The holder gave it back.
+    /// The holder has released it.
     pub released: bool,
-    /// Somebody has asked for it.
+    /// Another client has asked for it.
     pub asked: bool,
     /// The mark of a waiter that was refused in this term (N1). Absent if there is none. Decides nothing.
     #[serde(default, skip_serializing_if = "is_unmarked")]
     #[cfg_attr(feature = "openapi", schema(value_type = u64, maximum = 4294967295_u64))]
     pub wanted: u32,
-    /// What the holder keeps beside it.
+    /// Data that the holder keeps with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
-    /// What is left of the lease, rounded up; 0 once it has expired. Absent if it was given back, and where no clock of
-    /// the store decides.
+    /// The remaining time of the lease, rounded up; 0 once it has expired. Absent if it was released, and where no
+    /// clock of the store decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_ms: Option<Millis>,
 }

@@ -13,22 +13,22 @@ pub struct LogIn {
     pub token: String,
 }
 
-/// Answer to `GET /v1/session`: whom the server takes the sender for.
+/// Answer to `GET /v1/session`: the identity of the sender, as the server sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Session {
-    /// Who it is, as the server's file of tokens calls them. Absent: nobody that the server knows, or the server asks
-    /// nobody who they are.
+    /// The sender's name in the server's file of tokens. Absent: the server does not know the sender, or identifies no
+    /// senders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A cookie says who it is, which `DELETE /v1/session` takes away.
+    /// The sender is known by a cookie, which `DELETE /v1/session` takes away.
     pub logged_in: bool,
-    /// Of each namespace, what the sender may do there; `*` stands for all of them.
+    /// The sender's rights in each namespace; `*` stands for all of them.
     pub rights: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl std::fmt::Debug for LogIn {
-    /// The token is for nobody's eyes.
+    /// The token is never printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LogIn").finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
-//! Tasks: what is sent to `/v1/{namespace}/tasks`, and what is answered.
+//! Tasks: the requests to `/v1/{namespace}/tasks`, and their answers.
 //!
-//! A claim is a lease. Its uuid is the client's, as is the clock that it is believed by. Queues and schedules are named
-//! without the namespace.
+//! A claim is a lease. Its uuid is the client's, as is the clock by which the client trusts it. Queues and schedules
+//! are named without the namespace.
 
 mod claim;
 mod ending;
@@ -29,7 +29,7 @@ pub use self::{
 /// store knows.
 pub const NEXT_MS: &str = "dlock-next-ms";
 
-/// Tells `null`, which is a value, from a field that is not there.
+/// Distinguishes `null`, which is a value, from an absent field.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! Instants, times and bytes as JSON has them, and how namespaces are written.
+//! Instants, times and bytes in JSON, and the form of namespaces.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
 pub struct Time(pub SystemTime);
 
-/// Whether a namespace can be called so: 1 to 63 of `a-z`, `0-9` and `-`.
+/// Whether the text is a namespace: 1 to 63 of `a-z`, `0-9` and `-`.
 #[must_use]
 pub fn is_namespace(text: &str) -> bool {
     let allowed = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
@@ -33,7 +33,7 @@ pub struct Base64(pub Vec<u8>);
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A store can show what no calendar has. Such an instant is as far away as one can be.
+        // A store can show an instant that no calendar has. Such an instant is as far away as possible.
         let instant = Timestamp::try_from(self.0).unwrap_or(if self.0 < SystemTime::UNIX_EPOCH {
             Timestamp::MIN
         } else {

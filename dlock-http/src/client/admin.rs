@@ -1,4 +1,4 @@
-//! What people and tools need beyond the lock.
+//! Operations for people and tools beyond the lock.
 
 use async_trait::async_trait;
 use dlock_core::{

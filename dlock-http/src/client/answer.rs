@@ -1,4 +1,4 @@
-//! What a server said, and what is known where it said nothing that can be understood.
+//! The answer of a server, and what is known if it cannot be understood.
 
 use dlock_core::ProviderError;
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
@@ -6,16 +6,16 @@ use serde::de::DeserializeOwned;
 
 use crate::{Code, Problem};
 
-/// What a server said: an answer, or a problem that is an answer of the protocol.
+/// A server's reply: an answer, or a problem that is an answer of the protocol.
 pub(crate) type Said<T> = Result<T, Box<Problem>>;
 
-/// The server knows neither a token nor a certificate of this client (401). It is the source of the error that a request
-/// ends with, for programs that know where their token comes from.
+/// The server knows neither a token nor a certificate of this client (401). It is the source of the error that a
+/// request ends with, for programs that know where their token comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no token, and no certificate, that it knows came with the request")]
 pub struct Unauthenticated;
 
-/// What the server said.
+/// The reply of the server.
 pub(crate) async fn read<T: DeserializeOwned>(
     response: Response,
 ) -> Result<Said<T>, ProviderError> {
@@ -69,10 +69,10 @@ pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
     })
 }
 
-/// An answer that is not of a dlock server: of something in between, or of something else.
+/// An answer that is not from a dlock server, but from something in between, or something else.
 fn foreign(status: StatusCode) -> ProviderError {
     if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
-        // A proxy that had no answer, perhaps.
+        // Perhaps from a proxy that had no answer.
         ProviderError::unknown(format!("something before the server answered {status}"))
     } else if status == StatusCode::TOO_MANY_REQUESTS {
         ProviderError::not_applied(format!("something before the server answered {status}"))

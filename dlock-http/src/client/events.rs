@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use super::server::Server;
 use crate::leases::Hint;
 
-/// How many hints nobody has read yet may wait.
+/// How many unread hints may wait.
 const ROOM: usize = 1_024;
-/// A server shows that it is alive every 10 s. One that has not for so long is gone.
+/// A server shows that it is alive every 10 s. One that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The longest line that is kept: a name has 1,024 bytes at most, and escapes make six of one.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -30,7 +30,7 @@ pub(super) async fn leases(server: &Server) -> Result<Wakeups, ProviderError> {
     Ok(pass_on(response, ROOM, WakeupSender::send))
 }
 
-/// Opens the stream of hints that there may be tasks, as `query` says which. `None` if the server has none.
+/// Opens the stream of hints that there may be tasks, limited by `query`. `None` if the server has none.
 pub(super) async fn tasks(
     server: &Server,
     query: &[(&str, &str)],
@@ -41,7 +41,7 @@ pub(super) async fn tasks(
         StatusCode::NOT_FOUND => return Ok(None),
         status => return Err(without_stream(status)),
     }
-    // One that nobody has read yet stands for all that follow.
+    // One unread hint stands for all that follow.
     let send = |sender: &WakeupSender, hint| sender.is_full() || sender.send(hint);
     Ok(Some(pass_on(response, 1, send)))
 }
@@ -61,7 +61,7 @@ fn without_stream(status: StatusCode) -> ProviderError {
     ))
 }
 
-/// How a hint is handed over; `false` ends the stream.
+/// Hands a hint over; `false` ends the stream.
 type Send = fn(&WakeupSender, Wakeup) -> bool;
 
 fn pass_on(response: Response, room: usize, send: Send) -> Wakeups {
@@ -125,7 +125,7 @@ impl Events {
     }
 }
 
-/// What an event says. One of `free` that cannot be read may be of any name.
+/// The meaning of an event. An unreadable `free` may be of any name.
 fn hint(event: &str, data: &str) -> Option<Wakeup> {
     let named = |data| {
         let Hint { name } = serde_json::from_str(data).ok()?;

@@ -1,4 +1,4 @@
-//! Which uuids of this process a server shows by their pseudonyms.
+//! The uuids of this process that a server shows by their pseudonyms.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{pseudonym, record};
 
-/// How many uuids are known at least: those of the newest requests. Renewals name the uuid again.
+/// The least number of known uuids: those of the newest requests. Renewals name the uuid again.
 const KNOWN: usize = 100_000;
 
 /// The uuids of all requests of this process, newest half and older half, by their pseudonyms. A uuid is drawn for one term alone,
@@ -27,7 +27,7 @@ struct Own {
 #[derive(Clone, Copy)]
 struct Known {
     uuid: Uuid,
-    /// Not perhaps what a server has shown.
+    /// It is certainly not one that a server has shown.
     is_secret: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn keep(uuid: Uuid) {
     with(|own| own.keep(uuid, true));
 }
 
-/// Keeps what a claim is for: a term of ours, one of a ticket, or one that a server has shown.
+/// Keeps the uuid that a claim is for: a term of ours, one of a ticket, or one that a server has shown.
 pub(super) fn keep_claimed(uuid: Uuid) {
     with(|own| own.keep(uuid, false));
 }

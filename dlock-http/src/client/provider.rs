@@ -38,11 +38,11 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// Asks the server what its store can do.
+    /// Queries the server for the abilities of its store.
     ///
     /// # Errors
     /// [`NotApplied`](dlock_core::ErrorKind::NotApplied) or [`Unknown`](dlock_core::ErrorKind::Unknown) if no server
-    /// answers; [`Fatal`](dlock_core::ErrorKind::Fatal) if what answers is no server of dlock.
+    /// answers; [`Fatal`](dlock_core::ErrorKind::Fatal) if the answer is not from a server of dlock.
     pub async fn connect(server: Server) -> Result<Self, ProviderError> {
         let said: Said<wire::Capabilities> = server.get("v1/capabilities", &()).await?;
         let capabilities = said.map_err(|problem| unexpected(&problem))?;
@@ -156,7 +156,7 @@ impl Provider for HttpProvider {
         let said: Said<wire::Record> = self.server.get(&path, &query).await?;
         match said {
             Ok(record) => Ok(Some(own::read(record))),
-            // The server says so of a path, too; but then in other words.
+            // The server answers so to an unknown path, too, but then in other words.
             Err(problem) if problem.code == Code::NotFound && problem.detail.is_none() => Ok(None),
             Err(problem) => Err(unexpected(&problem)),
         }

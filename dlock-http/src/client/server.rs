@@ -1,4 +1,4 @@
-//! Where the servers are, and one request to one of them.
+//! The addresses of the servers, and one request to one of them.
 
 use std::{
     fmt,
@@ -18,24 +18,24 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::answer::{Said, read};
 use crate::is_namespace;
 
-/// Servers before one store, and who asks them. Cheap to clone.
+/// Servers before one store, and the identity of the client. Cheap to clone.
 #[derive(Clone)]
 pub struct Server {
     client: Client,
     /// At least one; each ends with a slash.
     addresses: Arc<[Url]>,
-    /// Which of them is asked. Clones move on together.
+    /// The address in use. Clones move on together.
     current: Arc<AtomicUsize>,
     namespace: Arc<str>,
     authorization: Option<HeaderValue>,
 }
 
-/// What cannot be the address of a server, a namespace or a token. None of them is repeated: a token may have been put
-/// in the wrong place.
+/// Text that cannot be the address of a server, a namespace or a token. The error never repeats it: a token may have
+/// been put in the wrong place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidServer {
-    /// An address is none.
+    /// An address is not valid.
     #[error(
         "not the address of a server: https://HOST or http://HOST, without user, query and fragment"
     )]
@@ -43,27 +43,28 @@ pub enum InvalidServer {
     /// There is no address.
     #[error("no server was named")]
     None,
-    /// A namespace is none.
+    /// A namespace is not valid.
     #[error("not a namespace: 1 to 63 of a-z, 0-9 and -")]
     Namespace,
-    /// A token is none.
+    /// A token is not valid.
     #[error("not a token: visible ASCII characters")]
     Token,
 }
 
 impl Server {
-    /// Servers before one store: the first is asked until it is gone, then the next. The namespace is `default`, and
+    /// Servers before one store: the first is used until it is gone, then the next. The namespace is `default`, and
     /// there is no token.
     ///
     /// The client brings the connections and TLS. It should have a `connect_timeout` of a second or two if there are
-    /// several servers, since one that is gone may not even refuse. Over TLS all requests to a server share a connection
-    /// (HTTP/2), which outlives requests without an answer: without `http2_keep_alive_interval` and
-    /// `http2_keep_alive_timeout`, 2 s each, say, one that dies without a word is kept for half a minute, and behind a proxy
-    /// that still takes what is sent for ever. The client sends such a ping only after it has received nothing for the interval,
-    /// so a stream of hints that never pauses for so long hides a connection that loses requests alone.
+    /// several servers, since one that is gone may not even refuse. Over TLS all requests to a server share a
+    /// connection (HTTP/2), which outlives requests without an answer: without `http2_keep_alive_interval` and
+    /// `http2_keep_alive_timeout`, 2 s each, for example, a connection that dies silently is kept for half a minute,
+    /// and for ever behind a proxy that still accepts requests. The client sends such a ping only after it has received
+    /// nothing for the interval, so a stream of hints that never pauses for that long hides a connection that loses
+    /// only requests.
     ///
     /// # Errors
-    /// [`InvalidServer`] if an address is none, or there is none.
+    /// [`InvalidServer`] if an address is not valid, or there is none.
     pub fn new<'address>(
         client: Client,
         addresses: impl IntoIterator<Item = &'address str>,
@@ -115,12 +116,12 @@ impl Server {
         })
     }
 
-    /// The path of something in the namespace.
+    /// A path in the namespace.
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("v1/{}/{rest}", self.namespace)
     }
 
-    /// Sends something, and reads the answer.
+    /// Sends a `POST`, and reads the answer.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -130,7 +131,7 @@ impl Server {
         read(response.await?).await
     }
 
-    /// Sends how something is to be, and reads the answer.
+    /// Sends a `PUT`, and reads the answer.
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -140,7 +141,7 @@ impl Server {
         read(response.await?).await
     }
 
-    /// Asks for something, and reads the answer.
+    /// Sends a `GET`, and reads the answer.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -150,9 +151,9 @@ impl Server {
         read(response.await?).await
     }
 
-    /// Sends one request to the server whose turn it is. If that cannot be reached or is about to stop, to the others,
-    /// each once: nothing was done by then. A server that gives no answer, or whose answer is not waited for, is
-    /// followed by the next one at the next request.
+    /// Sends one request to the current server. If that cannot be reached or is about to stop, sends it to the others,
+    /// each once: nothing was done by then. After a server that gives no answer, or whose answer is not waited for, the
+    /// next request goes to the next one.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -171,7 +172,7 @@ impl Server {
             }
             match request.send().await {
                 Ok(response) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
-                    // The next one may have room. `read` says what this one said, if it is the last.
+                    // The next one may have room. If this is the last one, `read` reports its answer.
                     refused = Some(Ok(response));
                 }
                 Ok(response) => {
@@ -205,7 +206,7 @@ impl Server {
     }
 }
 
-/// One attempt at the server whose turn it is. Unless it is kept, the next attempt goes to the next server.
+/// One attempt at the current server. Unless it is kept, the next attempt goes to the next server.
 struct Turn<'server> {
     server: &'server Server,
     index: usize,
@@ -235,7 +236,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.keep {
             let next = self.index.wrapping_add(1);
-            // Only one of those who found it gone moves on.
+            // Of all attempts that found the server gone, only one moves on.
             let _already_moved = self.server.current.compare_exchange(
                 self.index,
                 next,
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn token_is_shown_nowhere() {
-        // Somebody else in this build may have chosen rustls without a provider of cryptography for the client.
+        // Another crate of this build may have chosen rustls without a provider of cryptography for the client.
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();

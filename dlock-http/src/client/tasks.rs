@@ -33,19 +33,20 @@ use crate::{
     tasks as wire,
 };
 
-/// How long a call may take. After it, nobody knows.
+/// How long a call may take. After that, its outcome is unknown.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Tasks behind a server of dlock.
 ///
-/// As safe as the store behind the server: a worker's claims have its own uuids, and it counts their leases by its own
+/// As safe as the store behind the server: a worker draws the uuids of its claims, and counts their leases by its own
 /// clock. Cheap to clone; clones use one connection pool.
 ///
 /// - All tasks of one [`enqueue`](TaskStore::enqueue) are sent in one request, of 1 MiB unless the server takes more.
 /// - The queues and schedules are those of the server's [namespace](Server::namespace). Their names have 128 bytes at
 ///   most, with the namespace and a slash.
-/// - [`prune`](TaskStore::prune) is of all namespaces: it needs the right `admin` to `*`. Without it nothing is forgotten,
-///   and the answer is 0: workers need no such right, since the program `dlock-server` forgets ended tasks by itself.
+/// - [`prune`](TaskStore::prune) covers all namespaces: it needs the right `admin` to `*`. Without it no task is
+///   forgotten, and the answer is 0: workers need no such right, since the program `dlock-server` forgets ended tasks
+///   automatically.
 ///
 /// # Cancel safety
 /// A request that was sent before its future was dropped runs on the server. Its connection is closed, or with HTTP/2
@@ -57,11 +58,12 @@ pub struct HttpTasks {
 }
 
 impl HttpTasks {
-    /// Asks the server whether it has tasks.
+    /// Queries the server whether it has tasks.
     ///
     /// # Errors
     /// [`NotApplied`](dlock_core::ErrorKind::NotApplied) or [`Unknown`](dlock_core::ErrorKind::Unknown) if no server
-    /// answers; [`Fatal`](dlock_core::ErrorKind::Fatal) if what answers is no server of dlock, or has no tasks.
+    /// answers; [`Fatal`](dlock_core::ErrorKind::Fatal) if the answer is not from a server of dlock, or the server has
+    /// no tasks.
     pub async fn connect(server: Server) -> Result<Self, ProviderError> {
         let said: Said<Capabilities> = within(LIMIT, server.get("v1/capabilities", &())).await?;
         let capabilities = said.map_err(|problem| unexpected(&problem))?;
@@ -109,22 +111,22 @@ async fn within<T>(
     in_time.unwrap_or_else(|_| Err(ProviderError::unknown("the server did not answer in time")))
 }
 
-/// An answer to a request that no problem is an answer to.
+/// The answer to a request for which no problem is an answer.
 fn expected<T>(said: Said<T>) -> Result<T, ProviderError> {
     said.map_err(|problem| unexpected(&problem))
 }
 
-/// An answer about a task that may not be there.
+/// An answer about a task that may not exist.
 fn found<T>(said: Said<T>) -> Result<Option<T>, ProviderError> {
     match said {
         Ok(answer) => Ok(Some(answer)),
-        // Of a path, and where there are no tasks, the server says so in other words.
+        // For an unknown path, and where there are no tasks, the server answers in other words.
         Err(problem) if problem.code == Code::NotFound && problem.detail.is_none() => Ok(None),
         Err(problem) => Err(unexpected(&problem)),
     }
 }
 
-/// What the task is doing, if the problem says so.
+/// The state of the task, if the problem shows it.
 fn state(problem: &Problem) -> Option<State> {
     problem.state.as_deref()?.parse().ok()
 }
@@ -240,7 +242,7 @@ impl TaskStore for HttpTasks {
         Ok(found(said)?.map(Into::into))
     }
 
-    /// Asks for one page after the other.
+    /// Requests one page after the other.
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         let most = if filter.limit == 0 { 100 } else { filter.limit };
         let (mut tasks, mut after) = (Vec::new(), filter.after);

@@ -21,7 +21,7 @@ impl From<Version> for provider::Version {
 }
 
 impl Acquire {
-    /// As a store is asked, under the name that it has there, for the [pseudonym] of the term.
+    /// The request to the store, under the name that the lock has there, for the [pseudonym] of the term.
     #[must_use]
     pub fn into_request(self, name: Name) -> provider::Acquire {
         provider::Acquire::new(name, pseudonym(self.uuid), self.duration_ms.into())
@@ -62,10 +62,10 @@ impl From<&provider::Renew> for Renew {
 }
 
 impl Release {
-    /// As a store is asked, under the name that it has there, for the [pseudonym] of the term.
+    /// The request to the store, under the name that the lock has there, for the [pseudonym] of the term.
     ///
     /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is none.
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is not valid.
     pub fn into_request(self, name: Name) -> Result<provider::Release, ProviderError> {
         let closing = self
             .closing
@@ -92,7 +92,7 @@ impl From<&provider::Release> for Release {
 }
 
 impl Capabilities {
-    /// What a store says of itself.
+    /// The abilities that a store declares.
     #[must_use]
     pub fn new(abilities: Abilities, tasks: bool) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Capabilities {
         }
     }
 
-    /// What a provider behind the server may say of itself: the store's, but for its name.
+    /// The abilities of a provider behind the server: the store's, but for its name.
     #[must_use]
     pub fn of_provider(&self, backend: &'static str) -> Abilities {
         let discipline = if self.observer {

@@ -1,4 +1,4 @@
-//! What people look at: pages of leases, and what a server has seen happen to one.
+//! Views for people: pages of leases, and the history of one as far as a server has seen it.
 
 use dlock_core::FencingToken;
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,12 @@ use crate::{Millis, Time};
 pub struct Lease {
     /// The name, without the namespace.
     pub name: String,
-    /// Its holder leads: the record says that the name is that of an election. Decides nothing, as any holder can say so.
+    /// Its holder leads: the record says that the name is that of an election. Decides nothing, as any holder can say
+    /// so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub election: bool,
-    /// The server has seen the term being taken from its holder, which the record does not tell: it keeps others out until
-    /// it has expired.
+    /// The server has seen the term being taken from its holder, which the record does not show: it keeps others out
+    /// until it has expired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub revoked: bool,
     /// The record.
@@ -30,7 +31,7 @@ pub struct Lease {
 pub struct Unreadable {
     /// The name, without the namespace.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -43,14 +44,14 @@ pub struct Page {
     /// Names whose records cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,
-    /// There are more: ask again `after` this name.
+    /// There are more: request those `after` this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Answer to `GET history?name=`: what this server has seen happen to a lease in the last seven days. A store keeps one record
-/// of a name and no journal, so it is no more than that: what happened without this server is known as far as the server has
-/// looked, and nothing is known of the time before its start.
+/// Answer to `GET history?name=`: the events of a lease that this server has seen in the last seven days. A store keeps
+/// one record of a name and no journal, so it is no more than that: events at other servers are known as far as this
+/// server has read the record, and nothing is known of the time before its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = LeaseHistory))]
 pub struct History {
@@ -58,19 +59,19 @@ pub struct History {
     pub entries: Vec<Entry>,
 }
 
-/// Something that has happened to a lease.
+/// An event of a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = LeaseHistoryEntry))]
 pub struct Entry {
     /// When the server saw it, by its own clock.
     pub at: Time,
-    /// It happened at most so long before: the server had not looked in between. 0 if it was done by this server. Absent of
-    /// what it found when it saw the name for the first time.
+    /// It happened at most this long before: the server had not read the record in between. 0 if this server did it.
+    /// Absent for the state that it found when it saw the name for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<Millis>,
-    /// What happened.
+    /// The kind of event.
     pub what: What,
-    /// How many renewals there were, of [`What::Renewed`].
+    /// The number of renewals, of [`What::Renewed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
     /// The token of the term that it happened to.
@@ -80,7 +81,7 @@ pub struct Entry {
     pub owner: String,
 }
 
-/// What can happen to a lease.
+/// The kinds of events of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -92,15 +93,15 @@ pub enum What {
     Granted,
     /// Its holder has renewed it.
     Renewed,
-    /// Somebody has asked its holder for it.
+    /// Another client has asked its holder for it.
     Asked,
     /// It was taken from its holder, and keeps others out until it has expired.
     Revoked,
-    /// Its holder has ended its work, and the name keeps everybody out for a time.
+    /// Its holder has ended its work, and the name keeps every client out for a time.
     Closed,
-    /// Its holder gave it back.
+    /// Its holder has released it.
     Released,
-    /// Somebody has freed it, whatever its holder did.
+    /// Another client has freed it, whatever its holder did.
     Forced,
     /// It ran out.
     Expired,

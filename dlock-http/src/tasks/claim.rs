@@ -1,4 +1,4 @@
-//! Claims, and what keeps them.
+//! Claims, and how they are kept.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use uuid::Uuid;
 
 use crate::{Millis, pseudonym};
 
-/// `POST claim`: asks for tasks, each under a lease. Without any the answer is 204, with [`NEXT_MS`](super::NEXT_MS).
+/// `POST claim`: claims tasks, each under a lease. Without any the answer is 204, with [`NEXT_MS`](super::NEXT_MS).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Of these queues, 1 to 64, the first that has a task first.
+    /// From these queues, 1 to 64: the first that has a task comes first.
     pub queues: Vec<String>,
     /// Of these kinds only, if any are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
     /// Identity of the terms: version 4, drawn for this claim alone. A repeat after a lost answer sends the same one.
     pub uuid: Uuid,
-    /// At most so many tasks: 1 to 10,000.
+    /// The most tasks to get: 1 to 10,000.
     #[serde(default = "one")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10000))]
     pub max: usize,
@@ -31,7 +31,7 @@ pub struct Claim {
     /// Label of the worker for people, at most 1024 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub owner: String,
-    /// It is a repeat: what this uuid holds is answered once more.
+    /// It is a repeat: the answer contains the tasks that this uuid holds once more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
     /// How long the server may wait for a task, at most 25 s. A repeat does not wait.
@@ -39,17 +39,17 @@ pub struct Claim {
     pub wait_ms: Millis,
 }
 
-/// Answer to [`Claim`]: there is a task, at least.
+/// Answer to [`Claim`]: at least one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Claimed {
     /// The tasks, in the order in which they should run.
     pub tasks: Vec<ClaimedTask>,
-    /// In how long another one falls due or a lease runs out, if there were fewer than asked for and the store knows.
+    /// In how long another one falls due or a lease runs out, if there were fewer than requested and the store knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_ms: Option<Millis>,
-    /// So long after the request had come the claim certainly had no task yet: a client that sent the claim once may
-    /// count its leases from `sent` + 0.8 of this.
+    /// How long after the arrival of the request the claim certainly had no task yet: a client that sent the claim once
+    /// may count its leases from `sent` + 0.8 of this.
     #[serde(default)]
     pub waited_ms: Millis,
 }
@@ -66,15 +66,15 @@ pub struct ClaimedTask {
     pub token: FencingToken,
     /// The queue it was taken from.
     pub queue: String,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: String,
-    /// What the handler gets.
+    /// The input of the handler.
     pub payload: Value,
     /// The number of this attempt, from 1 on.
     pub attempt: u32,
-    /// How many there may be.
+    /// The highest number of attempts.
     pub max_attempts: u32,
-    /// What an earlier attempt has left for this one.
+    /// The checkpoint that an earlier attempt has left for this one.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -86,7 +86,7 @@ pub struct ClaimedTask {
     pub lost: u32,
 }
 
-/// What proves a claim.
+/// The proof of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -118,7 +118,7 @@ pub struct Heartbeat {
     pub n: u64,
 }
 
-/// `POST heartbeat`: keeps up to 500 claims, each by itself. The answers are those of `renew-many`.
+/// `POST heartbeat`: keeps up to 500 claims, each separately. The answers are those of `renew-many`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -136,7 +136,7 @@ fn is_none(time: &Millis) -> bool {
 }
 
 impl Claim {
-    /// As a store is asked, of the queues of the names that they have there, for the pseudonym of the uuid.
+    /// The request to the store, for the queues by their names there, and for the pseudonym of the uuid.
     #[must_use]
     pub fn into_claim(self, queues: Vec<String>) -> tasks::Claim {
         let mut claim = tasks::Claim::new("", pseudonym(self.uuid), self.lease_ms.into())
@@ -165,7 +165,7 @@ impl From<&tasks::Claim> for Claim {
 }
 
 impl Claimed {
-    /// What the claim with this uuid got.
+    /// The tasks that the claim with this uuid got.
     #[must_use]
     pub fn into_claimed(self, uuid: Uuid) -> tasks::Claimed {
         let tasks = self.tasks.into_iter().map(|task| task.into_task(uuid));
@@ -201,7 +201,7 @@ impl From<tasks::ClaimedTask> for ClaimedTask {
     }
 }
 
-/// As a store knows it.
+/// In the form of the store.
 impl From<Key> for ClaimKey {
     fn from(Key { id, uuid, token }: Key) -> Self {
         Self::new(id, pseudonym(uuid), token)

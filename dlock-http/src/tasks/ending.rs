@@ -8,27 +8,27 @@ use uuid::Uuid;
 
 use crate::{Millis, Problem, pseudonym};
 
-/// What becomes of a task whose worker is done with it.
+/// The fate of a task whose worker is done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum How {
     /// It succeeded.
     Complete {
-        /// What its handler answers, at most 256 KiB as JSON text.
+        /// The handler's output, at most 256 KiB as JSON text.
         #[serde(default)]
         output: Value,
     },
     /// The attempt failed.
     Fail {
-        /// Why, for people.
+        /// The reason, for people.
         error: String,
         /// How long until the next attempt, if there is one.
         retry_in_ms: Millis,
     },
-    /// It is dead, whatever attempts are left.
+    /// It is dead, even if attempts remain.
     Discard {
-        /// Why, for people.
+        /// The reason, for people.
         error: String,
     },
     /// It is due again after this time, and the attempt does not count.
@@ -53,11 +53,11 @@ pub struct Ending {
     /// Its token.
     #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: FencingToken,
-    /// What becomes of the task.
+    /// The fate of the task.
     pub how: How,
 }
 
-/// `POST endings`: ends up to 500 claims, each by itself.
+/// `POST endings`: ends up to 500 claims, each separately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -66,11 +66,11 @@ pub struct Endings {
     pub endings: Vec<Ending>,
 }
 
-/// The claim is over by its own ending, now or by an earlier one.
+/// The claim has ended by its own ending, now or by an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Ended {
-    /// What became of the task then: `scheduled`, `ready`, `succeeded`, `dead` or `cancelled`.
+    /// The state of the task after it: `scheduled`, `ready`, `succeeded`, `dead` or `cancelled`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub became: State,
 }
@@ -83,14 +83,14 @@ pub struct EndedMany {
     pub answers: Vec<EndingAnswer>,
 }
 
-/// What became of one of many endings: one of the two.
+/// The answer to one of many endings: one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum EndingAnswer {
-    /// It is over now.
+    /// It has ended now.
     Ended(Ended),
-    /// The claim was over before, or nobody knows.
+    /// The claim had ended before, or that is unknown.
     Problem(Box<Problem>),
 }
 
@@ -123,20 +123,20 @@ macro_rules! endings {
 endings! {
     /// `POST {id}/complete`: it succeeded.
     Complete {
-        /// What its handler answers, at most 256 KiB as JSON text.
+        /// The handler's output, at most 256 KiB as JSON text.
         #[serde(default)]
         output: Value,
     }
     /// `POST {id}/fail`: the attempt failed. After the last one the task is dead.
     Fail {
-        /// Why, for people.
+        /// The reason, for people.
         error: String,
         /// How long until the next attempt, if there is one.
         retry_in_ms: Millis,
     }
-    /// `POST {id}/discard`: it is dead, whatever attempts are left.
+    /// `POST {id}/discard`: it is dead, even if attempts remain.
     Discard {
-        /// Why, for people.
+        /// The reason, for people.
         error: String,
     }
     /// `POST {id}/snooze`: it is due again after a time, and the attempt does not count.
@@ -148,7 +148,7 @@ endings! {
     GiveBack {}
 }
 
-/// `POST {id}/checkpoint`: leaves something for the next attempt.
+/// `POST {id}/checkpoint`: leaves a checkpoint for the next attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -160,12 +160,12 @@ pub struct Checkpoint {
     pub token: FencingToken,
     /// Orders the checkpoints of a claim: one that is not larger than what the store has seen changes nothing.
     pub number: u64,
-    /// What is left, at most 4096 bytes as JSON text.
+    /// The checkpoint, at most 4096 bytes as JSON text.
     pub checkpoint: Value,
 }
 
 impl Ending {
-    /// As a store is asked.
+    /// The request to the store.
     #[must_use]
     pub fn into_ending(self) -> tasks::Ending {
         let how = match self.how {
@@ -184,7 +184,7 @@ impl Ending {
         )
     }
 
-    /// As a server is asked, with so much of an error as is kept; `None` if this version has no word for it.
+    /// The request to a server, with as much of an error as is kept; `None` if this version has no word for it.
     #[must_use]
     pub fn of(ending: &tasks::Ending) -> Option<Self> {
         let how = match &ending.how {

@@ -14,9 +14,9 @@ use crate::{Millis, Time};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewTask {
-    /// Which handler it is for: 1 to 128 bytes.
+    /// The kind, which selects the handler: 1 to 128 bytes.
     pub kind: String,
-    /// What the handler gets, at most 256 KiB as JSON text.
+    /// The input of the handler, at most 256 KiB as JSON text.
     #[serde(default)]
     pub payload: Value,
     /// The queue: with the namespace and a slash 2 to 128 bytes.
@@ -26,18 +26,18 @@ pub struct NewTask {
     #[serde(default = "default_priority")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9))]
     pub priority: u8,
-    /// It may run from this instant on, by the store's clock; at once, if it is past or not given.
+    /// It may run from this instant on, by the store's clock; at once, if it is past or absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_at: Option<Time>,
-    /// Or so long after it was enqueued.
+    /// Or this long after it was enqueued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_in_ms: Option<Millis>,
-    /// At most one task of a queue that has not ended has this key: 1 to 256 bytes. What may be sent twice should have
-    /// one.
+    /// At most one task of a queue that has not ended has this key: 1 to 256 bytes. Every task that may be sent twice
+    /// should have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// `started` if the key is to be free when a worker gets the task for the first time: so a change that comes while it
-    /// runs has a task of its own. `ended` if not given.
+    /// `started` if the key is to be free when a worker gets the task for the first time: then a change that comes
+    /// while it runs gets a separate task. `ended` if absent.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, default = "ended"))]
     pub key_until: KeyUntil,
@@ -74,7 +74,7 @@ pub struct Enqueued {
     /// Its number.
     #[cfg_attr(feature = "openapi", schema(value_type = i64, minimum = 1))]
     pub id: TaskId,
-    /// Nothing was added: it is an older one that has the key.
+    /// Nothing was added: an older task has the key.
     pub duplicate: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Enqueued {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EnqueuePeriodic {
-    /// What the store knows the schedule by: with the namespace and a slash 2 to 128 bytes.
+    /// The name of the schedule in the store: with the namespace and a slash 2 to 128 bytes.
     pub schedule: String,
     /// The instant, in whole microseconds.
     pub instant: Time,
@@ -100,7 +100,7 @@ pub enum Served {
     Enqueued(Enqueued),
     /// It, or a later one, was served before.
     Before,
-    /// The store has not known the schedule; the next instant is the first to have a task.
+    /// The store did not know the schedule; the next instant is the first to have a task.
     Begun,
     /// By the store's clock it is yet to come. Nothing was kept.
     NotYet {
@@ -126,7 +126,7 @@ const fn default_attempts() -> u32 {
 }
 
 impl NewTask {
-    /// As a store keeps it, in the queue of the name that it has there.
+    /// The task in the form of the store, in the queue by its name there.
     ///
     /// # Errors
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) if there are two times to run at.
@@ -195,7 +195,7 @@ impl From<Enqueued> for tasks::Enqueued {
 }
 
 impl Served {
-    /// What a store said; `None` if this version has no word for it.
+    /// The answer of the store; `None` if this version has no word for it.
     #[must_use]
     pub fn of(served: tasks::Served) -> Option<Self> {
         Some(match served {

@@ -1,4 +1,4 @@
-//! What people watch of tasks: how many there are, and one line of each.
+//! The view of tasks for people: how many there are, and one line of each.
 
 use dlock_tasks::{State, TaskId};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Overview {
     pub next: Option<TaskId>,
 }
 
-/// What one line has room for of a [`Task`]. The rest is in `GET tasks/{id}`.
+/// The parts of a [`Task`] that fit into one line. The rest is in `GET tasks/{id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskLine))]
 pub struct Line {
@@ -33,26 +33,26 @@ pub struct Line {
     pub id: TaskId,
     /// Its queue, without the namespace.
     pub queue: String,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: String,
-    /// What it is doing, as in a [`Task`].
+    /// Its state, as in a [`Task`].
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub state: State,
-    /// From when on it may run.
+    /// The instant from which on it may run.
     pub run_at: Time,
     /// When it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Time>,
-    /// How many attempts there have been, the one under way included.
+    /// How many attempts there have been, the current one included.
     pub attempt: u32,
-    /// How many there may be.
+    /// The highest number of attempts.
     pub max_attempts: u32,
-    /// An attempt has left something for the next one.
+    /// An attempt has left a checkpoint for the next one.
     pub has_checkpoint: bool,
     /// The newest attempt that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<FailedAttempt>,
-    /// Who has it, or had it when its lease ran out.
+    /// The worker that has it, or had it when its lease ran out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
 }

@@ -5,17 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::Time;
 
-/// `PUT queues`: pauses a queue or resumes it, limits how many of its tasks run at a time, or both. What is not given stays.
+/// `PUT queues`: pauses a queue or resumes it, limits how many of its tasks run at a time, or both. An absent field
+/// changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetQueue {
     /// The queue, without the namespace. It need not have tasks.
     pub queue: String,
-    /// Whether nobody is to get its tasks.
+    /// Whether to hold back its tasks from all workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// How many of its tasks run at a time at most: 1 or more; null for any number.
+    /// The most of its tasks that run at a time: 1 or more; null for any number.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -36,7 +37,7 @@ pub struct Queues {
     pub limits: Vec<Limited>,
 }
 
-/// A queue whose tasks nobody gets.
+/// A queue whose tasks no worker gets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PausedQueue))]
 pub struct Queue {
@@ -46,13 +47,13 @@ pub struct Queue {
     pub since: Time,
 }
 
-/// A queue of whose tasks only some run at a time.
+/// A queue with a limit on its running tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = LimitedQueue))]
 pub struct Limited {
     /// The queue, without the namespace.
     pub queue: String,
-    /// At most so many.
+    /// The limit.
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub limit: u32,
 }

@@ -18,24 +18,24 @@ pub struct Task {
     pub id: TaskId,
     /// Its queue, without the namespace.
     pub queue: String,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: String,
     /// 0 to 9, smaller numbers first.
     pub priority: u8,
-    /// What it is doing: `scheduled`, `ready`, `running`, `stalled` (its worker's lease has run out), `succeeded`,
-    /// `dead` or `cancelled`.
+    /// Its state: `scheduled`, `ready`, `running`, `stalled` (its worker's lease has run out), `succeeded`, `dead` or
+    /// `cancelled`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub state: State,
-    /// From when on it may run.
+    /// The instant from which on it may run.
     pub run_at: Time,
     /// When it was enqueued.
     pub enqueued_at: Time,
     /// When it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Time>,
-    /// How many attempts there have been, the one under way included.
+    /// How many attempts there have been, the current one included.
     pub attempt: u32,
-    /// How many there may be.
+    /// The highest number of attempts.
     pub max_attempts: u32,
     /// Its key, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,16 +43,16 @@ pub struct Task {
     /// Its lane, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
-    /// What its handler gets.
+    /// The input of its handler.
     pub payload: Value,
-    /// What an attempt has left for the next one.
+    /// The checkpoint that an attempt has left for the next one.
     #[serde(
         default,
         deserialize_with = "super::present",
         skip_serializing_if = "Option::is_none"
     )]
     pub checkpoint: Option<Value>,
-    /// What its handler answered.
+    /// The output of its handler.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -62,7 +62,7 @@ pub struct Task {
     /// The newest attempts that failed, the oldest of them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FailedAttempt>,
-    /// Who has it, or had it when its lease ran out.
+    /// The worker that has it, or had it when its lease ran out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
 }
@@ -73,9 +73,9 @@ pub struct Task {
 pub struct FailedAttempt {
     /// Its number, from 1 on.
     pub attempt: u32,
-    /// When that was found.
+    /// When the failure was found.
     pub at: Time,
-    /// Why.
+    /// The reason.
     pub error: String,
 }
 
@@ -88,7 +88,7 @@ pub struct Holder {
     /// The fencing token of its claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: FencingToken,
-    /// What is left of its lease, rounded up; 0 once it has run out.
+    /// The remaining time of its lease, rounded up; 0 once it has run out.
     pub remaining_ms: Millis,
     /// It has been asked to stop.
     pub asked: bool,
@@ -100,7 +100,7 @@ pub struct Holder {
 pub struct Page {
     /// The tasks. There may be none although there are more.
     pub tasks: Vec<Task>,
-    /// There may be more: ask again `after` this number.
+    /// There may be more: request those `after` this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>, minimum = 1))]
     pub next: Option<TaskId>,
@@ -110,11 +110,11 @@ pub struct Page {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Counts {
-    /// Of each queue and state that has tasks.
+    /// One for each queue and state that has tasks.
     pub counts: Vec<Count>,
 }
 
-/// How many tasks of a queue are in a state.
+/// The number of tasks of a queue in a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Count {
@@ -123,7 +123,7 @@ pub struct Count {
     /// The state.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub state: State,
-    /// How many.
+    /// The number.
     pub tasks: u64,
 }
 
@@ -141,29 +141,29 @@ pub struct Cancel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Cancelled {
-    /// What the task was doing: if it was `running`, and without force, it still is.
+    /// The state of the task: if it was `running`, and without force, it still is.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub was: State,
 }
 
-/// `POST {id}/retry`: enqueues a task that has ended once more.
+/// `POST {id}/retry`: enqueues an ended task once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Retry {}
 
-/// `POST /v1/prune`: forgets tasks that ended so long ago, of all namespaces.
+/// `POST /v1/prune`: forgets tasks that ended this long ago, of all namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Prune {
-    /// Those that succeeded: a day, if it is not given.
+    /// The age of those that succeeded: a day if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded_ms: Option<Millis>,
-    /// Those that are dead or were cancelled: a week, if it is not given.
+    /// The age of those that are dead or were cancelled: a week if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_ms: Option<Millis>,
-    /// At most so many.
+    /// The highest number to delete.
     pub limit: usize,
 }
 
@@ -171,7 +171,7 @@ pub struct Prune {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Pruned {
-    /// How many.
+    /// The number of deleted tasks.
     pub deleted: usize,
 }
 
@@ -181,7 +181,7 @@ pub struct Pruned {
 pub struct Hint {}
 
 impl Prune {
-    /// As a store is asked.
+    /// In the form of the store.
     #[must_use]
     pub fn ages(&self) -> Ages {
         let Ages {

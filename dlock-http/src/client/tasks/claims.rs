@@ -1,4 +1,4 @@
-//! The claims of tasks as leases: heartbeats are renewals, a release gives a task back.
+//! The claims of tasks as leases: heartbeats are renewals, a release returns a task to its queue.
 
 use std::slice;
 

@@ -1,4 +1,4 @@
-//! Endings, as many as go into one request.
+//! Endings, as many as fit into one request.
 
 use dlock_core::ProviderError;
 use dlock_tasks::{Ended, Ending};
@@ -14,7 +14,7 @@ use crate::{
 const MOST: usize = 500;
 const MOST_BYTES: usize = 512 * 1024;
 
-/// Endings in parts of which each fits into a request.
+/// Endings in parts, each of which fits into a request.
 pub(super) fn parts(endings: &[Ending]) -> Result<Vec<Vec<wire::Ending>>, ProviderError> {
     let mut parts = vec![Vec::new()];
     let mut bytes = 0;
@@ -38,7 +38,7 @@ pub(super) fn parts(endings: &[Ending]) -> Result<Vec<Vec<wire::Ending>>, Provid
 }
 
 impl HttpTasks {
-    /// Ends so many claims as go into one request.
+    /// Ends as many claims as fit into one request.
     pub(super) async fn end(
         &self,
         endings: Vec<wire::Ending>,
