@@ -24,7 +24,7 @@ pub struct DLock {
 #[must_use = "an acquired lease that is dropped is given back at once"]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "either we have it or somebody else does"
+    reason = "either we have it or another client does"
 )]
 pub enum TryAcquire {
     /// It is ours.

@@ -39,7 +39,7 @@ fn token(found: Option<&Record>, floor: u64, now: SystemTime) -> Result<u64, Err
             assert_eq!(record.token, tokens.last());
             Ok(tokens.last().get())
         }
-        Ok(_) => panic!("nobody is in the way"),
+        Ok(_) => panic!("no holder is in the way"),
         Err(error) => Err(error.kind()),
     }
 }

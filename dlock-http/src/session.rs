@@ -17,7 +17,7 @@ pub struct LogIn {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Session {
-    /// The sender's name in the server's file of tokens. Absent: the server does not know the sender, or identifies no
+    /// The sender's name in the server's file of tokens. Absent: the server does not know the sender, or does not identify
     /// senders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

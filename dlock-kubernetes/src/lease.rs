@@ -124,7 +124,7 @@ pub(crate) fn unchanged(seen: &Version) -> Preconditions {
 /// The Lease of another program, in the place of a lock's Lease.
 pub(crate) fn foreign(name: &str) -> ProviderError {
     ProviderError::fatal(format!(
-        "the Lease {name:?} has no record of a lock: it is somebody else's. Use another prefix, or delete it"
+        "the Lease {name:?} has no record of a lock: it belongs to another program. Use another prefix, or delete it"
     ))
 }
 

@@ -6,7 +6,7 @@ mod provider;
     clippy::exhaustive_enums,
     clippy::exhaustive_structs,
     clippy::must_use_candidate,
-    reason = "for the bugs that prove the suite, and nobody else"
+    reason = "only for the bugs that prove the suite"
 )]
 pub mod rules;
 mod store;

@@ -105,7 +105,7 @@ impl CasAdmin for NatsStore {
                     return Ok(false);
                 }
                 Err(ProviderError::fatal(
-                    "the bucket lets nobody delete messages (deny_delete, which cannot be changed): old records stay, and harm nobody",
+                    "the bucket allows no deletion of messages (deny_delete, which cannot be changed): old records stay, and do no harm",
                 )
                 .with_source(error))
             }

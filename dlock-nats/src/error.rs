@@ -51,7 +51,7 @@ pub(crate) fn unanswered(error: RequestError) -> ProviderError {
     let (kind, message) = match error.kind() {
         RequestErrorKind::NoResponders => (
             ErrorKind::NotApplied,
-            "nobody answers for the bucket: JetStream is off, the bucket is gone, or it has no leader",
+            "no server answers for the bucket: JetStream is off, the bucket is gone, or it has no leader",
         ),
         RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => (
             ErrorKind::Fatal,

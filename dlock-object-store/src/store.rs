@@ -205,7 +205,7 @@ impl CasAdmin for Objects {
 
     async fn delete_if(&self, _: &str, _: &UpdateVersion) -> Result<bool, ProviderError> {
         Err(ProviderError::fatal(
-            "object stores delete without a condition, so a purge could delete a lock that somebody has just taken: \
+            "object stores delete without a condition, so a purge could delete a lock that has just been taken: \
              let the bucket delete objects of this folder that nobody has written to for 30 days",
         ))
     }

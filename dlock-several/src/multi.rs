@@ -26,7 +26,7 @@ pub struct MultiLock(Vec<DLock>);
 #[must_use = "locks that are dropped are given back at once"]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "either we have all or somebody else has one"
+    reason = "either we have all or another client has one"
 )]
 pub enum TryHold {
     /// All are ours.

@@ -1,4 +1,4 @@
-//! The kinds of stores. Each has a file of its own; which there are, `location` knows.
+//! The kinds of stores, one file each; `location` has their list.
 
 #[cfg(feature = "dynamodb")]
 pub(crate) mod dynamodb;
@@ -85,10 +85,10 @@ use crate::{Encryption, Program, Queue, Store, StoreError};
 /// A store of one kind at its place, not opened yet. Its `Display` is for people, and has no secret.
 #[async_trait]
 pub(crate) trait Backend: fmt::Display + fmt::Debug + Send + Sync {
-    /// Opens the store. A server is not asked anything yet.
+    /// Opens the store. Sends nothing to a server yet.
     async fn open(&self, program: &Program) -> Result<Store, StoreError>;
 
-    /// Opens the queue, and makes its database if told so. A server is not asked anything yet.
+    /// Opens the queue, and makes its database if `make` is set. Sends nothing to a server yet.
     async fn open_queue(&self, _program: &Program, _make: bool) -> Result<Queue, StoreError> {
         Err(StoreError::unusable(format!(
             "stores of this kind have no queues: {self}"
@@ -100,18 +100,18 @@ pub(crate) trait Backend: fmt::Display + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether there is something already; always of a server.
+    /// Whether the store exists already; always true of a server.
     fn exists(&self) -> bool {
         true
     }
 
-    /// How what is said to it is protected on its way; `None` if the location does not tell, but the surroundings of the
-    /// process, which are read when it is opened.
+    /// How the traffic with the store is protected; `None` if not the location decides that, but the surroundings of
+    /// the process, which are read when the store is opened.
     fn encryption(&self) -> Option<Encryption> {
         None
     }
 
-    /// Whether nobody asked for this one.
+    /// Whether this is the default, which the user did not name.
     fn is_default(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What to tell people of a store that has no answer: why, and what to do.
+//! The message to people about a store that has no answer: why, and what to do.
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
@@ -24,25 +24,25 @@ use crate::{
     tables::{Tables, TablesError},
 };
 
-/// How long a look at a server's tables may take, once it has refused something.
+/// How long a check of a server's tables may take, once it has refused something.
 const LOOK: Duration = Duration::from_secs(10);
-/// The same once it did not answer: if it is gone, this fails as well.
+/// The same once the server did not answer: if it is gone, this fails as well.
 const GLANCE: Duration = Duration::from_secs(2);
 
-/// What is known of a store that can explain its errors.
+/// The knowledge about a store that explains its errors.
 #[derive(Clone)]
 pub(crate) struct Diagnosis {
-    /// What people may see of the store.
+    /// The store as people may see it.
     pub(crate) shown: String,
-    /// What has to be made before it can be used; `None` if opening did all.
+    /// The tables that the store needs; `None` if opening did all.
     pub(crate) tables: Option<Arc<dyn Tables>>,
-    /// How to have it made.
+    /// How to have them made.
     pub(crate) set_up: &'static str,
-    /// What to look at when it is silent.
+    /// What to check when the store is silent.
     pub(crate) if_silent: &'static str,
-    /// Whether this is its own word: then it is up.
+    /// Whether the store itself sent this error: then it is up.
     pub(crate) is_refusal: fn(&(dyn StdError + 'static)) -> bool,
-    /// Asks a server that does not answer why, where its driver loses the reason.
+    /// Finds out why a server does not answer, where its driver loses the reason.
     pub(crate) probe: Option<Arc<dyn Probe>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) trait Probe: Send + Sync {
 }
 
 impl Diagnosis {
-    /// Makes what is needed; nothing if it is there.
+    /// Makes what is needed; nothing if it exists.
     pub(crate) async fn set_up(&self) -> Result<(), StoreError> {
         let Some(tables) = &self.tables else {
             return Ok(());
@@ -70,7 +70,7 @@ impl Diagnosis {
         }
     }
 
-    /// Looks whether there is what is needed.
+    /// Checks that the store has what is needed.
     pub(crate) async fn check(&self, doing: &str) -> Result<(), StoreError> {
         let Some(tables) = &self.tables else {
             return Ok(());
@@ -87,7 +87,7 @@ impl Diagnosis {
         self.explained(doing, error, true).await
     }
 
-    /// `look`: tables that are missing may be the reason.
+    /// With `look`: missing tables may be the reason.
     async fn explained(&self, doing: &str, error: ProviderError, look: bool) -> StoreError {
         #[cfg(any(
             feature = "dynamodb",
@@ -137,7 +137,7 @@ impl Diagnosis {
         }
     }
 
-    /// What a store does that gave no answer to a request.
+    /// The behaviour of a store that gave no answer to a request.
     pub(crate) fn conduct(&self, error: &ProviderError) -> &'static str {
         if self.refuses(error) {
             "refuses for now"
@@ -146,13 +146,13 @@ impl Diagnosis {
         }
     }
 
-    /// Whether the store itself said so.
+    /// Whether the store itself refused.
     fn refuses(&self, error: &ProviderError) -> bool {
         let first = error as &(dyn StdError + 'static);
         std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
     }
 
-    /// The tables are not there, or not what they should be.
+    /// The tables are missing or wrong.
     fn lacks(&self, doing: &str, error: TablesError) -> StoreError {
         let can_be_made = matches!(error, TablesError::Missing(_) | TablesError::NoQueue(_));
         let lacks = self.unusable(doing).because(error);
@@ -167,19 +167,19 @@ impl Diagnosis {
         StoreError::unusable(format!("{doing}: the store {self} can't be used"))
     }
 
-    /// Why a server does not answer, if a second way to it tells.
+    /// Why a server does not answer, if a second way to it shows the reason.
     async fn refusal(&self) -> Option<Refusal> {
         let refusal = self.probe.as_ref()?.refusal();
         tokio::time::timeout(GLANCE, refusal).await.ok()?
     }
 
-    /// What keeps a store from writing that may be up all the same.
+    /// The obstacle that keeps a store from writing although it may be up.
     async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
         let look = self.tables.as_ref()?.obstacle();
         tokio::time::timeout(GLANCE, look).await.ok()?
     }
 
-    /// What is wrong with the tables of a store that refused something.
+    /// The flaw in the tables of a store that refused something.
     async fn lacking(&self) -> Option<TablesError> {
         let look = self.tables.as_ref()?.check();
         tokio::time::timeout(LOOK, look).await.ok()?.err()

@@ -1,6 +1,6 @@
-//! Whether others can read or change on the way what is said to a store.
+//! Whether others can read or change the traffic with a store.
 
-/// How what is said to a store is protected on its way.
+/// How the traffic with a store is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encryption {
@@ -8,9 +8,9 @@ pub enum Encryption {
     Local,
     /// Encrypted, to a server whose certificate is checked.
     Checked,
-    /// Perhaps encrypted, to a server whose certificate nobody checks: the text says how to ask for more.
+    /// Perhaps encrypted, to a server whose certificate is not checked: the text says how to get more.
     Unchecked(&'static str),
-    /// Readable for everybody on the way: the text says how to ask for more.
+    /// Readable by every machine in between: the text says how to get more.
     None(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl Encryption {
     }
 }
 
-/// Whether this names the machine itself, in a URL or out of it.
+/// Whether this names the machine itself, in a URL or outside of one.
 #[cfg(any(
     feature = "dynamodb",
     feature = "etcd",

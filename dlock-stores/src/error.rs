@@ -1,4 +1,4 @@
-//! What went wrong with a store, why, and what to do.
+//! The errors of a store: what failed, why, and what to do.
 
 use std::{error::Error as StdError, fmt};
 
@@ -6,8 +6,8 @@ use crate::tables::TablesError;
 
 /// A store can't be opened or used, or gave no answer.
 ///
-/// Its text says what happened and leaves out why: that is its source. Neither has a password in it, but for
-/// what a driver says of a URL: show it through [`without_credentials`](crate::text::without_credentials).
+/// Its text says what failed and leaves out why: that is its source. Neither contains a password, except for a driver's
+/// text about a URL: show it through [`without_credentials`](crate::text::without_credentials).
 #[derive(Debug)]
 pub struct StoreError {
     is_temporary: bool,
@@ -17,7 +17,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// Somebody has to mend it.
+    /// A person has to mend it.
     pub(crate) fn unusable(message: impl Into<String>) -> Self {
         Self {
             is_temporary: false,
@@ -35,7 +35,7 @@ impl StoreError {
         }
     }
 
-    /// A text that is no location. It is not repeated: it may contain a password.
+    /// A text that is no location. The error does not repeat it: it may contain a password.
     pub(crate) fn no_location(what: &str) -> Self {
         Self::unusable(format!("this is not a store: {what}"))
     }
@@ -50,14 +50,14 @@ impl StoreError {
         self
     }
 
-    /// Whether it may go away by itself: the store did not answer, or refuses for now. Otherwise somebody has
-    /// to mend the location, the store, or what it asks for.
+    /// Whether it may pass without help: the store did not answer, or refuses for now. Otherwise a person has to mend
+    /// the location, the store, or the request.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         self.is_temporary
     }
 
-    /// Whether the store answered, and does not have what `set_up` makes, or has something else in its place.
+    /// Whether the store answered, but lacks what `set_up` makes, or has something else in its place.
     #[must_use]
     pub fn lacks_tables(&self) -> bool {
         self.source
@@ -65,14 +65,14 @@ impl StoreError {
             .is_some_and(|source| source.is::<TablesError>())
     }
 
-    /// Whether the database answered, and has no queue at all, nor a queue of another release.
+    /// Whether the database answered, and has no queue at all, not even one of another release.
     #[must_use]
     pub fn lacks_queue(&self) -> bool {
         let source = self.source.as_ref();
         source.is_some_and(|source| matches!(source.downcast_ref(), Some(TablesError::NoQueue(_))))
     }
 
-    /// What to do, in words for whom the program belongs to.
+    /// What to do, in words for the owner of the program.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()

@@ -1,5 +1,5 @@
-//! Opens the store of dlock that a URL names, or a queue of tasks in it: what the programs of this
-//! workspace share.
+//! Opens the store of dlock that a URL names, or a queue of tasks in it: the common part of the programs of this
+//! workspace.
 //!
 //! | location | store | queue | feature |
 //! |---|---|---|---|
@@ -14,17 +14,17 @@
 //! | `s3://BUCKET/PREFIX`, `azure://CONTAINER/PREFIX` | yes | no | `object-store` |
 //! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
-//! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from
-//! the environment and from files, TLS, what has to be made before a store can be used, and what to tell
-//! people when it can't. Leaves arguments, exit codes and what is printed to the program.
+//! Owns everything that the backends leave to their users: the form of such URLs and their settings, passwords from the
+//! environment and from files, TLS, making what a store needs before use, and messages to people when it can't be used.
+//! Leaves arguments, exit codes and output to the program.
 //!
-//! Libraries of this workspace leave TLS and credentials to their users; this one is made for programs,
-//! and decides: rustls with ring for all stores, which takes no C compiler beyond what ring needs and no
-//! system library, and the certificates of the system (`rustls-native-certs`), since who runs a private
-//! authority has told the machine about it and not us.
+//! Libraries of this workspace leave TLS and credentials to their users; this one is made for programs, and decides:
+//! rustls with ring for all stores, which takes no C compiler beyond what ring needs and no system library, and the
+//! certificates of the system (`rustls-native-certs`), since the owner of a private authority has installed it on the
+//! machine and not in this crate.
 //!
-//! What is shown of a store, also in errors, never contains a password: a location is shown by its parts,
-//! never as it was written, and what can't be read as a location is not repeated at all.
+//! Texts about a store, errors included, never contain a password: they show a location by its parts, never as it was
+//! written, and do not repeat a text that can't be read as a location.
 
 mod backend;
 mod diagnosis;

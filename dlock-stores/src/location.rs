@@ -1,4 +1,4 @@
-//! Where a store is: reading what people write.
+//! The place of a store: reading what people write.
 
 use std::{ffi::OsStr, fmt};
 
@@ -24,7 +24,7 @@ use crate::backend::redis;
 use crate::backend::sqlite;
 use crate::{Encryption, Program, Queue, Store, StoreError, backend::Backend};
 
-/// Where a store is, not opened yet. Its `Display` is for people, and has no secret.
+/// The place of a store, not opened yet. Its `Display` is for people, and has no secret.
 pub struct Location {
     backend: Box<dyn Backend>,
     program: &'static Program,
@@ -129,7 +129,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// What `--store` says, or the file in the user's state directory.
+/// The place in `--store`, or the file in the user's state directory.
 ///
 /// # Errors
 /// The text is no location, the program was built without stores of its kind, or there is no place for
@@ -142,7 +142,7 @@ pub fn locate(program: &'static Program, argument: Option<&OsStr>) -> Result<Loc
     Ok(Location { backend, program })
 }
 
-/// The same where only a queue is looked for: a kind of store that has none is refused.
+/// The same where only a queue will do: a kind of store that has none is refused.
 ///
 /// # Errors
 /// As [`locate`].
@@ -158,7 +158,7 @@ pub fn locate_queue(program: &'static Program, argument: &OsStr) -> Result<Locat
 }
 
 impl Location {
-    /// Opens the store; makes the file of an embedded one. A server is not asked anything yet.
+    /// Opens the store; makes the file of an embedded one. Sends nothing to a server yet.
     ///
     /// # Errors
     /// A file can't be opened, or the surroundings of a server's client are wrong: credentials, certificates.
@@ -166,12 +166,12 @@ impl Location {
         self.backend.open(self.program).await
     }
 
-    /// Opens the queue in the store. Of an embedded one it makes the file and its tables if `make` says so;
-    /// otherwise a file without them is an error. A server is not asked anything yet.
+    /// Opens the queue in the store. Of an embedded one it makes the file and its tables if `make` is set; otherwise a
+    /// file without them is an error. Sends nothing to a server yet.
     ///
     /// # Errors
-    /// As [`open`](Self::open); and stores of this kind have no queues, or the location says more than a queue
-    /// takes (a prefix).
+    /// As [`open`](Self::open); and if stores of this kind have no queues, or the location has more settings than a
+    /// queue takes (a prefix).
     pub async fn open_queue(&self, make: bool) -> Result<Queue, StoreError> {
         self.backend.open_queue(self.program, make).await
     }
@@ -182,20 +182,20 @@ impl Location {
         self.backend.has_queues()
     }
 
-    /// Whether there is something already; always of a server.
+    /// Whether the store exists already; always true of a server.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.backend.exists()
     }
 
-    /// How what is said to it is protected on its way; `None` if the location does not tell. Where this process's
+    /// How the traffic with the store is protected; `None` if the location does not decide that. Where this process's
     /// surroundings decide, the [opened store](crate::Store::encryption) knows.
     #[must_use]
     pub fn encryption(&self) -> Option<Encryption> {
         self.backend.encryption()
     }
 
-    /// Whether nobody asked for this one.
+    /// Whether this is the default, which the user did not name.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.backend.is_default()
@@ -235,8 +235,7 @@ fn kind_of(scheme: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.schemes.contains(&scheme))
 }
 
-/// What is before the first colon, if it looks like a scheme: anything else may be a secret that
-/// lost its beginning.
+/// The text before the first colon, if it looks like a scheme: anything else may be a secret that lost its beginning.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let plausible = scheme.len() <= 16
@@ -276,7 +275,7 @@ fn not_compiled(program: &Program, kind: &Kind) -> StoreError {
     ))
 }
 
-/// A text of no kind of store.
+/// Refuses a text of no kind of store.
 fn refuse(program: &Program, what: &str) -> StoreError {
     let Program { name, package, .. } = program;
     StoreError::no_location(what).advise(if is_without_stores() {
@@ -297,7 +296,7 @@ fn give_one() -> String {
     format!("give one as {}", forms())
 }
 
-/// How the stores are written that this program can open.
+/// The written forms of the stores that this program can open.
 fn forms() -> String {
     let compiled = KINDS.iter().filter(|kind| kind.parse.is_some());
     compiled

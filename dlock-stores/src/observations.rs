@@ -1,4 +1,5 @@
-//! Observations of locks in a folder (O4): one small file for each lock, named by a hash, written beside and renamed.
+//! Observations of locks in a folder (O4): one small file for each lock, named by a hash, written under another name
+//! and renamed.
 //!
 //! Nothing is synced: after a power cut the boot is another one, and the files are worthless anyway.
 //! Of two processes that write one file at once one wins, and both were right.
@@ -15,32 +16,31 @@ use std::{
 
 use dlock_core::{Name, Observations};
 
-/// The most files that are kept; beyond that the oldest quarter goes. A file that is missed costs one observation.
+/// The most files that are kept; beyond that the oldest quarter is deleted. A missing file costs one observation.
 const MOST: usize = 1024;
 
-/// More than any file of ours has.
+/// More than any file of this crate has.
 const LONGEST: u64 = 64 * 1024;
 
-/// The unfinished file of a crashed writer is removed when it is so old.
+/// The unfinished file of a crashed writer is removed at this age.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 const KEPT: &str = "seen";
 const UNFINISHED: &str = "seen-tmp";
 
-/// A folder on a local disk for what a client sees of held locks, for the processes of this host that come after it:
-/// see [`Client::observations`](dlock_core::Client::observations).
+/// A folder on a local disk that keeps a client's observations of held locks for later processes of this host: see
+/// [`Client::observations`](dlock_core::Client::observations).
 ///
-/// - **The folder** is this program's own: `/var/lib/myapp/seen`. It is made if it does not exist. Processes of a host may
-///   share it. One that everybody may write to is refused, since a process that writes there can have a live lock taken;
-///   and so is a network's file system, or any that is not known to be local.
-/// - **The store** is a name of yours for what the provider speaks to (`"orders, eu-central-1"`), so
-///   that the same lock in two stores has two files. To mix them up would cost time and nothing
-///   else: a claim is for one version, whose uuid no other store has.
-/// - **It has** one file of some 300 bytes a lock, at most about a thousand; the oldest go first.
-/// - **Clones of a virtual machine** whose memory was copied have the same boot id and clocks
-///   that stood still for different times. What was seen before the copy counts in each of
-///   them. What one of them saw later must not come to another: do not copy the folder between
-///   them.
+/// - **The folder** is this program's own: `/var/lib/myapp/seen`. It is made if it does not exist. Processes of a host
+///   may share it. A folder that any user may write to is refused, since a process that writes there can have a live
+///   lock taken; and so is a network's file system, or any that is not known to be local.
+/// - **The store** is your name for the provider's place (`"orders, eu-central-1"`), so that the same lock in two
+///   stores has two files. A mix-up would cost time and nothing else: a claim is for one version, whose uuid no other
+///   store has.
+/// - **It has** one file of some 300 bytes a lock, at most about a thousand; the oldest are deleted first.
+/// - **Clones of a virtual machine** whose memory was copied have the same boot id and clocks that stood still for
+///   different times. Observations from before the copy count in each of them. A later observation of one must not come
+///   to another: do not copy the folder between them.
 ///
 /// ```no_run
 /// # // no_run: needs a provider, and this crate opens none without features.
@@ -61,7 +61,7 @@ pub struct ObservationFolder {
 }
 
 impl ObservationFolder {
-    /// The folder, and what tells this store from others. Touches no disk.
+    /// The folder, and a name that distinguishes this store from others. Touches no disk.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, store: impl Into<String>) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl ObservationFolder {
         }
     }
 
-    /// The file of a lock, and its first line. Two locks that share a file take it from each other, which costs time and
+    /// The file of a lock, and its first line. Two locks that share a file overwrite each other's, which costs time and
     /// nothing else.
     fn file(&self, lock: &Name) -> (PathBuf, String) {
         let lock = format!("{:?} {:?}\n", self.store, lock.as_str());
@@ -115,9 +115,9 @@ fn read(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes beside and renames: a reader sees one text or the other.
+/// Writes under another name and renames: a reader sees one text or the other.
 fn replace(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
-    // Where two writers draw the same, the second fails.
+    // Where two writers draw the same name, the second fails.
     let unfinished = folder.join(format!("{:016x}.{UNFINISHED}", fastrand::u64(..)));
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -128,13 +128,13 @@ fn replace(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
         .and_then(|mut beside| beside.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&unfinished, file));
     if written.is_err() {
-        // It may not even exist; `prune` finds what stays.
+        // It may not even exist; `prune` finds files that stay.
         drop(fs::remove_file(&unfinished));
     }
     written
 }
 
-/// Makes room for one more file. Touches nothing but files of ours.
+/// Makes room for one more file. Touches only files of this crate.
 fn prune(folder: &Path) -> io::Result<()> {
     let mut kept = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -169,7 +169,7 @@ fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the folder for this user alone, and refuses one that everybody may write to.
+/// Makes the folder for this user alone, and refuses one that any user may write to.
 #[cfg(unix)]
 fn usable(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -181,7 +181,7 @@ fn usable(folder: &Path) -> io::Result<()> {
     if fs::metadata(folder)?.mode() & 0o002 != 0 {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "everybody may write to this folder, and who writes there can have locks taken early; name one of this program's own",
+            "any user may write to this folder, and so have locks taken early; name one of this program's own",
         ));
     }
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -194,9 +194,9 @@ fn usable(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Clones of a virtual machine have one boot id, and clocks that stood still for different times: an
-/// instant that one of them saw means nothing to another. So they may not share a folder, and only
-/// file systems that certainly are one kernel's own are taken.
+/// Clones of a virtual machine have one boot id, and clocks that stood still for different times: an instant that one
+/// of them saw means nothing to another. So they may not share a folder, and only file systems that certainly belong to
+/// one kernel are accepted.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn local(folder: &Path) -> io::Result<()> {
     /// `statfs(2)`: ext2 to ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, ramfs, overlay.

@@ -1,4 +1,4 @@
-//! What the program that opens stores says of itself.
+//! The description of the program that opens stores.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use std::fmt;
     reason = "a program says all of it, or does not compile"
 )]
 pub struct Program {
-    /// What it is called: "dlock".
+    /// Its name: "dlock".
     pub name: &'static str,
     /// The package that is built with the features of the stores: "dlock-cli".
     pub package: &'static str,
@@ -18,9 +18,9 @@ pub struct Program {
     /// How to have the tables of a queue made.
     pub set_up_queue: &'static str,
     /// Whether it acts for many others at once, as a server does. Then it takes more connections to a store, and on
-    /// Postgres one more that listens for releases and tasks. On Redis every program listens while it waits; all programs
-    /// notify those who listen.
+    /// Postgres one more that listens for releases and tasks. On Redis every program listens while it waits; all
+    /// programs notify the listeners.
     pub serves_many: bool,
-    /// Tells people what is no error: a password file that is ignored, say.
+    /// Shows people messages that are no errors: for example that a password file is ignored.
     pub warn: fn(fmt::Arguments<'_>),
 }

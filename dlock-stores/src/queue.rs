@@ -1,4 +1,4 @@
-//! A queue that is open, and what it has to say.
+//! An open queue, and its errors.
 
 use std::{fmt, sync::Arc};
 
@@ -15,13 +15,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// What asks it.
+    /// The interface to its tasks.
     #[must_use]
     pub fn tasks(&self) -> &Arc<dyn TaskStore> {
         &self.tasks
     }
 
-    /// Makes the tables; nothing if they are there.
+    /// Makes the tables; nothing if they exist.
     ///
     /// # Errors
     /// The store gave no answer, refuses, or has something else in the place of the tables.
@@ -29,10 +29,10 @@ impl Queue {
         self.diagnosis.set_up().await
     }
 
-    /// Asks the store whether there is what a queue needs.
+    /// Checks that the store has what a queue needs.
     ///
     /// # Errors
-    /// It is not there, or the store gave no answer or refuses.
+    /// Something is missing, or the store gave no answer or refuses.
     pub async fn check(&self) -> Result<(), StoreError> {
         let doing = "can't use it for tasks";
         self.diagnosis.check(doing).await?;
@@ -42,7 +42,7 @@ impl Queue {
         }
     }
 
-    /// The queue has no answer: why, and what to do. May ask the store, for some seconds.
+    /// The queue has no answer: why, and what to do. May query the store, for some seconds.
     pub async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
         self.diagnosis.failure(doing, error).await
     }

@@ -1,4 +1,4 @@
-//! A store that is open, and what it has to say.
+//! An open store, and its errors.
 
 use std::{fmt, sync::Arc};
 
@@ -14,21 +14,21 @@ use crate::{Encryption, ObservationFolder, StoreError, diagnosis::Diagnosis};
 pub struct Store {
     pub(crate) provider: Arc<dyn Admin>,
     pub(crate) diagnosis: Diagnosis,
-    /// Where what was seen of its locks is kept; `None` if its own clock decides, or there is no place.
+    /// The folder of observations of its locks; `None` if its own clock decides, or there is no place.
     pub(crate) seen: Option<ObservationFolder>,
-    /// How what is said to it is protected on its way; `None` if nothing tells.
+    /// How the traffic with it is protected; `None` if that is unknown.
     pub(crate) encryption: Option<Encryption>,
 }
 
 impl Store {
-    /// What asks it.
+    /// The interface to its locks.
     #[must_use]
     pub fn provider(&self) -> &Arc<dyn Admin> {
         &self.provider
     }
 
-    /// A client. Where no clock of the store tells that a holder is dead, it remembers in the user's state
-    /// directory what it has seen, for the runs to come.
+    /// A client. Where no clock of the store decides that a holder is dead, it keeps its observations in the user's
+    /// state directory, for later runs.
     #[must_use]
     pub fn client(&self) -> Client {
         let client = Client::new(Arc::clone(&self.provider));
@@ -38,33 +38,32 @@ impl Store {
         }
     }
 
-    /// Whether only those who have seen a lock unchanged for long enough can tell that its holder is
-    /// dead.
+    /// Whether a client finds out that a holder is dead only by having seen its lock unchanged for long enough.
     #[must_use]
     pub fn needs_observers(&self) -> bool {
         self.provider.capabilities().discipline == Discipline::Observer
     }
 
-    /// Whether what a [`client`](Self::client) sees of locks is kept for the runs to come, where they need it.
+    /// Whether observations of a [`client`](Self::client) are kept for later runs, where locks need them.
     #[must_use]
     pub fn remembers(&self) -> bool {
         self.seen.is_some()
     }
 
-    /// How what is said to it is protected on its way, by its location and by what this process's surroundings add to
-    /// that; `None` if neither tells.
+    /// How the traffic with it is protected, by its location and by what this process's surroundings add to that;
+    /// `None` if neither decides.
     #[must_use]
     pub const fn encryption(&self) -> Option<Encryption> {
         self.encryption
     }
 
-    /// Whether something has to be made before there can be locks, with [`set_up`](Self::set_up).
+    /// Whether [`set_up`](Self::set_up) has to make something before there can be locks.
     #[must_use]
     pub fn has_tables(&self) -> bool {
         self.diagnosis.tables.is_some()
     }
 
-    /// Makes what locks need; nothing if it is there.
+    /// Makes what locks need; nothing if it exists.
     ///
     /// # Errors
     /// The store gave no answer, refuses, or has something else in the place of the tables.
@@ -72,14 +71,14 @@ impl Store {
         self.diagnosis.set_up().await
     }
 
-    /// Asks the store whether there is what locks need.
+    /// Checks that the store has what locks need.
     ///
     /// # Errors
-    /// It is not there, or the store gave no answer or refuses.
+    /// Something is missing, or the store gave no answer or refuses.
     pub async fn check(&self) -> Result<(), StoreError> {
         let doing = "can't use it for locks";
         self.diagnosis.check(doing).await?;
-        // A store that needs nothing made can still be out of reach, or refuse us. Any name will do.
+        // A store that needs no set-up can still be out of reach, or refuse this client. Any name will do.
         let name =
             Name::new("check").map_err(|error| StoreError::unusable(doing).because(error))?;
         match self.provider.read(&name).await {
@@ -88,12 +87,12 @@ impl Store {
         }
     }
 
-    /// The store has no answer: why, and what to do. May ask the store, for some seconds.
+    /// The store has no answer: why, and what to do. May query the store, for some seconds.
     pub async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
         self.diagnosis.failure(doing, error).await
     }
 
-    /// What a store does that gave no answer to a request, as a verb: "does not answer".
+    /// The behaviour of a store that gave no answer to a request, as a verb: "does not answer".
     #[must_use]
     pub fn conduct(&self, error: &ProviderError) -> &'static str {
         self.diagnosis.conduct(error)

@@ -1,5 +1,5 @@
-//! What a server must have before it can keep locks: made by `dlock setup` and by nothing else, and
-//! looked at when the server has refused something.
+//! The objects that a server needs before it can keep locks: only `dlock setup` makes them, and a refusal by the server
+//! leads to a check of them.
 
 use std::error::Error as StdError;
 
@@ -9,19 +9,19 @@ use dlock_core::ProviderError;
 /// The schema or the table of a server.
 #[async_trait]
 pub(crate) trait Tables: Send + Sync {
-    /// Makes what is missing; looks only, if all is there.
+    /// Makes what is missing; only reads, if nothing is.
     async fn make(&self) -> Result<(), TablesError>;
 
-    /// Looks whether all is there.
+    /// Checks that nothing is missing.
     async fn check(&self) -> Result<(), TablesError>;
 
-    /// Looks for what keeps a server that answers from writing.
+    /// Looks for an obstacle that keeps a server that answers from writing.
     async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
         None
     }
 }
 
-/// Why there are none.
+/// Why there are no tables.
 #[derive(Debug, thiserror::Error)]
 #[cfg_attr(
     not(any(
@@ -37,14 +37,14 @@ pub(crate) enum TablesError {
     /// They can be made.
     #[error("{0}")]
     Missing(String),
-    /// There is no queue at all, nor an older one, and one can be made.
+    /// There is no queue at all, not even an older one, and one can be made.
     #[error("{0}")]
     #[cfg_attr(
         not(feature = "postgres"),
         expect(dead_code, reason = "an embedded queue is made when it is opened")
     )]
     NoQueue(String),
-    /// There is something else in their place.
+    /// Something else is in their place.
     #[error("{0}")]
     Wrong(String),
     /// No answer.

@@ -1,4 +1,4 @@
-//! What is a location, what is not, and what is said of it.
+//! Texts that are locations, texts that are not, and how they are shown.
 
 use std::{ffi::OsStr, fmt, sync::Arc};
 
@@ -230,7 +230,7 @@ fn location_is_shown_without_its_secrets() {
     }
 }
 
-/// Without a look at the environment: its `PGSSLMODE` may say something else.
+/// Without reading the environment: its `PGSSLMODE` may have another value.
 #[test]
 fn location_tells_how_what_is_said_is_protected() {
     let protection = |argument: &str| locate(argument).unwrap().encryption();
@@ -411,7 +411,7 @@ impl Tables for Prepared {
     }
 }
 
-/// What is said of such an error of a store with such tables, and whether it is a matter of time.
+/// The message for such an error of a store with such tables, and whether it is a matter of time.
 async fn told(tables: State, error: ProviderError) -> (bool, String) {
     let store = Store {
         provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),

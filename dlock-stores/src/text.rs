@@ -1,15 +1,16 @@
-//! Text that is shown to people: what others have chosen, what may have a password in it, and why something failed.
+//! Text that is shown to people: text that others have chosen, text that may contain a password, and the causes of an
+//! error.
 
 use std::error::Error;
 
-/// Text that somebody else has chosen, harmless to a terminal.
+/// Text that another program has chosen, made harmless to a terminal.
 #[must_use]
 pub fn harmless(text: &str) -> String {
     text.escape_debug().to_string()
 }
 
-/// Text without the user and the password of any URL in it. What is shown of a store has none in
-/// the first place; this is for what people put where no store belongs, and for what drivers say.
+/// Text without the user and the password of any URL in it. Texts about a store have none in the first place; this is
+/// for texts that people put in the wrong place, and for those of drivers.
 #[must_use]
 pub fn without_credentials(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -32,7 +33,7 @@ pub fn without_credentials(text: &str) -> String {
     shown
 }
 
-/// A message, and behind it why, as far down as the causes know; what they only repeat is left out.
+/// A message, and after it the causes, as far down as they are known; a cause that only repeats another is left out.
 #[must_use]
 pub fn with_causes(message: &str, mut cause: Option<&(dyn Error + 'static)>) -> String {
     let mut whole = message.to_owned();

@@ -200,7 +200,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
                             a = term("door");
                             tokio::time::sleep(Duration::from_millis(1)).await;
                         }
-                        Ok(AcquireOutcome::Spent) => panic!("nobody released {a:?}"),
+                        Ok(AcquireOutcome::Spent) => panic!("{a:?} was not released"),
                         Err(_) => {}
                     }
                 };
@@ -236,7 +236,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
         }
     };
     let done = tokio::time::timeout(Duration::from_secs(60), all).await;
-    done.unwrap_or_else(|_| panic!("somebody waits for ever"));
+    done.unwrap_or_else(|_| panic!("a caller waits for ever"));
     let tokens = tokens.lock().unwrap();
     assert_eq!(tokens.len(), holders * turns);
     assert!(

@@ -43,7 +43,7 @@ async fn refusal_is_a_look_and_a_takeover_after_it_is_one_write() {
     let b = term("door");
     for _ in 0..2 {
         let AcquireOutcome::Held(seen) = provider.acquire(&b).await.unwrap() else {
-            panic!("somebody else holds it");
+            panic!("another term holds it");
         };
         assert_eq!((seen.uuid, store.asked()), (a.new, vec![Get]));
     }

@@ -1,5 +1,5 @@
-//! `dynamodb:TABLE`: one table. Region, credentials and endpoint come from where all programs that
-//! use AWS have them: the environment, `~/.aws`, the machine's or the container's role.
+//! `dynamodb:TABLE`: one table. Region, credentials and endpoint come from the usual places of AWS: the environment,
+//! `~/.aws`, the machine's or the container's role.
 
 mod credentials;
 
@@ -32,7 +32,7 @@ use crate::{
     text::without_credentials,
 };
 
-/// How long the search for a region and for credentials may take: it may end in asking the machine.
+/// How long the search for a region and for credentials may take: it may end with a query of the machine.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A table.
@@ -42,7 +42,7 @@ struct Table {
     partition_key: Option<String>,
     sort_key: Option<String>,
     prefix: Option<String>,
-    /// Of the user's settings, instead of the one in `AWS_PROFILE`.
+    /// From the user's settings, instead of the one in `AWS_PROFILE`.
     profile: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Table {
         }
     }
 
-    /// What this process's surroundings say of AWS, with credentials in hand.
+    /// The settings for AWS in this process's surroundings, with credentials at hand.
     async fn surroundings(&self) -> Result<(SdkConfig, Followed), StoreError> {
         let config = self.loader().load().await;
         let Some(region) = config.region().cloned() else {
@@ -121,7 +121,8 @@ impl Table {
 }
 
 impl Table {
-    /// What tells this store from others: the endpoint too, since tables of several may have one name.
+    /// A name that distinguishes this store from others, by its endpoint too, since tables of several may have one
+    /// name.
     fn seen(&self, config: &SdkConfig) -> Option<ObservationFolder> {
         let region = config.region().map_or("", |region| region.as_ref());
         let endpoint = without_credentials(config.endpoint_url().unwrap_or_default());
@@ -152,7 +153,7 @@ impl Backend for Table {
         let client = Client::from_conf(
             Builder::from(&config)
                 .credentials_provider(credentials)
-                // They are kept there already, and asked for with each request.
+                // They are cached there already, and requested for each call.
                 .identity_cache(IdentityCache::no_cache())
                 .build(),
         );
@@ -180,9 +181,9 @@ impl Backend for Table {
     }
 }
 
-/// How what is said to the service is protected on its way: as AWS does it, or as the endpoint says that is set instead.
+/// How the traffic with the service is protected: as AWS does it, or by the form of the endpoint that replaces it.
 fn encryption(config: &SdkConfig) -> Option<Encryption> {
-    // The one of this service goes before that of all services, as in the client.
+    // The endpoint of this service takes precedence over that of all services, as in the client.
     let key = ServiceConfigKey::builder()
         .service_id("DynamoDB")
         .env("AWS_ENDPOINT_URL")
@@ -259,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// An endpoint of this service, beside that of all services.
+    /// An endpoint of this service, in addition to that of all services.
     #[derive(Debug)]
     struct Own(&'static str);
 

@@ -20,11 +20,12 @@ use crate::{
     text::harmless,
 };
 
-/// Where etcd listens for clients.
+/// The port on which etcd listens for clients.
 const PORT: u16 = 2379;
 
-/// How long a connection with a call may say nothing until it is asked whether it is still there, and then until it counts
-/// as broken. etcd hangs up on clients that ask oftener than every five seconds, or without a call.
+/// How long a connection with a call may be silent before a ping, and how long the answer may take before the
+/// connection counts as broken. etcd hangs up on clients that ping more often than every five seconds, or without a
+/// call.
 const ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(2));
 
 /// How long connecting may take, logging in included.
@@ -33,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const IF_SILENT: &str =
     "are most of its members up, and can this machine reach them? try again later";
 
-/// The members of an etcd, and what its locks are set apart by.
+/// The members of an etcd, and the prefix of its locks.
 struct Members {
     over_tls: bool,
     /// `HOST:PORT`.
@@ -119,12 +120,12 @@ impl Members {
         let scheme = if self.over_tls { "https" } else { "http" };
         let hosts = self.hosts.iter();
         let hosts: Vec<String> = hosts.map(|host| format!("{scheme}://{host}")).collect();
-        // With a user it asks the server for a token.
+        // With a user this requests a token from the server.
         match tokio::time::timeout(PATIENCE, Client::connect(hosts, Some(options))).await {
             Ok(Ok(client)) => Ok(client),
             Ok(Err(error)) => Err(self.refused(error).await),
             Err(_) => Err(StoreError::unreachable(format!(
-                "the store {self} let nobody in within {PATIENCE:?}"
+                "the store {self} did not let this client in within {PATIENCE:?}"
             ))),
         }
     }
@@ -183,12 +184,12 @@ impl Backend for Members {
                 .map_or(host.as_str(), |(name, _)| name);
             Encryption::of_host(self.over_tls, name, "use etcds://")
         });
-        // The member that is protected least.
+        // The member with the least protection.
         hosts.max_by_key(|encryption| matches!(encryption, Encryption::None(_)))
     }
 }
 
-/// The server's own words have no cause here.
+/// The server's own errors have no cause here.
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error
         .downcast_ref::<Status>()
@@ -213,7 +214,7 @@ impl fmt::Display for Members {
     }
 }
 
-// Not the password.
+// Without the password.
 impl fmt::Debug for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Members({self})")
@@ -225,7 +226,7 @@ mod tests {
     use super::*;
     use crate::tests::PROGRAM;
 
-    /// With a user it is asked when it is opened, and otherwise at the first call.
+    /// With a user the server is called at opening, and otherwise at the first call.
     #[tokio::test]
     async fn members_that_are_down_may_come_back_before_the_login() {
         let etcd = parse("etcd://user:password@127.0.0.1:1".as_ref()).unwrap();

@@ -1,5 +1,5 @@
-//! Why a server ended a connection over TLS. A driver that speaks HTTP/2 knows of the server's alert its text at best, and
-//! often only that the connection is broken.
+//! Why a server ended a connection over TLS. A driver that speaks HTTP/2 knows at best the text of the server's alert,
+//! and often only that the connection is broken.
 
 use std::{
     error::Error as StdError,
@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-/// A handshake of its own, with the certificates of the connection that failed.
+/// A separate handshake, with the certificates of the connection that failed.
 #[derive(Clone)]
 pub(super) struct Handshake {
     /// `HOST:PORT`.
@@ -50,10 +50,10 @@ impl Probe for Handshake {
 }
 
 impl Handshake {
-    /// Connects and reads, which a server that refuses the client answers with an alert.
+    /// Connects and reads; a server that refuses the client answers with an alert.
     ///
     /// # Errors
-    /// What ended it: an alert, or anything else, also that the server said nothing for a second.
+    /// The reason for its end: an alert, or anything else, also that the server was silent for a second.
     fn with(&self, host: &str) -> Result<(), Failure> {
         let (name, _) = host.rsplit_once(':').ok_or("no port")?;
         let name = name.trim_matches(['[', ']']).to_owned();
@@ -63,7 +63,7 @@ impl Handshake {
         let mut socket = TcpStream::connect_timeout(&address, STEP)?;
         socket.set_read_timeout(Some(STEP))?;
         socket.set_write_timeout(Some(STEP))?;
-        // What it says otherwise does not matter.
+        // Any other answer does not matter.
         let _length = Stream::new(&mut connection, &mut socket).read(&mut [0])?;
         Ok(())
     }

@@ -23,8 +23,8 @@ use crate::{
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a connection with open requests may be silent before it is asked whether it lives, and how long its answer may
-/// take. Over TLS all requests share one (HTTP/2), also after some had no answer.
+/// How long a connection with open requests may be silent before a ping, and how long the answer may take. Over TLS all
+/// requests share one connection (HTTP/2), even after some got no answer.
 const SILENT: Duration = Duration::from_secs(2);
 /// How long the first answer may take, with its connection.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let mut query = Query::parse(query, &["namespace", "sslcert", "sslkey"])?;
     let namespace = query.take("namespace")?;
     let certificate = Files::take(&mut query)?;
-    // What is wrong is not repeated: it may be a token in the wrong place.
+    // The error does not repeat the flaw: it may be a token in the wrong place.
     let unreadable = || StoreError::no_location("a server of dlock is written https://HOST");
     let url: Url = text.parse().map_err(|_| unreadable())?;
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
@@ -77,7 +77,7 @@ impl Place {
             .connect_timeout(CONNECT)
             .http2_keep_alive_interval(SILENT)
             .http2_keep_alive_timeout(SILENT)
-            // A token goes where it was meant to go.
+            // A token is sent only to the named server.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| unusable().because(error))?;
@@ -101,7 +101,7 @@ impl Place {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         if token.is_some() && self.url.scheme() == "http" && !self.is_loopback() {
             return Err(StoreError::unusable(format!(
-                "the token would be sent to {self} for everybody on the way to read"
+                "the token would be sent to {self} without encryption"
             ))
             .advise(format!("use https, or unset {TOKEN}")));
         }
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// What the server answers first, or why it does not.
+    /// The server's first answer, or why there is none.
     async fn first<T>(
         &self,
         diagnosis: &Diagnosis,
@@ -156,7 +156,7 @@ impl Place {
     }
 }
 
-/// As the client of HTTP takes it.
+/// In the form that the HTTP client takes.
 fn identity(files: &Files) -> Result<Identity, StoreError> {
     let (mut pem, key) = files.read()?;
     pem.push(b'\n');
@@ -199,8 +199,8 @@ impl Backend for Place {
     }
 }
 
-/// What a server says of itself comes without an error of the connection. So does the end of a wait for its answer,
-/// but after that nobody knows what was done.
+/// A server's own error comes without an error of the connection. So does the end of a wait for its answer, but after
+/// that the outcome is unknown.
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error
         .downcast_ref::<ProviderError>()

@@ -1,4 +1,4 @@
-//! The certificate of a client, for servers that know their clients by one: two files (PEM), which may be one.
+//! The certificate of a client, for servers that identify their clients by one: two files (PEM), which may be one.
 
 use std::fs;
 #[cfg(feature = "nats")]
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use super::query::Query;
 use crate::{StoreError, text::harmless};
 
-/// Where the certificate and its key are.
+/// The files of the certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
     certificate: String,
@@ -63,14 +63,14 @@ impl Files {
         Ok(files)
     }
 
-    /// Where they are, once it is known that they can be read.
+    /// Their paths, once it is known that they can be read.
     #[cfg(feature = "nats")]
     pub(crate) fn paths(&self) -> Result<(PathBuf, PathBuf), StoreError> {
         self.read()?;
         Ok(((&self.certificate).into(), (&self.key).into()))
     }
 
-    /// What is in the two files.
+    /// The contents of the two files.
     pub(crate) fn read(&self) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
         let read = |file: &str| {
             fs::read(file).map_err(|error| {
@@ -80,7 +80,7 @@ impl Files {
         Ok((read(&self.certificate)?, read(&self.key)?))
     }
 
-    /// What is in them is no certificate with its key.
+    /// The files do not contain a certificate with its key.
     #[cfg(any(feature = "http", feature = "postgres"))]
     pub(crate) fn useless(&self) -> StoreError {
         let Self { certificate, key } = self;

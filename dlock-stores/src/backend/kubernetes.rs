@@ -1,4 +1,4 @@
-//! `kubernetes://NAMESPACE`: the Leases of a namespace. Which cluster, and as whom, comes from where `kubectl` has it, or
+//! `kubernetes://NAMESPACE`: the Leases of a namespace. The cluster and the user come from the places of `kubectl`, or
 //! from the account of the pod.
 
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
@@ -23,11 +23,10 @@ use crate::{
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the server may say nothing: longer than it does in a watch without changes, of whose age it reports once a
-/// minute.
+/// How long the server may be silent: longer than it is in a watch without changes, whose age it reports once a minute.
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// A namespace, and how to get there.
+/// A namespace, and how to reach it.
 struct Namespace {
     name: String,
     /// A file, instead of that of `KUBECONFIG` or the user's.
@@ -86,7 +85,7 @@ impl Namespace {
                 Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
             }
             None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
-            // Within a pod also by its account.
+            // Within a pod by the pod's account, too.
             None => Config::infer().await?,
         })
     }

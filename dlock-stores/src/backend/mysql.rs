@@ -1,6 +1,6 @@
 //! `mysql://USER:PASSWORD@HOST/DATABASE`: one table of a MariaDB database.
 //!
-//! Whom a connection trusts is read in `trust`; what is wrong with its table says `tables`.
+//! `trust` reads whom a connection trusts; `tables` reports the flaws of its table.
 
 mod tables;
 mod trust;
@@ -26,13 +26,13 @@ use crate::{
     text::harmless,
 };
 
-/// One for a renewal, and some for a waiter that asks and looks at the same time.
+/// One for a renewal, and some for a waiter that acquires and reads at the same time.
 const CONNECTIONS: NonZeroU16 = NonZeroU16::MIN.saturating_add(3);
-/// For many who do that, of the 151 that a server usually lets in.
+/// For many that do so, of the 151 that a server usually lets in.
 const CONNECTIONS_FOR_MANY: NonZeroU16 = NonZeroU16::MIN.saturating_add(15);
-/// Where a server listens, if nobody says otherwise.
+/// The port on which a server listens by default.
 const PORT: u16 = 3306;
-/// How long a connection may say nothing until the system asks whether it is still there.
+/// How long a connection may be silent until the system checks whether it is still there.
 const ALIVE: Duration = Duration::from_secs(15);
 
 const PARAMETERS: [&str; 7] = [
@@ -45,14 +45,14 @@ const PARAMETERS: [&str; 7] = [
     "table",
 ];
 
-/// A database, and where in it the locks are.
+/// A database, and the place of the locks in it.
 struct Database {
     options: Opts,
     trust: Trust,
     certificate: Option<Files>,
     table: Option<String>,
     prefix: Option<String>,
-    /// How many connections there are at most, if the URL says so.
+    /// The highest number of connections, if the URL gives it.
     connections: Option<NonZeroU16>,
 }
 
@@ -96,9 +96,9 @@ impl Database {
                 .parse()
                 .map_err(|_| wrong("connections is how many there may be at most: 1 to 65535"))
         });
-        // The driver says of it only what kind of thing is wrong, and repeats nothing.
+        // The driver reports only what kind of thing is wrong, and repeats nothing.
         let options = Opts::from_url(url).map_err(|_| wrong("its URL can't be read"))?;
-        // Of a longer path the driver takes the beginning.
+        // The driver takes the beginning of a longer path.
         let paths = url.matches('/').count() - "//".len();
         if options.db_name().is_none() || paths > 1 || options.ip_or_hostname().is_empty() {
             return Err(wrong(
@@ -140,7 +140,7 @@ impl Backend for Database {
             CONNECTIONS
         };
         let most = self.connections.unwrap_or(usual).get().into();
-        // One is never more than the most.
+        // One is never above the limit.
         let pool = PoolConstraints::new(1, most).unwrap_or_default();
         let options = OptsBuilder::from_opts(self.options.clone())
             .ssl_opts(self.trust.options(self.certificate.as_ref())?)

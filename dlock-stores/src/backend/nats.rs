@@ -21,17 +21,16 @@ use crate::{
     text::harmless,
 };
 
-/// Where NATS listens for clients.
+/// The port on which NATS listens for clients.
 const PORT: u16 = 4222;
 
-/// How often a connection that says nothing is asked whether it is still there; the third time without an answer it
-/// counts as broken.
+/// The interval of pings on a silent connection; after the third without an answer it counts as broken.
 const ALIVE: Duration = Duration::from_secs(2);
 
 /// How long connecting to one server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A bucket, and what its locks are set apart by.
+/// A bucket, and the prefix of its locks.
 struct Bucket {
     over_tls: bool,
     /// `HOST:PORT`.
@@ -40,7 +39,7 @@ struct Bucket {
     name: String,
     certificate: Option<Files>,
     prefix: Option<String>,
-    /// How many servers keep the bucket that is made.
+    /// How many servers keep a bucket that this makes.
     replicas: usize,
 }
 
@@ -155,7 +154,7 @@ impl Bucket {
         }
     }
 
-    /// A client, also of a server that is down: it goes on trying.
+    /// A client, also of a server that is down: it keeps trying.
     async fn connect(&self, refusals: &Refusals) -> Result<Client, StoreError> {
         let hosts = || -> Vec<String> {
             let hosts = self.hosts.iter();
@@ -225,7 +224,7 @@ impl Backend for Bucket {
             Encryption::Local
         } else {
             Encryption::Unchecked(
-                "nats:// goes on without TLS where the server does not ask for it: use natss://",
+                "nats:// continues without TLS where the server does not require it: use natss://",
             )
         })
     }
@@ -259,7 +258,7 @@ fn lacking(error: BucketError) -> TablesError {
     }
 }
 
-/// The server's own words.
+/// The server's own errors.
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error.is::<jetstream::Error>()
 }
@@ -284,7 +283,7 @@ impl fmt::Display for Bucket {
     }
 }
 
-// Not the password.
+// Without the password.
 impl fmt::Debug for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bucket({self})")

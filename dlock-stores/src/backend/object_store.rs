@@ -1,5 +1,5 @@
 //! `s3://BUCKET/PREFIX` and `azure://CONTAINER/PREFIX`: a bucket of S3 or of a service that speaks its protocol, a
-//! container of Azure. Credentials, and what the URL leaves open, come from the environment.
+//! container of Azure. Credentials, and settings that the URL leaves open, come from the environment.
 
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
@@ -26,13 +26,13 @@ use crate::{
     text::harmless,
 };
 
-/// How long the service may say nothing until it counts as silent.
+/// How long the service may take to answer until it counts as silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What locks are set apart by if the URL names no folder.
+/// The prefix of locks if the URL names no folder.
 const PREFIX: &str = "dlock";
 
-/// Who has the bucket, and how it is found.
+/// The service that has the bucket, and how to find it.
 enum Service {
     S3 { region: Option<String> },
     Azure { account: Option<String> },
@@ -43,7 +43,7 @@ struct Bucket {
     service: Service,
     name: String,
     endpoint: Option<String>,
-    /// One after the other; the last one is the prefix.
+    /// One inside of the other; the last one is the prefix.
     folders: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Bucket {
         StoreError::unusable(format!("can't open the store {self}"))
     }
 
-    /// A client of the bucket, and how its connections are protected. Locks make calls again by themselves.
+    /// A client of the bucket, and how its connections are protected. Locks repeat calls themselves.
     fn connect(&self) -> object_store::Result<(Arc<dyn ObjectStore>, Option<Encryption>)> {
         // The client takes the process's default.
         drop(tls::cryptography());
@@ -134,14 +134,14 @@ impl Bucket {
         })
     }
 
-    /// What the URL says goes before what the environment says.
+    /// The URL takes precedence over the environment.
     fn of_s3(&self, region: Option<&str>, environment: AmazonS3Builder) -> AmazonS3Builder {
         let mut builder = environment.with_bucket_name(&self.name);
         if let Some(region) = region {
             builder = builder.with_region(region);
         }
         match &self.endpoint {
-            // Its other key, `Endpoint`, comes after a `AWS_ENDPOINT_URL_S3` of the environment.
+            // Its other key, `Endpoint`, comes after an `AWS_ENDPOINT_URL_S3` of the environment.
             Some(endpoint) => builder
                 .with_config(AmazonS3ConfigKey::S3Endpoint, endpoint)
                 .with_allow_http(is_plain(endpoint)),
@@ -171,7 +171,7 @@ fn is_plain(endpoint: &str) -> bool {
     endpoint.starts_with("http://")
 }
 
-/// What makes a client take any server.
+/// The setting that makes a client take any server.
 const ANY_CERTIFICATE: ClientConfigKey = ClientConfigKey::AllowInvalidCertificates;
 
 fn encryption_of_s3(builder: &AmazonS3Builder) -> Option<Encryption> {
@@ -186,7 +186,7 @@ fn encryption_of_s3(builder: &AmazonS3Builder) -> Option<Encryption> {
 fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
     let said = |key| builder.get_config_value(&key);
     if said(AzureConfigKey::UseEmulator).as_deref() == Some("true") {
-        // Where that is has a variable of its own.
+        // A separate variable has the emulator's address.
         return None;
     }
     let endpoint = said(AzureConfigKey::Endpoint);
@@ -194,7 +194,7 @@ fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
     encryption(endpoint.as_deref(), any_certificate.as_deref())
 }
 
-/// As the service does it, which is over TLS, or as an endpoint says.
+/// As the service does it, which is over TLS, or as the endpoint's scheme says.
 fn encryption(endpoint: Option<&str>, any_certificate: Option<&str>) -> Option<Encryption> {
     let encryption = match endpoint {
         Some(endpoint) => Encryption::of_url(endpoint, "use https:// in its endpoint")?,
@@ -252,7 +252,7 @@ impl Backend for Bucket {
     }
 }
 
-/// The conditional writes of a service, which are there or not.
+/// The conditional writes of a service, which may be missing.
 struct Conditions {
     provider: ObjectProvider,
     /// The name of any lock.
@@ -262,7 +262,7 @@ struct Conditions {
 
 #[async_trait]
 impl Tables for Conditions {
-    /// Makes nothing: it tries them.
+    /// Makes nothing: it tests them.
     async fn make(&self) -> Result<(), TablesError> {
         // A silent service would cost the limit of each of many calls.
         let silent = || ProviderError::unknown(format!("no answer within {PATIENCE:?}"));
@@ -273,7 +273,7 @@ impl Tables for Conditions {
         verdict.map_err(TablesError::Store)
     }
 
-    /// That it takes many writes, so it is asked of `make` only.
+    /// The test takes many writes, so only `make` runs it.
     async fn check(&self) -> Result<(), TablesError> {
         Ok(())
     }

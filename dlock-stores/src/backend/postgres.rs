@@ -1,7 +1,7 @@
 //! `postgres://USER@HOST/DATABASE`: one table of a database.
 //!
-//! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`, the password
-//! file in `pgpass`; what is wrong with its tables says `tables`.
+//! `address` reads the URL and the environment, `trust` whom a connection trusts, `pgpass` the password file; `tables`
+//! reports the flaws of its tables.
 
 mod address;
 mod pgpass;
@@ -32,11 +32,11 @@ use crate::{
     tables::Tables, text::harmless,
 };
 
-/// One for a renewal, and some for a waiter that asks and looks at the same time.
+/// One for a renewal, and some for a waiter that acquires and reads at the same time.
 const CONNECTIONS: usize = 4;
-/// For many who do that. Locks and tasks have as many each, of the hundred that a server usually lets in.
+/// For many that do so. Locks and tasks have as many each, of the hundred that a server usually lets in.
 const CONNECTIONS_FOR_MANY: usize = 16;
-/// Where a server listens, if nobody says otherwise.
+/// The port on which a server listens by default.
 const PORT: u16 = 5432;
 
 /// Reads `postgres://..`.
@@ -50,7 +50,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
 }
 
 impl Database {
-    /// The password of the file, for whom we connect as if the URL and the environment had none.
+    /// The password of the file, for this connection as if the URL and the environment had none.
     fn password_of_file(&self, program: &Program) -> Option<String> {
         let Self { config, .. } = self;
         let host = match config.get_hosts().first() {
@@ -138,7 +138,7 @@ impl Backend for Database {
         } = &self.place;
         let (config, tls) = self.connector(program)?;
         let pool = self.pool((config.clone(), tls.clone()), program)?;
-        // All of one type, whatever is set.
+        // The builder keeps one type, whatever is set.
         let builder = PostgresProvider::builder()
             .pool(pool)
             .schema(schema.as_deref().unwrap_or("dlock"))
@@ -201,7 +201,7 @@ impl Backend for Database {
         Some(match self.mode {
             Mode::Disable => Encryption::None("say sslmode=verify-full"),
             Mode::Prefer => Encryption::Unchecked(
-                "sslmode=prefer takes any server, and goes on without TLS where the server has none: say sslmode=verify-full",
+                "sslmode=prefer takes any server, and continues without TLS where the server has none: say sslmode=verify-full",
             ),
             Mode::Require => {
                 Encryption::Unchecked("sslmode=require takes any server: say sslmode=verify-full")

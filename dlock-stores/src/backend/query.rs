@@ -1,4 +1,4 @@
-//! What stands behind the question mark of a store: NAME=VALUE, joined by &.
+//! The text after the question mark of a store: NAME=VALUE, joined by &.
 
 use crate::{StoreError, text::harmless};
 
@@ -6,8 +6,8 @@ use crate::{StoreError, text::harmless};
 pub(crate) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
-    /// Only these names. An error repeats no value, and a name only where it looks like one: the rest may be a secret in
-    /// the wrong place.
+    /// Accepts only these names. An error repeats no value, and a name only where it looks like one: the rest may be a
+    /// secret in the wrong place.
     pub(crate) fn parse(text: &'a str, known: &[&str]) -> Result<Self, StoreError> {
         let mut parameters = Vec::new();
         for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -56,7 +56,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// What was not taken, as it was written.
+    /// The parameters that were not taken, as they were written.
     #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn rest(&self) -> String {
         let Self(parameters) = self;
@@ -68,8 +68,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Whether this is a misspelt setting, and no piece of a secret: a word, and a value that is not the padding
-/// of base64.
+/// Whether this is a misspelt setting, and no piece of a secret: a word, and a value that is not the padding of base64.
 fn is_name(name: &str, value: &str) -> bool {
     let is_word = |letter: u8| letter.is_ascii_alphabetic() || b"_-".contains(&letter);
     (1..=32).contains(&name.len())

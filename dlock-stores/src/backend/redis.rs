@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{Encryption, Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
 
-/// How long a node of a cluster may take to let us in, how long to answer, and how long all of that may take when
-/// the store is opened.
+/// How long a node of a cluster may take to let this client in, how long to answer, and how long all of that may take
+/// when the store is opened.
 const CONNECT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server, one of its databases, and what its locks are set apart by.
+/// A server, one of its databases, and the prefix of its locks.
 struct Server {
     connection: ConnectionInfo,
     certificate: Option<Files>,
@@ -36,13 +36,13 @@ struct Server {
     choices: Choices,
 }
 
-/// What is said of the locks, whichever way leads to them.
+/// The settings of the locks, whichever way leads to them.
 struct Choices {
     prefix: Option<String>,
     allow_eviction: bool,
 }
 
-/// What leads to the server.
+/// The way to the server.
 enum Way {
     Address(Client),
     /// To all nodes, and to the one that was named.
@@ -89,7 +89,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let cluster = query.is_true("cluster")?;
     let over_tls = url.starts_with("rediss:");
     let certificate = Files::take_over_tls(&mut query, over_tls, "rediss://")?;
-    // The driver's.
+    // The parameters of the driver.
     let connection = format!("{url}?{}", query.rest())
         .into_connection_info()
         // The driver names what is wrong, and repeats nothing.
@@ -112,7 +112,7 @@ impl Choices {
 }
 
 impl Server {
-    /// To this server.
+    /// A client of this server.
     fn client(&self) -> Result<Client, StoreError> {
         let connection = self.connection.clone();
         let client = match self.certificates()? {
@@ -122,7 +122,7 @@ impl Server {
         client.map_err(|error| self.refused(error))
     }
 
-    /// To all nodes of its cluster.
+    /// Connections to all nodes of its cluster.
     async fn nodes(&self) -> Result<ClusterConnection, StoreError> {
         let mut builder = ClusterClientBuilder::new([self.connection.clone()])
             .connection_timeout(CONNECT)
@@ -192,7 +192,7 @@ impl Backend for Server {
     }
 }
 
-/// The store that is shown like this, and where this leads. Nothing is asked yet.
+/// The store that is shown like this, and that this way leads to. Sends nothing yet.
 fn open(
     shown: &dyn Backend,
     way: RedisResult<Way>,
@@ -210,7 +210,7 @@ fn open(
         Way::Address(client) => (builder.client(client).build(), IF_SILENT),
         Way::Cluster(nodes, client) => {
             let builder = builder.connection(nodes);
-            // The client is what listens.
+            // The client is there to listen.
             (builder.client(client).build(), IF_SILENT)
         }
         Way::Sentinels(sentinels) => (

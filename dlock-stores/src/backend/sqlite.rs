@@ -24,7 +24,7 @@ const SQLITE: &str = "sqlite:";
 struct File {
     path: PathBuf,
     prefix: Option<String>,
-    /// Nobody asked for this one.
+    /// It is the default, which the user did not name.
     default: bool,
 }
 
@@ -64,7 +64,7 @@ impl File {
         })
     }
 
-    /// What opening the file yields, on a thread where it may block.
+    /// The result of opening the file, on a thread where it may block.
     async fn opened<T: Send + 'static>(
         &self,
         open: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -89,7 +89,7 @@ impl File {
         let doing = format!("can't open the store {self}");
         let elsewhere = self.default && matches!(error, OpenError::FileSystem { .. });
         let failure = match error {
-            // These go away by themselves.
+            // These pass without help.
             OpenError::Busy { .. } | OpenError::Replaced { .. } | OpenError::Full { .. } => {
                 StoreError::unreachable(doing)
             }
@@ -171,7 +171,7 @@ impl Backend for File {
     }
 
     fn exists(&self) -> bool {
-        // What can't be seen may exist; opening it tells.
+        // A file that can't be seen may exist; opening it shows that.
         self.path.try_exists().unwrap_or(true)
     }
 
@@ -187,7 +187,7 @@ impl fmt::Display for File {
     }
 }
 
-/// The directory of the default store. Nobody else's business, so nobody else may look.
+/// The directory of the default store. It is private to this user.
 fn make_directory(file: &Path) -> Result<(), StoreError> {
     let Some(directory) = file.parent() else {
         return Ok(());
@@ -204,7 +204,7 @@ fn make_directory(file: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// The path, and what stands behind the last question mark: a path with one of its own takes another one.
+/// The path, and the text after the last question mark: a path with a question mark needs another one at its end.
 #[cfg(unix)]
 fn split_query(text: &OsStr) -> Result<(OsString, String), StoreError> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,4 +1,4 @@
-//! This user's state directory, where what a machine remembers from one run to the next belongs.
+//! This user's state directory, for data that a machine remembers from one run to the next.
 
 use std::path::PathBuf;
 #[cfg(feature = "sqlite")]
@@ -17,7 +17,7 @@ pub(crate) fn directory() -> Option<PathBuf> {
     Some(named.or_else(home)?.join("dlock"))
 }
 
-/// Makes a directory that nobody else may look into.
+/// Makes a directory that no other user may read.
 #[cfg(all(unix, feature = "sqlite"))]
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;

@@ -1,5 +1,4 @@
-//! TLS: one implementation for all stores, rustls with ring; and what to say when it refuses a
-//! server.
+//! TLS: one implementation for all stores, rustls with ring; and the advice when it refuses a server.
 
 use std::{error::Error as StdError, io, sync::Arc};
 
@@ -30,7 +29,7 @@ use rustls::crypto::CryptoProvider;
 ))]
 pub(crate) fn cryptography() -> Arc<CryptoProvider> {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may be faster, with the same.
+        // Another thread may be faster, with the same.
         rustls::crypto::ring::default_provider()
             .install_default()
             .ok();
@@ -40,8 +39,8 @@ pub(crate) fn cryptography() -> Arc<CryptoProvider> {
         .unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()))
 }
 
-/// What to do about a server that TLS did not accept; `None` for any other error. Asking such a
-/// server again does not help.
+/// The advice about a server that TLS did not accept; `None` for any other error. Repeating the call to such a server
+/// does not help.
 pub(crate) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
     std::iter::successors(Some(error), |&error| next(error)).find_map(|error| {
         match error.downcast_ref::<rustls::Error>() {
@@ -55,7 +54,7 @@ pub(crate) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
                 | AlertDescription::CertificateExpired
                 | AlertDescription::CertificateRequired
                 | AlertDescription::CertificateUnknown
-                // Of an authority that has the name of one that it knows.
+                // From an authority that has the name of a known one.
                 | AlertDescription::DecryptError
                 | AlertDescription::UnknownCA
                 | AlertDescription::UnsupportedCertificate,

@@ -5,10 +5,10 @@ use std::error::Error as _;
 use dlock_core::ProviderError;
 use dlock_http::Unauthenticated;
 
-/// The variable of the environment that has it.
+/// The environment variable that contains it.
 pub(super) const TOKEN: &str = "DLOCK_SERVER_TOKEN";
 
-/// What to do if the server does not know us.
+/// The advice if the server does not know this client.
 pub(crate) fn advice(error: &ProviderError) -> Option<String> {
     error
         .source()?

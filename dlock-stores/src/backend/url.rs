@@ -1,9 +1,9 @@
-//! What the URLs of servers have in common.
+//! The common parts of the URLs of servers.
 
 #[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 use crate::text::harmless;
 
-/// Whether what is before the `@` is the user and the password, all of it and nothing else.
+/// Whether the text before the `@` is the user and the password, all of it and nothing else.
 ///
 /// A password with a bare `/`, `?`, `#` or `@` would be read as a part of the host or the path, and
 /// shown as such; so it is refused.
@@ -17,10 +17,10 @@ pub(crate) fn has_clear_credentials(url: &str) -> bool {
     }
 }
 
-/// What to say of a URL that has none.
+/// The message about a URL without clear credentials.
 pub(crate) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
 
-/// What to say of hosts that are none.
+/// The message about texts that are no hosts.
 #[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 pub(crate) const MEMBERS: &str = "its members are written HOST or HOST:PORT, joined by commas";
 
@@ -50,7 +50,7 @@ fn member(text: &str, otherwise: u16) -> Option<(String, u16)> {
     Some((name.to_owned(), port))
 }
 
-/// A host as a URL has it.
+/// A host in the form for a URL.
 #[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') {

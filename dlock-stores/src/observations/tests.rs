@@ -1,4 +1,4 @@
-//! What a folder keeps, what it refuses, and what goes when it has no more room.
+//! The files that a folder keeps, those that it refuses, and those that it deletes when it has no more room.
 
 use tempfile::TempDir;
 
@@ -107,7 +107,7 @@ fn folder_of_everybody_is_refused() {
     let (place, folder) = scene();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     let error = folder.store(&name("door"), TEXT).unwrap_err().to_string();
-    assert!(error.contains("everybody may write"), "{error}");
+    assert!(error.contains("any user may write"), "{error}");
     folder.load(&name("door")).unwrap_err();
     assert!(files(place.path()).is_empty());
 }
@@ -134,7 +134,7 @@ fn folder_is_made_for_its_owner_alone() {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A file that was last written so long ago.
+/// A file of this age.
 fn file(folder: &Path, name: &str, age: Duration) -> PathBuf {
     let path = folder.join(name);
     let file = fs::File::create(&path).unwrap();

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 /// Credentials that expire within this time are fetched anew, as the SDK does it.
 const EARLY: Duration = Duration::from_secs(10);
 
-/// Where the user's keys and profiles are: what names the file, and where it is otherwise, in the home directory.
+/// The files of the user's keys and profiles: the variable that names each, and its default in the home directory.
 const FILES: [(&str, &str); 2] = [
     ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
     ("AWS_CONFIG_FILE", ".aws/config"),
@@ -28,9 +28,9 @@ const FILES: [(&str, &str); 2] = [
 
 /// Credentials of this process's surroundings, kept until they expire or the user's files change.
 ///
-/// The first ones are fetched before any request: that has a sixth of a lease, which may be less than the search takes (a
-/// program that asks the user, a role to assume). Later ones are fetched in a task of their own, so that a request that
-/// gives up does not begin the search anew.
+/// The first ones are fetched before any request: a request has a sixth of a lease, which may be less than the search
+/// takes (a program that prompts the user, a role to assume). Later ones are fetched in a separate task, so that a
+/// request that gives up does not restart the search.
 #[derive(Clone)]
 pub(super) struct Followed(Arc<Source>);
 
@@ -46,7 +46,7 @@ struct Fetched {
     files: Files,
 }
 
-/// When each of the files was written, and its length; `None` of one that is not there.
+/// When each of the files was written, and its length; `None` for a missing file.
 type Files = [Option<(SystemTime, u64)>; FILES.len()];
 
 impl Followed {
@@ -79,7 +79,8 @@ impl Followed {
 }
 
 impl Source {
-    /// The newest credentials, fetched if these are not good any more and no other request has done it meanwhile.
+    /// The newest credentials, fetched if these are not good any more and no other request has fetched newer ones
+    /// meanwhile.
     async fn refreshed(&self) -> provider::Result {
         let mut newest = self.newest.lock().await;
         if newest.is_good() {
@@ -96,7 +97,8 @@ impl Source {
         };
         match found {
             Ok(()) => Ok(newest.credentials.clone()),
-            // A file that is being written, say: the former ones serve until they expire, and each request looks again.
+            // A file may be half written, for example: the former credentials serve until they expire, and each request
+            // checks again.
             Err(_) if newest.lasts(Duration::ZERO) => Ok(newest.credentials.clone()),
             Err(error) => Err(error),
         }
@@ -119,9 +121,9 @@ impl Fetched {
     }
 }
 
-/// What a new chain finds.
+/// The credentials that a new chain finds.
 async fn fetched(loader: ConfigLoader) -> Result<Fetched, CredentialsError> {
-    // Before the files are read: a change in between is seen with the next request.
+    // Before the files are read: the next request notices a change in between.
     let files = files();
     let config = loader.load().await;
     let chain = config.credentials_provider().ok_or_else(|| {
@@ -134,7 +136,7 @@ async fn fetched(loader: ConfigLoader) -> Result<Fetched, CredentialsError> {
     })
 }
 
-/// A look at two local files, with each request.
+/// Checks two local files, with each request.
 fn files() -> Files {
     FILES.map(|(variable, otherwise)| {
         let home = || env::home_dir().map(|home| home.join(otherwise));

@@ -1,4 +1,4 @@
-//! The table of locks: what is missing, and what is not as it should be.
+//! The table of locks: what is missing, and what is wrong.
 
 use async_trait::async_trait;
 use dlock_mysql::{MysqlProvider, SchemaError};
@@ -10,7 +10,7 @@ impl Tables for MysqlProvider {
     async fn make(&self) -> Result<(), TablesError> {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
-            // All that was missing has been made.
+            // Everything missing has been made.
             SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
@@ -27,7 +27,7 @@ impl Tables for MysqlProvider {
                     "there is no table {table} in this database, or this user has no right on it"
                 ))
             }
-            // Procedures are made anew, and a table stays as it is.
+            // Procedures are replaced, and a table stays as it is.
             SchemaError::Differs { table, lacks }
                 if lacks.iter().all(|lack| lack.starts_with("the procedure ")) =>
             {

@@ -1,14 +1,14 @@
-//! Whom a connection to a database trusts: `sslmode` and `sslrootcert`, as for PostgreSQL as far as the driver can do
+//! Whom a connection to a database trusts: `sslmode` and `sslrootcert`, as for PostgreSQL as far as the driver supports
 //! it.
 //!
 //! | mode | TLS | the certificate |
 //! |---|---|---|
 //! | disable | never | |
-//! | require | always | is not looked at |
+//! | require | always | is not checked |
 //! | verify-full | always | is signed by one of the roots, and is for this host |
 //!
 //! Roots are those of the file `sslrootcert`, or with `sslrootcert=system` those of this system (or of
-//! `SSL_CERT_FILE`). With roots the mode is verify-full, without them disable, unless it is said.
+//! `SSL_CERT_FILE`). The default mode is verify-full with roots, and disable without.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ impl Trust {
         }
     }
 
-    /// What the driver is told; `None` for no TLS.
+    /// The options for the driver; `None` for no TLS.
     pub(super) fn options(&self, client: Option<&Files>) -> Result<Option<SslOpts>, StoreError> {
         let files = client.map(Files::read).transpose()?;
         let identity =
@@ -65,7 +65,7 @@ impl Trust {
     }
 }
 
-/// The certificates of this system. The driver would stumble over one that signs nobody.
+/// The certificates of this system. The driver would reject one that signs no other.
 fn of_system() -> Result<Vec<Vec<u8>>, StoreError> {
     let found = rustls_native_certs::load_native_certs();
     let usable = found.certs.into_iter().filter(|certificate| {

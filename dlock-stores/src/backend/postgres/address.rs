@@ -1,4 +1,4 @@
-//! Which database: from the URL and the environment to the driver's settings.
+//! The address of a database: from the URL and the environment to the driver's settings.
 //!
 //! Parameters and variables are those of PostgreSQL's own programs, as far as they are named here.
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// What may stand behind the question mark.
+/// The parameters that may follow the question mark.
 const PARAMETERS: [&str; 27] = [
     "application_name",
     "channel_binding",
@@ -54,9 +54,9 @@ const PARAMETERS: [&str; 27] = [
     "user",
 ];
 
-/// How long a server may take to let us in, unless the URL says so.
+/// How long a server may take to let this client in, unless the URL sets it.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long the system repeats what nobody acknowledges, unless the URL says so.
+/// How long the system repeats unacknowledged data, unless the URL sets it.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
 /// A database.
@@ -67,13 +67,13 @@ pub(crate) struct Database {
     pub(crate) certificate: Option<Files>,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) place: Place,
-    /// How many connections there are at most, if the URL says so.
+    /// The highest number of connections, if the URL gives it.
     pub(crate) connections: Option<NonZeroU16>,
     /// Whether statements are prepared, if the URL says so.
     pub(crate) prepared: Option<bool>,
 }
 
-/// Where in the database the locks are, as far as the URL says it.
+/// The place of the locks in the database, as far as the URL gives it.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) schema: Option<String>,
@@ -127,7 +127,7 @@ impl Database {
         let roots = Roots::new(root.or_else(|| variable("PGSSLROOTCERT")), home);
         let mode = Mode::new(mode.or_else(|| variable("PGSSLMODE")).as_deref(), &roots)?;
         config.ssl_mode(match mode {
-            // A socket of this machine: the driver would ask in vain for a host's name.
+            // A socket of this machine: the driver would look for a host's name without success.
             _ if all_sockets(&config) => SslMode::Disable,
             Mode::Disable => SslMode::Disable,
             Mode::Prefer => SslMode::Prefer,
@@ -149,7 +149,7 @@ impl Database {
     }
 }
 
-/// What the URL leaves open.
+/// Fills in the settings that the URL leaves open.
 fn complete(config: &mut Config, variable: Variable<'_>) {
     if config.get_user().is_none()
         && let Some(user) = variable("PGUSER").or_else(|| variable("USER"))
@@ -249,7 +249,7 @@ mod tests {
                 Some(Mode::VerifyFull),
             ),
             ("sslrootcert=system", &[], Some(Mode::VerifyFull)),
-            // Without anybody to trust, or with everybody.
+            // With no roots to trust, or with all.
             ("sslmode=verify-ca", &[], None),
             ("sslmode=verify-full", &[], None),
             ("sslmode=require&sslrootcert=system", &[], None),

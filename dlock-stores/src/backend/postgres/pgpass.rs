@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-/// For whom a password is looked up.
+/// The connection whose password is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) host: &'a str,
@@ -21,7 +21,7 @@ pub(crate) fn look_up(file: &Path, wanted: Wanted<'_>) -> io::Result<Option<Stri
     }
 }
 
-/// What others may read is no place for passwords; PostgreSQL's own programs ignore it too.
+/// A file that others may read is no place for passwords; PostgreSQL's own programs ignore it too.
 fn read_private(file: &Path) -> io::Result<String> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! The tables of locks and of tasks: what is missing, and what is not as it should be.
+//! The tables of locks and of tasks: what is missing, and what is wrong.
 
 use std::error::Error as StdError;
 
@@ -12,7 +12,7 @@ impl Tables for PostgresProvider {
     async fn make(&self) -> Result<(), TablesError> {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
-            // All that was missing has been made.
+            // Everything missing has been made.
             SchemaError::Differs { table, lacks } => wrong(&table, &lacks),
             other => TablesError::Wrong(other.to_string()),
         })
@@ -26,7 +26,7 @@ impl Tables for PostgresProvider {
             {
                 TablesError::Missing(format!("there is no table {table} in this database"))
             }
-            // Functions are made anew, and a table stays as it is.
+            // Functions are replaced, and a table stays as it is.
             SchemaError::Differs { table, lacks }
                 if lacks.iter().all(|lack| lack.starts_with("the function ")) =>
             {
@@ -61,7 +61,7 @@ impl Tables for PostgresTasks {
     }
 }
 
-/// A queue without its main table is none; one that lacks another part is one that somebody wants.
+/// A queue without its main table does not exist; one that lacks another part is in use.
 fn lacking_of_queue(error: SchemaError) -> TablesError {
     match error {
         SchemaError::Store(error) => TablesError::Store(error),

@@ -4,15 +4,14 @@
 //! | mode | TLS | the certificate |
 //! |---|---|---|
 //! | disable | never | |
-//! | prefer | if the server has it | is not looked at, unless there are roots: then as verify-ca |
+//! | prefer | if the server has it | is not checked, unless there are roots: then as verify-ca |
 //! | require | always | the same |
 //! | verify-ca | always | is signed by one of the roots |
 //! | verify-full | always | and is for this host |
 //!
-//! Roots are those of the file `sslrootcert`, of `~/.postgresql/root.crt` if it exists, or with
-//! `sslrootcert=system` those of this system (or of `SSL_CERT_FILE`). Two differences, both on the
-//! side of caution: a file that was named and can't be read is an error in every mode, and where a
-//! handshake has failed `prefer` does not go on without TLS.
+//! Roots are those of the file `sslrootcert`, of `~/.postgresql/root.crt` if it exists, or with `sslrootcert=system`
+//! those of this system (or of `SSL_CERT_FILE`). Two differences, both on the side of caution: a file that was named
+//! and can't be read is an error in every mode, and after a failed handshake `prefer` does not continue without TLS.
 
 use std::{
     path::{Path, PathBuf},
@@ -54,7 +53,7 @@ pub(crate) enum Roots {
 }
 
 impl Roots {
-    /// What was asked for, or the usual file if it exists.
+    /// The named file, or the usual one if it exists.
     pub(crate) fn new(asked: Option<String>, home: Option<&Path>) -> Self {
         match asked {
             Some(asked) if asked == "system" => Self::System,
@@ -186,7 +185,7 @@ impl Trusted {
     }
 }
 
-/// Looks at a server's certificate as far as the mode asks for it.
+/// Checks a server's certificate as far as the mode requires.
 #[derive(Debug)]
 struct Verifier {
     trusted: Option<Trusted>,
@@ -207,8 +206,8 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        // A server that signed its certificate itself: it *is* the root, which no chain ends with
-        // as far as rustls is concerned.
+        // A server that signed its certificate itself: it *is* the root, with which no chain ends as far as rustls is
+        // concerned.
         if !trusted.certificates.contains(end_entity) {
             verify_server_cert_signed_by_trust_anchor(
                 &certificate,

@@ -19,10 +19,10 @@ use crate::{
     text::harmless,
 };
 
-/// Where a Sentinel listens.
+/// The port on which a Sentinel listens.
 const PORT: u16 = 26379;
 
-/// The Sentinels, what they call the servers, and one of the servers' databases.
+/// The Sentinels, their name for the servers, and one of the servers' databases.
 struct Sentinels {
     over_tls: bool,
     hosts: Vec<(String, u16)>,
@@ -35,7 +35,7 @@ struct Sentinels {
     choices: Choices,
 }
 
-/// Who says so with which password.
+/// A user and a password.
 #[derive(Default)]
 struct Login {
     user: Option<String>,
@@ -145,7 +145,7 @@ impl Backend for Sentinels {
         )
     }
 
-    /// Where the servers are the Sentinels say, also those of this machine.
+    /// The Sentinels say where the servers are, also those of this machine.
     fn encryption(&self) -> Option<Encryption> {
         Some(if self.over_tls {
             Encryption::Checked
@@ -175,7 +175,7 @@ impl fmt::Display for Sentinels {
     }
 }
 
-// Not the passwords.
+// Without the passwords.
 impl fmt::Debug for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sentinels({self})")
