@@ -90,7 +90,7 @@ impl Lease {
     /// Extends the lease by its duration, counted from now: one attempt of at most a sixth of the lease.
     ///
     /// # Errors
-    /// As of [`dlock_core::Lease::renew`]: [`Error::Lost`] if it has ended; [`Error::Provider`] if there was no
+    /// As for [`dlock_core::Lease::renew`]: [`Error::Lost`] if it has ended; [`Error::Provider`] if there was no
     /// answer, which is **not** a loss.
     pub fn renew(&mut self) -> Result<(), Error> {
         let Held {
@@ -102,7 +102,7 @@ impl Lease {
     /// Releases the lock, and waits until the store has answered or must have let go: at most one duration.
     ///
     /// # Errors
-    /// As of [`dlock_core::Lease::release`].
+    /// As for [`dlock_core::Lease::release`].
     pub fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.end(dlock_core::Lease::release)
     }
@@ -111,7 +111,7 @@ impl Lease {
     /// [`dlock_core::Lease::release_open`].
     ///
     /// # Errors
-    /// As of [`dlock_core::Lease::release`].
+    /// As for [`dlock_core::Lease::release`].
     pub fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.end(dlock_core::Lease::release_open)
     }
@@ -225,7 +225,7 @@ impl Guard {
     /// Ends the work's protection and releases the lock; see [`Lease::release`].
     ///
     /// # Errors
-    /// As of [`dlock_core::Lease::release`].
+    /// As for [`dlock_core::Lease::release`].
     pub fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.end(dlock_core::Guard::release)
     }
@@ -233,7 +233,7 @@ impl Guard {
     /// The same for work that was not done and that another process may do; see [`Lease::release_open`].
     ///
     /// # Errors
-    /// As of [`dlock_core::Lease::release`].
+    /// As for [`dlock_core::Lease::release`].
     pub fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.end(dlock_core::Guard::release_open)
     }

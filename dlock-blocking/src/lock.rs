@@ -81,7 +81,7 @@ impl DLock {
     /// Tries once, ahead of all waiters. A refusal is no error.
     ///
     /// # Errors
-    /// As of [`dlock_core::DLock::try_acquire`].
+    /// As for [`dlock_core::DLock::try_acquire`].
     pub fn try_acquire(&self) -> Result<TryAcquire, Error> {
         self.answer(self.lock.try_acquire())
     }
@@ -89,7 +89,7 @@ impl DLock {
     /// Waits until the lock is ours: first come, first served among the waiters of this process.
     ///
     /// # Errors
-    /// As of [`dlock_core::DLock::acquire`].
+    /// As for [`dlock_core::DLock::acquire`].
     pub fn acquire(&self) -> Result<Lease, Error> {
         self.lease(self.lock.acquire())
     }
@@ -97,7 +97,7 @@ impl DLock {
     /// Waits, but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
-    /// As of [`dlock_core::DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up.
+    /// As for [`dlock_core::DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up.
     pub fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
         self.lease(self.lock.acquire_timeout(limit))
     }
@@ -139,7 +139,7 @@ impl DLock {
     /// The record as the store has it, without acquiring; `None` if the lock was never held.
     ///
     /// # Errors
-    /// As of [`dlock_core::DLock::read`].
+    /// As for [`dlock_core::DLock::read`].
     pub fn read(&self) -> Result<Option<Record>, Error> {
         self.runtime.block_on(self.lock.read())
     }
@@ -204,7 +204,7 @@ impl Redeem<'_> {
     /// Tries once.
     ///
     /// # Errors
-    /// As of [`dlock_core::Redeem::once`].
+    /// As for [`dlock_core::Redeem::once`].
     pub fn once(self) -> Result<TryAcquire, Error> {
         self.lock.answer(self.lock.lock.redeem(self.ticket).once())
     }
@@ -212,7 +212,7 @@ impl Redeem<'_> {
     /// If the ticket is worth nothing any more, waits for the lock.
     ///
     /// # Errors
-    /// As of [`dlock_core::Redeem::wait`].
+    /// As for [`dlock_core::Redeem::wait`].
     pub fn wait(self) -> Result<Lease, Error> {
         self.lock.lease(self.lock.lock.redeem(self.ticket).wait())
     }
@@ -220,7 +220,7 @@ impl Redeem<'_> {
     /// [`Redeem::wait`], but no longer than `limit` in all. A zero limit tries once.
     ///
     /// # Errors
-    /// As of [`dlock_core::Redeem::within`].
+    /// As for [`dlock_core::Redeem::within`].
     pub fn within(self, limit: Duration) -> Result<Lease, Error> {
         self.lock
             .lease(self.lock.lock.redeem(self.ticket).within(limit))

@@ -48,7 +48,7 @@ use crate::hints::Hints;
 /// |---|---|---|
 /// | 2xx with a strong `ETag` | the entry | [`Put::Done`] |
 /// | 2xx without an `ETag`, or with a weak one | `Unknown` | `Unknown`: it may have been written |
-/// | 404 | `None` | `Fatal`: the bucket is missing, say |
+/// | 404 | `None` | `Fatal`: the bucket is missing, for example |
 /// | 412 | `Fatal` | [`Put::Lost`] |
 /// | 409 | `Fatal` | [`Put::Lost`] where the service says so of two writers at once, as S3 does |
 /// | 401, 403, 3xx, other 4xx | `Fatal` | `Fatal` |

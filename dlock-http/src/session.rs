@@ -17,8 +17,8 @@ pub struct LogIn {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Session {
-    /// The sender's name in the server's file of tokens. Absent: the server does not know the sender, or does not identify
-    /// senders.
+    /// The sender's name in the server's file of tokens. Absent: the server does not know the sender, or identifies
+    /// no sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The sender is known by a cookie, which `DELETE /v1/session` takes away.

@@ -45,7 +45,7 @@ pub type Key = (Arc<str>, String);
 #[derive(Default)]
 struct State {
     records: BTreeMap<Key, Stored>,
-    /// What each recent write replaced, oldest first.
+    /// The records that recent writes replaced, oldest first.
     undo: VecDeque<(Key, Option<Stored>)>,
     writes: u64,
     read_only: bool,

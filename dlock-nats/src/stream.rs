@@ -210,7 +210,7 @@ impl Stream {
         }
     }
 
-    /// Resolves once the connection has been replaced: the client keeps waiting for answers that will not come any
+    /// Resolves once the connection is gone or replaced: the client keeps waiting for answers that will not come any
     /// more.
     async fn broken(&self, connects: u64) {
         while self.connects() == connects && self.client.connection_state() == State::Connected {

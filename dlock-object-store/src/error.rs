@@ -118,7 +118,7 @@ impl Answer {
             (429, _) => TOO_BUSY,
             // S3; Azure.
             (503, "SlowDown" | "ServerBusy") => TOO_BUSY,
-            // Lists have no errors of their own for these.
+            // Lists have no separate errors for these.
             (401, _) => NO_LOGIN,
             (403, _) => NO_RIGHTS,
             (501, _) => NO_CONDITIONS,

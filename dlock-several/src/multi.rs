@@ -17,7 +17,7 @@ use crate::BuildError;
 /// `MultiLock`. While it waits for a later one it holds and renews the earlier ones, which keep others out meanwhile.
 /// It releases them together.
 ///
-/// Each lock has a token of its own, for the resource that it protects.
+/// Each lock has its own token, for the resource that it protects.
 #[derive(Clone, Debug)]
 pub struct MultiLock(Vec<DLock>);
 

@@ -38,7 +38,7 @@ pub(crate) struct Diagnosis {
     pub(crate) tables: Option<Arc<dyn Tables>>,
     /// How to have them made.
     pub(crate) set_up: &'static str,
-    /// What to check when the store is silent.
+    /// The advice when the store is silent.
     pub(crate) if_silent: &'static str,
     /// Whether the store itself sent this error: then it is up.
     pub(crate) is_refusal: fn(&(dyn StdError + 'static)) -> bool,

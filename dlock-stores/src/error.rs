@@ -72,7 +72,7 @@ impl StoreError {
         source.is_some_and(|source| matches!(source.downcast_ref(), Some(TablesError::NoQueue(_))))
     }
 
-    /// What to do, in words for the owner of the program.
+    /// The advice, in words for the owner of the program.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()

@@ -38,7 +38,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
     }
 }
 
-/// A problem is an answer of the protocol, or it says why there is none.
+/// A problem is either an answer of the protocol, or the reason why there is no answer.
 pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
     let said = problem.detail.as_deref().unwrap_or(&problem.title);
     Err(match problem.code {

@@ -64,7 +64,7 @@ impl Server {
     /// only requests.
     ///
     /// # Errors
-    /// [`InvalidServer`] if an address is not valid, or there is none.
+    /// [`InvalidServer`] if an address is not valid, or none is given.
     pub fn new<'address>(
         client: Client,
         addresses: impl IntoIterator<Item = &'address str>,

@@ -65,7 +65,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     }
     if url.contains('#') {
         return Err(StoreError::no_location(
-            "nothing may follow a # in its URL; a certificate is always looked at, and SSL_CERT_FILE names others to trust",
+            "nothing may follow a # in its URL; a certificate is always checked, and SSL_CERT_FILE names others to trust",
         ));
     }
     for (scheme, over_tls) in [("redis+sentinel://", false), ("rediss+sentinel://", true)] {
