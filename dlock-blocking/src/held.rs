@@ -271,7 +271,7 @@ impl<H: Handle> Held<H> {
 impl<H: Handle> Drop for Held<H> {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // As long as the async `with` waits for its release.
+            // Waits as long as the async `with` does for its release.
             let patience = (self.duration / 6).min(handle.remaining());
             self.runtime.settle(handle.release(), patience);
         }

@@ -167,7 +167,7 @@ impl DLock {
         self.lock.duration()
     }
 
-    /// The client that the locks of this process share, as on the page of [`dlock_core::Client`].
+    /// The client that the locks of this process share; see [`dlock_core::Client`].
     #[must_use]
     pub fn client(&self) -> Client {
         self.lock.client()
@@ -209,7 +209,7 @@ impl Redeem<'_> {
         self.lock.answer(self.lock.lock.redeem(self.ticket).once())
     }
 
-    /// If the ticket is worth nothing any more, waits for the lock.
+    /// Tries, and waits for the lock if the ticket is worth nothing any more.
     ///
     /// # Errors
     /// As for [`dlock_core::Redeem::wait`].

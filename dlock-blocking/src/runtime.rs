@@ -23,7 +23,7 @@ impl Runtime {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system's, if it gives no thread or no means to wait for connections.
+    /// The system's, if it provides no thread or no means to wait for connections.
     pub fn new() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)

@@ -23,7 +23,7 @@ use dlock_testkit::faults::{Fault, Faulty, Op};
 
 /// Longer than a busy machine keeps a thread waiting.
 const LEASE: Duration = Duration::from_secs(12);
-/// For what must happen, however busy the machine is.
+/// For events that must happen, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn on(runtime: &Runtime, provider: impl Provider) -> DLock {

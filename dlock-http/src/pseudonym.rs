@@ -9,8 +9,8 @@ use uuid::{Builder, Uuid};
 /// A request with a term's uuid can renew and release it, and records show uuids to all clients that may read. So the
 /// uuid stays with the client that drew it, and records show this one, from which the uuid cannot be derived.
 ///
-/// The first 16 bytes of SHA-256 over the ASCII text `dlock` and the 16 bytes of the uuid, with the variant of RFC 9562 and with the
-/// version of the uuid if that is 8 (closings, B4), and 4 otherwise.
+/// The first 16 bytes of SHA-256 over the ASCII text `dlock` and the 16 bytes of the uuid, with the variant of RFC 9562
+/// and with the version of the uuid if that is 8 (closings, B4), and 4 otherwise.
 #[must_use]
 pub fn pseudonym(uuid: Uuid) -> Uuid {
     let mut hash = Sha256::new();

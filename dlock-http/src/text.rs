@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// An instant: RFC 3339 in UTC, `2026-11-25T04:14:03.25Z`. For people; nothing is decided by it.
+/// An instant: RFC 3339 in UTC, `2026-11-25T04:14:03.25Z`. For people; decides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]

@@ -35,7 +35,7 @@ pub struct NatsStore {
     verified: AtomicU64,
 }
 
-/// The sequence of a message, and since when nothing has made another stream likely.
+/// The sequence of a message, and the time since which nothing has made another stream likely.
 #[derive(Clone, Debug)]
 pub struct Version {
     pub(crate) sequence: u64,

@@ -75,8 +75,7 @@ impl Stream {
         format!("$KV.{}.{entry}", self.bucket)
     }
 
-    /// Changes whenever the stream may have been replaced: by every connection, and by every
-    /// [doubt](Self::doubt).
+    /// Changes whenever the stream may have been replaced: with every connection, and with every [doubt](Self::doubt).
     pub(crate) fn generation(&self) -> u64 {
         self.connects() + self.doubts.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! As many at a time as there are permits, and no more.
+//! As many holders at a time as there are permits, and no more.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

@@ -15,7 +15,7 @@ pub enum Encryption {
 }
 
 impl Encryption {
-    /// To the server that an `http://` or `https://` URL names; `None` if it is neither.
+    /// How the traffic with the server of an `http://` or `https://` URL is protected; `None` for any other URL.
     #[cfg(any(feature = "dynamodb", feature = "kubernetes", feature = "object-store"))]
     pub(crate) fn of_url(url: &str, more: &'static str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
@@ -34,7 +34,7 @@ impl Encryption {
         Some(Self::of_host(over_tls, host, more))
     }
 
-    /// To a host whose connections are encrypted, with a check of its certificate, or not at all.
+    /// How the traffic with a host is protected: by TLS with a check of its certificate, or not at all.
     #[cfg(any(
         feature = "dynamodb",
         feature = "etcd",

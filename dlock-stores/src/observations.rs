@@ -1,7 +1,7 @@
 //! Observations of locks in a folder (O4): one small file for each lock, named by a hash, written under another name
 //! and renamed.
 //!
-//! Nothing is synced: after a power cut the boot is another one, and the files are worthless anyway.
+//! Nothing is synced: after a power cut the machine has another boot id, which makes the files worthless anyway.
 //! Of two processes that write one file at once one wins, and both were right.
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::{pseudonym, record};
 /// The least number of known uuids: those of the newest requests. Renewals name the uuid again.
 const KNOWN: usize = 100_000;
 
-/// The uuids of all requests of this process, newest half and older half, by their pseudonyms. A uuid is drawn for one term alone,
-/// so all clients of the process share one list.
+/// The uuids of all requests of this process, newest half and older half, by their pseudonyms. A uuid is drawn for one
+/// term alone, so all clients of the process share one list.
 static OWN: Mutex<Option<Own>> = Mutex::new(None);
 
 #[derive(Default)]

@@ -81,7 +81,7 @@ pub struct ClaimedTask {
         skip_serializing_if = "Option::is_none"
     )]
     pub checkpoint: Option<Value>,
-    /// How many attempts in a row, up to the one before this, were lost, since the lease of their worker ran out.
+    /// How many attempts in a row, up to the one before this, were lost because the lease of their worker ran out.
     #[serde(default)]
     pub lost: u32,
 }

@@ -41,7 +41,7 @@ pub struct NewTask {
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, default = "ended"))]
     pub key_until: KeyUntil,
-    /// Of the tasks of a queue with this lane one runs at a time, in their order: 1 to 256 bytes.
+    /// The tasks of a queue with this lane run one at a time, in their order: 1 to 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<String>,
     /// How often it is tried: 1 to 1000.
@@ -129,7 +129,7 @@ impl NewTask {
     /// The task in the form of the store, in the queue by its name there.
     ///
     /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if there are two times to run at.
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the task has two times to run at.
     pub fn into_task(self, queue: String) -> Result<tasks::NewTask, ProviderError> {
         let when = match (self.run_at, self.run_in_ms) {
             (None, None) => When::Now,

@@ -146,7 +146,7 @@ impl Incomplete {
         }
     }
 
-    /// Waits for the releases a little, as `with` does for its own.
+    /// Waits briefly for the releases, as `with` does for its own.
     pub(super) async fn give_back(mut self) {
         self.leave_open();
         let guards = mem::take(&mut self.0).into_iter();

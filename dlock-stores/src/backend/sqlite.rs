@@ -1,4 +1,4 @@
-//! `sqlite:PATH`: one file, every process of this machine.
+//! `sqlite:PATH`: one file, for every process of this machine.
 
 use std::{
     ffi::{OsStr, OsString},
