@@ -10,7 +10,7 @@ use crate::Runtime;
 /// A granted lock, to be renewed and released by hand: [`dlock_core::Lease`], for threads that wait.
 ///
 /// Dropping it releases the lock, and waits for that: at most a sixth of the lease, and no longer than the lease lasts.
-#[must_use = "a lease that is dropped is given back at once"]
+#[must_use = "a lease that is dropped is released at once"]
 pub struct Lease(Held<dlock_core::Lease>);
 
 /// A granted lock that is renewed for as long as the guard lives: [`dlock_core::Guard`], for threads that wait.

@@ -21,7 +21,7 @@ pub struct DLock {
 
 /// Answer to [`DLock::try_acquire`].
 #[derive(Debug)]
-#[must_use = "an acquired lease that is dropped is given back at once"]
+#[must_use = "an acquired lease that is dropped is released at once"]
 #[expect(
     clippy::exhaustive_enums,
     reason = "either we have it or another client does"

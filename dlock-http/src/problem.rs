@@ -112,7 +112,7 @@ impl Code {
         match self {
             Self::Held => "another client has the lease",
             Self::Spent => "this uuid has had its lease",
-            Self::Lost => "the lease is over",
+            Self::Lost => "the lease has ended",
             Self::NotHeld => "the lease is not of this uuid",
             Self::Changed => "the record has changed",
             Self::Ambiguous => "more than one may be meant",

@@ -23,7 +23,7 @@ pub struct MultiLock(Vec<DLock>);
 
 /// Answer to [`MultiLock::try_hold`].
 #[derive(Debug)]
-#[must_use = "locks that are dropped are given back at once"]
+#[must_use = "locks that are dropped are released at once"]
 #[expect(
     clippy::exhaustive_enums,
     reason = "either we have all or another client has one"

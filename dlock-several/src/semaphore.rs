@@ -24,7 +24,7 @@ pub struct Semaphore(Vec<DLock>);
 
 /// One of the permits, and its number.
 #[derive(Debug)]
-#[must_use = "a permit that is dropped is given back at once"]
+#[must_use = "a permit that is dropped is released at once"]
 #[non_exhaustive]
 pub struct Permit {
     /// The permit's number: 1 to the number of permits. No other holder has it at the same time, so it can choose a

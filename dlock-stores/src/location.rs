@@ -258,7 +258,7 @@ fn of_user(program: &Program) -> Result<Box<dyn Backend>, StoreError> {
     }
     let name = program.name;
     Err(StoreError::unusable(format!(
-        "no store was named, and this '{name}' has none that it could take by itself: it was built without the feature \"sqlite\"",
+        "no store was named, and this '{name}' has no default: it was built without the feature \"sqlite\"",
     ))
     .advise(format!("name one, with --store or in DLOCK_STORE: {}", forms())))
 }

@@ -12,7 +12,7 @@ use crate::together::{all, first};
 ///
 /// When one of them is lost, the whole is: stop working, and release the others. As for a [`Guard`], dropping releases
 /// in the background, and at the end of `main` only an awaited release does.
-#[must_use = "locks that are dropped are given back at once"]
+#[must_use = "locks that are dropped are released at once"]
 pub struct MultiGuard(Vec<Guard>);
 
 impl MultiGuard {

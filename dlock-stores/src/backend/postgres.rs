@@ -167,7 +167,7 @@ impl Backend for Database {
         } = &self.place
         else {
             return Err(StoreError::no_location(
-                "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
+                "a queue has neither its own table nor its own prefix: name another schema, with schema=NAME",
             ));
         };
         let (config, tls) = self.connector(program)?;
