@@ -1,4 +1,4 @@
-//! What each command is told on the command line, and by the environment.
+//! The arguments of each command, from the command line and the environment.
 
 mod looking;
 mod tasks;
@@ -21,7 +21,7 @@ pub(crate) use self::{
 };
 use crate::exit::{Exit, Failure, PROGRAM, say};
 
-/// The name of a lock. A store's URL that was given without its option is none: the lock would show its password to all.
+/// The name of a lock. A store's URL given without its option is refused: the lock would show its password to everyone.
 pub(crate) fn name(text: &str) -> Result<Name, Failure> {
     let shown = without_credentials(text);
     if shown != text {
@@ -37,8 +37,8 @@ pub(crate) fn name(text: &str) -> Result<Name, Failure> {
 #[derive(Debug, Args)]
 #[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
 pub(crate) struct RunArguments {
-    /// The lock, or several of which all are needed: 1 to 1024 bytes of UTF-8; everybody who uses one name and one
-    /// store excludes each other
+    /// The lock, or several that are all needed: 1 to 1024 bytes of UTF-8; runs with the same name and the same store
+    /// exclude each other
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// The command and its arguments
@@ -58,11 +58,12 @@ pub(crate) struct RunArguments {
     /// At most this many at a time, 1 to 64, instead of one. Each run has a permit, which is a lock: NAME/1, NAME/2, ..
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) permits: Option<u8>,
-    /// With --permits: all of them, so that this command runs alone
+    /// With --permits: take all of them, so that this command runs alone
     #[arg(long, requires = "permits")]
     pub(crate) all: bool,
-    /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
-    /// more than clocks are apart and less than the period, and --no-wait: a host that waits runs it when the time is over
+    /// Once per period: keep other hosts out for at least this long, however short the command, 100ms to 24h. Choose
+    /// more than the clocks differ by and less than the period, and --no-wait: a host that waits runs it when the time
+    /// has passed
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) at_least: Option<Duration>,
     /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h.
@@ -73,8 +74,8 @@ pub(crate) struct RunArguments {
     /// At most a quarter of the lease [default: 2s or a quarter of the lease, whichever is less]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) grace: Option<Duration>,
-    /// When somebody asks for the lock ('dlock ask'): TERM for the command, KILL after the grace, and give the lock
-    /// back. Without it, a question changes nothing
+    /// When the lock is asked for ('dlock ask'): send the command TERM, and KILL after the grace, and give the lock
+    /// back. Without it, such a request changes nothing
     #[arg(long)]
     pub(crate) until_asked: bool,
     /// A label that others see while they wait [default: host:pid]
@@ -95,13 +96,13 @@ pub(crate) struct HoldArguments {
     /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]
     pub(crate) lease: Duration,
-    /// Give it back when somebody asks for it ('dlock ask'), and end with code 0
+    /// Give it back when it is asked for ('dlock ask'), and end with code 0
     #[arg(long)]
     pub(crate) until_asked: bool,
     /// A label that others see [default: host:pid]
     #[arg(long, value_name = "LABEL")]
     pub(crate) owner: Option<String>,
-    /// For programs: the line that says that it is held is a JSON object
+    /// For programs: print the line that says the lock is held as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -113,7 +114,7 @@ pub(crate) struct HoldArguments {
 pub(crate) struct AskArguments {
     /// The lock
     pub(crate) name: String,
-    /// For programs: the record of the lock whose holder was asked, as of 'dlock status', in a line
+    /// For programs: print the record of the lock whose holder was asked, as 'dlock status' shows it, on one line
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -142,12 +143,12 @@ pub(crate) struct WatchArguments {
 #[derive(Debug, Args)]
 #[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
 pub(crate) struct ElectArguments {
-    /// What to elect a leader for: the name of a lock, the same for everybody who stands
+    /// The election: the name of a lock, the same for all candidates
     pub(crate) name: String,
     /// The command that runs while leading, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-    /// Instead of a command behind two dashes; all that follows is the command and its arguments
+    /// The command, instead of behind two dashes; all that follows is the command and its arguments
     #[arg(
         long,
         value_name = "COMMAND",
@@ -162,15 +163,15 @@ pub(crate) struct ElectArguments {
     /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub(crate) lease: Duration,
-    /// How often to ask, while somebody else leads, besides at the end of its lease and when it steps down: 1ms to 1h
-    /// [default: half the lease, at most 1h]
+    /// How often to try while another candidate leads, besides at the end of its lease and when it steps down: 1ms to
+    /// 1h [default: half the lease, at most 1h]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) attempt: Option<Duration>,
     /// When leading ends: how long the command may take after TERM; then it gets KILL. At most a quarter of the lease
     /// [default: 2s or a quarter of the lease, whichever is less]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) grace: Option<Duration>,
-    /// What others see as the leader [default: host:pid]
+    /// The label under which others see this leader [default: host:pid]
     #[arg(long, value_name = "LABEL")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -182,8 +183,8 @@ pub(crate) struct ElectArguments {
 pub(crate) struct StatusArguments {
     /// Only this lock
     pub(crate) name: Option<String>,
-    /// Only locks that keep others out now, held or closed ones, and whose names match: * stands for any characters,
-    /// ? for one, \ takes the next one as it is [default: all names]
+    /// Only locks that keep others out now, held or closed, and whose names match: * stands for any characters, ? for
+    /// one, \ takes the next one literally [default: all names]
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*", conflicts_with = "name")]
     pub(crate) held: Option<String>,
     /// For programs: a JSON array, or one object if a name is given
@@ -198,10 +199,10 @@ pub(crate) struct StatusArguments {
 pub(crate) struct ReleaseArguments {
     /// The lock
     pub(crate) name: String,
-    /// At once, although the holder may still work; also opens a lock that is closed (--at-least)
+    /// At once, although the holder may still be working; also opens a lock that is closed (--at-least)
     #[arg(long)]
     pub(crate) force: bool,
-    /// Don't ask
+    /// Don't ask for confirmation
     #[arg(long, short, requires = "force")]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -230,7 +231,7 @@ const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local di
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    // Help, not a doc comment: those want variables in backticks.
+    // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(help = STORE_HELP, long, value_name = "STORE")]
     store: Option<OsString>,
     #[arg(
@@ -242,13 +243,13 @@ pub(crate) struct StoreArguments {
 }
 
 impl StoreArguments {
-    /// The store that is named, or else the user's file.
+    /// The store that is named, or otherwise the user's file.
     pub(crate) fn location(&self) -> Result<Location, Failure> {
         Ok(dlock_stores::locate(&PROGRAM, self.named()?.as_deref())?)
     }
 
-    /// The same for a command that takes locks: it says so if they are of this host and perhaps not meant to be. From the
-    /// crontabs of three hosts such a command runs three times.
+    /// The same for a command that takes locks: it warns if they are local to this host and perhaps not meant to be.
+    /// From the crontabs of three hosts such a command runs three times.
     pub(crate) fn location_of_locks(&self) -> Result<Location, Failure> {
         let location = self.location()?;
         if !self.this_host && self.named()?.is_none() {
@@ -264,7 +265,7 @@ impl StoreArguments {
             return Ok(None);
         }
         let store = self.store.clone().or_else(|| env::var_os("DLOCK_STORE"));
-        // Where a script or a unit was to fill it in, and did not, the user's file would be another lock.
+        // Where a script or a unit should have filled it in but did not, the user's file would be a different lock.
         if self.store.is_none() && store.as_ref().is_some_and(|store| store.is_empty()) {
             let advice =
                 "name a store in it, or unset it; --this-host takes locks of this host only";
@@ -287,7 +288,7 @@ fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Between two looks.
+/// The time between two reads.
 fn pause(text: &str) -> Result<Duration, String> {
     let pause = time(text)?;
     if pause < Duration::from_millis(100) {

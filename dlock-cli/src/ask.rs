@@ -1,4 +1,4 @@
-//! What the subcommands share that ask the store something, print the answer and end.
+//! The parts shared by the subcommands that query the store, print the answer and end.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -19,13 +19,13 @@ pub(crate) fn main(
         .build()
         .map_err(|error| Failure::new(Exit::System, "can't start the runtime").because(error))?;
     let code = runtime.block_on(work);
-    // A store call that hangs must not keep us.
+    // A store call that hangs must not delay the exit.
     runtime.shutdown_background();
     code
 }
 
-/// Opens a store that is there: looking at locks makes no file. `None`: nobody named a store, and the
-/// default one has not been made yet.
+/// Opens an existing store: looking at locks creates no file. `None`: no store was named, and the
+/// default one does not exist yet.
 pub(crate) async fn open(location: &Location) -> Result<Option<Store>, Failure> {
     if location.exists() {
         Ok(Some(location.open().await?))
@@ -39,7 +39,7 @@ pub(crate) async fn open(location: &Location) -> Result<Option<Store>, Failure> 
     }
 }
 
-/// The store's answer to one call, within bounds.
+/// The store's answer to one call, within a time limit.
 pub(crate) async fn answer<T>(
     store: &Store,
     doing: &str,

@@ -33,8 +33,8 @@ use crate::{
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Say only what went wrong: not who has the lock, neither while waiting for it nor when it is not to be had (the
-    /// exit code tells), and not what was done
+    /// Print only errors: not the holder of the lock, neither while waiting for it nor when it cannot be acquired (the
+    /// exit code says so), and not what was done
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -62,7 +62,7 @@ enum Command {
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
-    /// Print what becomes of a lock, line by line
+    /// Print the changes of a lock, line by line
     #[command(long_about = include_str!("help/watch.txt"))]
     Watch(WatchArguments),
     /// Ask the holder of a lock to give it back
@@ -71,13 +71,13 @@ enum Command {
     /// Free a lock that its holder does not give back
     #[command(long_about = include_str!("help/release.txt"))]
     Release(ReleaseArguments),
-    /// Delete the records of locks that nobody has used for a week
+    /// Delete the records of locks that have not been used for a week
     #[command(long_about = include_str!("help/purge.txt"))]
     Purge(PurgeArguments),
-    /// Make what a store needs before there can be locks
+    /// Create what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
-    /// Look whether a store is fit for locks, and say what to do
+    /// Check whether a store is fit for locks, and say what to do
     #[command(long_about = include_str!("help/doctor.txt"))]
     Doctor(DoctorArguments),
     /// Measure how fast a store is for locks, and recommend a lease
@@ -94,7 +94,7 @@ enum Command {
     Man(ManArguments),
 }
 
-/// Does what this process's arguments say.
+/// Runs what this process's arguments say.
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -126,11 +126,11 @@ pub(crate) fn main() -> ExitCode {
     done.unwrap_or_else(|failure| failure.report())
 }
 
-/// What is wrong with the command line, or the help that was asked for.
+/// The error in the command line, or the help that was asked for.
 fn explain(error: &clap::Error) -> Result<ExitCode, Failure> {
     let text = error.render().to_string();
     if error.use_stderr() {
-        // Nobody is left to tell when it can't be printed. It may repeat a word that was meant as the value of --store.
+        // If it can't be printed, no reader is left. It may repeat a word that was meant as the value of --store.
         let text = without_credentials(&text);
         drop(std::io::stderr().write_all(text.as_bytes()));
         Ok(Exit::Usage.into())
@@ -186,8 +186,8 @@ fn no_groups(program: &str) -> Failure {
     Failure::new(Exit::Usage, format!("'{program}' {why}"))
 }
 
-/// Logs what the core and its stores report, if `DLOCK_LOG` asks for it, and nothing of other
-/// libraries: those that talk to servers log whole requests.
+/// Logs the reports of the core and its stores, if `DLOCK_LOG` asks for them, and nothing of other libraries: those
+/// that talk to servers log whole requests.
 fn log() {
     let Ok(wanted) = std::env::var("DLOCK_LOG") else {
         return;

@@ -34,7 +34,7 @@ impl HolderTime {
         Self(read(ClockId::Monotonic))
     }
 
-    /// The time from now's point of view until this instant; zero once it is reached.
+    /// The time from now until this instant; zero once it is reached.
     pub(crate) fn after(self, now: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(now.0)).unwrap_or(0))
     }
@@ -71,7 +71,7 @@ fn read(clock: ClockId) -> i64 {
         .saturating_add(time.tv_nsec)
 }
 
-/// 292 years fit; more is as good as never.
+/// 292 years fit; a longer span is as good as never.
 fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! How things of the lock look to people. Nothing here decides anything.
+//! How locks are shown to people. Nothing here decides anything.
 
 use std::{
     fmt,
@@ -8,14 +8,14 @@ use std::{
 use dlock_core::{Name, Record};
 use dlock_stores::text::harmless;
 
-/// The first second of the year 10000, which the format has no room for.
+/// The first second of the year 10000, for which the format has no room.
 const TOO_LATE: Duration = Duration::from_secs(253_402_300_800);
 
-/// What a record says about the lock: as the store's clock saw it when it was read.
+/// The condition of the lock according to its record: as the store's clock saw it when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     Held,
-    /// Nobody holds it; its last holder keeps everybody out until its time is over.
+    /// Released, but its last holder keeps all others out until its time has passed.
     Closed,
     /// Its holder is gone, or can't reach the store; the next contender takes it.
     Expired,
@@ -42,7 +42,7 @@ impl Condition {
     }
 }
 
-/// What a record says, as a sentence: who holds the lock, or who did.
+/// The content of a record, as a sentence: who holds the lock, or who did.
 pub(crate) fn condition(name: &Name, record: &Record) -> String {
     let name = name.as_str();
     let (owner, token) = (harmless(&record.owner), record.token);
@@ -57,7 +57,7 @@ pub(crate) fn condition(name: &Name, record: &Record) -> String {
     }
 }
 
-/// What the clock on the wall says.
+/// The time of the wall clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "it is shown to people and decides nothing"
@@ -72,16 +72,16 @@ pub(crate) fn instant(time: SystemTime) -> Option<String> {
     (since_epoch < TOO_LATE).then(|| humantime::format_rfc3339_seconds(time).to_string())
 }
 
-/// A span that was chosen, such as a lease, in the units that options take: "2s", "1m 30s", "1s 250ms".
+/// A span that was configured, such as a lease, in the units that options take: "2s", "1m 30s", "1s 250ms".
 pub(crate) fn exact(span: Duration) -> String {
     humantime::format_duration(span).to_string()
 }
 
-/// The most characters of a name, a queue or a kind that a table shows.
+/// The maximum number of characters of a name, a queue or a kind that a table shows.
 const WIDEST: usize = 60;
 
-/// A name as a table shows it: harmless to a terminal, and of a long one its beginning and its end, with an ellipsis
-/// between them. JSON has all of it.
+/// A name as a table shows it: harmless to a terminal; a long one is reduced to its beginning and its end, with an
+/// ellipsis between them. JSON has all of it.
 pub(crate) fn short_name(name: &str) -> String {
     let name = harmless(name);
     let letters: Vec<char> = name.chars().collect();
@@ -94,7 +94,7 @@ pub(crate) fn short_name(name: &str) -> String {
     letters.collect()
 }
 
-/// A span that was measured, by the second; spans below ten seconds by the tenth.
+/// A span that was measured, to the second; spans below ten seconds to the tenth.
 pub(crate) fn span(span: Duration) -> String {
     if span < Duration::from_secs(10) {
         format!("{:.1}s", span.as_secs_f64())
@@ -103,9 +103,9 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)". Or,
-/// where the lock is closed, after whose work and for how much longer: "closed after the work of web-1:4711,
-/// for another 9m 57s".
+/// The holder of a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)". Or, where the
+/// lock is closed, after whose work and for how much longer: "closed after the work of web-1:4711, for another 9m
+/// 57s".
 pub(crate) struct Holding<'a>(pub(crate) &'a Record);
 
 impl fmt::Display for Holding<'_> {
@@ -120,7 +120,7 @@ impl fmt::Display for Holding<'_> {
             write!(f, "closed after the work of {}", harmless(owner))?;
             match self.0.remaining {
                 Some(left) => write!(f, ", for another {}", span(left))?,
-                // Nobody's clock but an observer's tells.
+                // Only an observer's clock shows when it ends.
                 None => write!(f, ", for {} in all", exact(self.0.duration))?,
             }
             return write!(f, ", token {token}");

@@ -1,4 +1,4 @@
-//! How a program ends that runs commands: by a code, or by Ctrl-C; and what both ways share.
+//! How a program that runs commands ends: with a code, or by Ctrl-C; and what both ways share.
 
 use std::{
     ops::ControlFlow,
@@ -18,18 +18,18 @@ use crate::{
 
 /// The default grace, where it is at most a quarter of the lease.
 const GRACE: Duration = Duration::from_secs(2);
-/// The longest that an end waits for what is still under way to the store.
+/// The longest that the end waits for calls to the store that are still in flight.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How it ends, if not by a failure.
+/// How it ends, unless with a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// With this exit code.
     Code(u8),
-    /// By Ctrl-C. Shells stop a script or a loop when a job *dies* of SIGINT, and go on when it
+    /// By Ctrl-C. Shells stop a script or a loop when a job *dies* of SIGINT, and continue when it
     /// merely exits with 130.
     Interrupted {
-        /// The command had the terminal to itself, so the rest of our job has not heard of it.
+        /// The command had the terminal to itself, so the rest of our job did not get the signal.
         tell_job: bool,
     },
 }
@@ -46,7 +46,7 @@ pub(crate) fn main(
         .build()
         .map_err(|error| Failure::system("can't start threads", error))?;
     let outcome = runtime.block_on(work);
-    // A store call that hangs must not keep us.
+    // A store call that hangs must not delay the exit.
     runtime.shutdown_background();
     match outcome? {
         Outcome::Code(code) => Ok(code.into()),
@@ -54,7 +54,8 @@ pub(crate) fn main(
     }
 }
 
-/// Listens to signals, and opens the store; or how the program ends, if a signal came first.
+/// Listens to signals, and opens the store; or returns how the program ends, if a signal came
+/// first.
 pub(crate) async fn open(
     location: &Location,
 ) -> Result<ControlFlow<Outcome, (Store, Signals)>, Failure> {
@@ -66,12 +67,12 @@ pub(crate) async fn open(
     }
 }
 
-/// From here on the signals of [`supervise`] do not end this process by themselves.
+/// From here on the signals of [`supervise`] no longer end this process by default.
 pub(crate) fn listen() -> Result<Signals, Failure> {
     Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))
 }
 
-/// How long a command may take to end by itself, of this lease.
+/// How long a command with this lease may take to end on TERM.
 pub(crate) fn grace_within(lease: Duration, asked: Option<Duration>) -> Result<Duration, Failure> {
     let most = lease / 4;
     match asked {
@@ -87,7 +88,7 @@ pub(crate) fn grace_within(lease: Duration, asked: Option<Duration>) -> Result<D
     }
 }
 
-/// Lets what is under way to the store end: the release of a try that was given up.
+/// Lets calls to the store that are in flight end: the release of an abandoned try.
 pub(crate) async fn close(client: &Client, signals: &mut Signals) {
     tokio::select! {
         biased;
@@ -97,7 +98,7 @@ pub(crate) async fn close(client: &Client, signals: &mut Signals) {
     }
 }
 
-/// The end of a program whose command has ended so.
+/// The end of a program whose command has ended with this status.
 pub(crate) fn with_command(status: ExitStatus, foreground: bool) -> Outcome {
     match status.signal() {
         Some(signal) => by_signal(signal, foreground),

@@ -30,7 +30,7 @@ pub(crate) const PROGRAM: Program = Program {
 /// `--quiet`, of this whole process.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From here on nothing is said but what went wrong.
+/// From here on only errors are printed.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -42,7 +42,7 @@ pub(crate) fn is_quiet() -> bool {
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// There is nothing to show or to do: no such lock, nobody who leads, or the user said no.
+    /// Nothing to show or to do: no such lock, no leader, or the user said no.
     Nothing = 1,
     /// The command line is wrong.
     Usage = 64,
@@ -52,7 +52,7 @@ pub(crate) enum Exit {
     System = 71,
     /// Standard output can't be written.
     Output = 74,
-    /// Somebody else has the lock, and the time to wait is over.
+    /// Another process has the lock, and the time to wait has passed.
     NotAcquired = 75,
     /// The store can't be used as it is.
     StoreUnusable = 78,
@@ -60,7 +60,7 @@ pub(crate) enum Exit {
     LeaseLost = 80,
     /// The command exists but can't be executed.
     NotExecutable = 126,
-    /// There is no such command.
+    /// The command does not exist.
     NotFound = 127,
 }
 
@@ -80,7 +80,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
-    /// Instead of the code of `exit`, if the user wants another one.
+    /// Replaces the code of `exit`, if the user wants another one.
     code: Option<u8>,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -108,13 +108,13 @@ impl Failure {
         self
     }
 
-    /// The system refused something that running a command needs.
+    /// The system refused something that is needed to run a command.
     #[cfg(unix)]
     pub(crate) fn system(message: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
         Self::new(Exit::System, message).because(source.into())
     }
 
-    /// What to do.
+    /// The advice to the user.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
@@ -130,8 +130,8 @@ impl Failure {
         self.exit
     }
 
-    /// Prints the failure with its causes, and yields its code. That somebody else has the lock, or nobody, is
-    /// an answer: who wants quiet reads it in the code.
+    /// Prints the failure with its causes, and returns its code. That the lock is taken, or free, is an
+    /// answer: a user who wants quiet reads it from the code.
     pub(crate) fn report(&self) -> ExitCode {
         let is_answer = matches!(self.exit, Exit::NotAcquired | Exit::Nothing);
         if !(is_quiet() && is_answer) {
@@ -168,7 +168,7 @@ impl From<StoreError> for Failure {
             code: None,
             message: error.to_string(),
             advice: error.advice().map(str::to_owned),
-            // Says its message once more, which is left out, and then why.
+            // The first cause repeats the message, which is left out; the actual reason follows.
             source: Some(error.into()),
         }
     }
@@ -183,8 +183,8 @@ impl fmt::Display for Failure {
 
 /// One line for people, on standard error.
 pub(crate) fn say(message: fmt::Arguments<'_>) {
-    // Nobody is left to tell when standard error is closed; one write, so that lines of several
-    // processes do not mix.
+    // When standard error is closed, no reader is left; one write, so that lines of several processes do not
+    // mix.
     let line = without_credentials(&format!("dlock: {message}\n"));
     drop(std::io::stderr().write_all(line.as_bytes()));
 }

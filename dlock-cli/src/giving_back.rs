@@ -1,4 +1,4 @@
-//! Giving locks back when what they were for has ended.
+//! Releasing locks when the work they were for has ended.
 
 use std::time::Duration;
 
@@ -10,19 +10,20 @@ use crate::{
     supervise::Signals,
 };
 
-/// The longest that a program whose work has ended waits for the store to take the lock back.
+/// The longest that a program whose work has ended waits for the store to release the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How giving the lock back went, as far as it matters to the outcome of the work.
+/// How the release went, as far as it matters to the outcome of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GivenBack {
     /// All are free, or will be.
     Free,
-    /// One was somebody else's, although we believed in it to the end.
+    /// One belonged to another process, although we believed in it to the end.
     NotOurs,
 }
 
-/// Gives all of these back at once. If the work was not done, nobody has to wait for `--at-least`.
+/// Releases all of these at once. If the work was not done, other hosts need not wait for
+/// `--at-least`.
 pub(crate) async fn give_back(
     guards: Vec<Guard>,
     done: bool,
@@ -56,7 +57,7 @@ pub(crate) async fn give_back(
     let confirmed = tokio::select! {
         biased;
         confirmed = all => confirmed,
-        // They go on in the background for as long as this process lives.
+        // The releases continue in the background for as long as this process lives.
         _ = signals.ending() => false,
         () = tokio::time::sleep(lease.min(PATIENCE)) => false,
     };
@@ -77,13 +78,13 @@ enum Released {
 
 fn of_release(end: Result<ReleaseEnd, Error>, validity: &LeaseView) -> Released {
     match end {
-        // It has not run out before, not even in the instant before the release.
+        // It did not expire earlier, not even in the instant before the release.
         Ok(ReleaseEnd::NotHeld(_)) if matches!(validity.state(), State::Ended(loss) if matches!(loss.cause, EndCause::Released)) => {
             Released::NotOurs
         }
         Ok(ReleaseEnd::Released | ReleaseEnd::NotHeld(_)) => Released::Free,
         Ok(ReleaseEnd::Unconfirmed) => Released::Unconfirmed,
-        // The exit code is the work's; this is for people.
+        // The exit code is that of the work; this message is for people.
         Err(error) => {
             Failure::new(
                 Exit::StoreUnreachable,

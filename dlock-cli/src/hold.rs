@@ -1,4 +1,4 @@
-//! `dlock hold`: holds a lock without a command, until somebody ends it.
+//! `dlock hold`: holds a lock without a command, until it is ended.
 
 use std::{ops::ControlFlow, process::ExitCode};
 
@@ -48,7 +48,7 @@ async fn run(arguments: &HoldArguments) -> Result<Outcome, Failure> {
     done
 }
 
-/// Why it is held no more.
+/// Why the lock is no longer held.
 enum Over {
     Lost(End),
     Signal(Signal),
@@ -75,7 +75,7 @@ async fn hold(
         watch.until_asked().await;
     };
     let over = match &told {
-        // What waits for the line would wait for ever.
+        // A script that waits for the line would wait forever.
         Err(_) => Over::Asked,
         Ok(_) => tokio::select! {
             biased;
@@ -104,7 +104,7 @@ async fn hold(
     }
 }
 
-/// Says that it is held: scripts wait for this line. `false`: nobody reads.
+/// Prints that the lock is held: scripts wait for this line. `false`: no reader is left.
 fn tell(arguments: &HoldArguments, lock: &DLock, token: u64) -> Result<bool, Failure> {
     let (name, owner) = (lock.name().as_str(), lock.owner());
     if arguments.json {

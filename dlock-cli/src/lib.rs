@@ -1,19 +1,19 @@
 //! The program `dlock`: runs a command while it holds a distributed lock, and shows locks.
 //!
-//! Owns what belongs to processes and people: arguments, exit codes, the command's process group,
-//! its guard process, the terminal, what is printed. Leaves the lock itself to `dlock-core`.
+//! Owns what belongs to processes and people: arguments, exit codes, the command's process group, its guard process,
+//! the terminal, the output. Leaves the lock itself to `dlock-core`.
 //!
 //! `dlock run` is up to four processes:
 //!
 //! | process | what it does | module |
 //! |---|---|---|
-//! | `dlock run` | takes the lock, renews it, looks after the command, gives the lock back | `run`, `supervise` |
-//! | the command | leads a process group of its own; until it may start it is a stub of `dlock` | `helper::stub` |
+//! | `dlock run` | takes the lock, renews it, supervises the command, releases the lock | `run`, `supervise` |
+//! | the command | leads its own process group; until it may start it is a stub of `dlock` | `helper::stub` |
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
-//! `dlock elect` is the same with a lock that it takes again and again (`elect`). `dlock hold` has no command,
-//! and `dlock acquire` leaves the lock to the next commands of a script (`tickets`). `dlock tasks` has nothing to do with
+//! `dlock elect` is the same with a lock that it takes again and again (`elect`). `dlock hold` has no command, and
+//! `dlock acquire` leaves the lock to the next commands of a script (`tickets`). `dlock tasks` does not concern the
 //! locks of a store: it looks at a queue (`tasks`).
 //!
 //! The helpers are this same program, started again with a hidden first argument. The guard and the

@@ -1,4 +1,4 @@
-//! Standard output: what a subcommand is asked for. If it can't be written the subcommand has failed,
+//! Standard output: the result of a subcommand. If it can't be written, the subcommand has failed,
 //! whatever else it did.
 
 use std::{
@@ -36,7 +36,7 @@ pub(crate) fn line(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     write(&format!("{line}\n")).map(drop)
 }
 
-/// One line that says that it is done, for those who want to hear it.
+/// One line that says that the work is done, unless `--quiet` was given.
 pub(crate) fn done(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     if is_quiet() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What packages install beside the program, made of its own help: completions for shells, and pages for man(1).
+//! The files that packages install in addition to the program, made from its own help: completions for shells,
+//! and pages for man(1).
 
 use std::process::ExitCode;
 

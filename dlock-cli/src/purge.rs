@@ -1,10 +1,10 @@
-//! `dlock purge`: deletes records that nobody has needed for a week.
+//! `dlock purge`: deletes records that have not been needed for a week.
 
 use std::{process::ExitCode, time::Duration};
 
 use crate::{arguments::PurgeArguments, ask, exit::Failure, output};
 
-/// How many records one call deletes, so that none takes long.
+/// How many records one call deletes, so that no call takes long.
 const BATCH: usize = 1000;
 
 /// How long one call may take: a store without an index of old records reads all of its records for them.

@@ -80,7 +80,7 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lock, and where it is.
+/// The lock, and the store it is in.
 struct Lock {
     name: Name,
     store: Store,
@@ -92,7 +92,7 @@ impl Lock {
         ask::answer(&self.store, "can't read the lock", reading).await
     }
 
-    /// Takes the lease away (B1): it ends when it would have ended without another renewal.
+    /// Revokes the lease (B1): it ends when it would have ended without another renewal.
     async fn revoke(&self, record: &Record) -> Result<(), Failure> {
         let name = &self.name;
         let revoking = async {
@@ -117,7 +117,7 @@ impl Lock {
         ))
     }
 
-    /// What a release at once means.
+    /// Warns of the consequences of an immediate release.
     fn warn(&self, record: &Record, condition: Condition) {
         let held = self.condition(record);
         if condition == Condition::Closed {
@@ -128,7 +128,7 @@ impl Lock {
             say(format_args!(
                 "{held}; if {} still works, it goes on until its next renewal, for at most {}, beside the next holder: only a check of the token keeps its writes out",
                 harmless(&record.owner),
-                // It may have renewed since the record was read.
+                // The holder may have renewed since the record was read.
                 exact(record.duration),
             ));
         }
@@ -145,7 +145,7 @@ impl Lock {
         }
     }
 
-    /// Somebody was faster. What there is now may be nobody's trouble, so the user decides anew.
+    /// Another process was faster. The current state may need no action, so the user decides anew.
     fn changed(&self, now: Option<&Record>) -> Failure {
         let now = match now {
             Some(record) => self.condition(record),
@@ -167,7 +167,7 @@ impl Lock {
     }
 }
 
-/// Asks on the terminal. Only a clear yes is one.
+/// Asks on the terminal. Only a clear yes counts.
 fn is_confirmed() -> bool {
     drop(stderr().write_all(b"dlock: release it now? [y/N] "));
     let mut answer = String::new();

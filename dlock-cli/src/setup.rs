@@ -1,5 +1,5 @@
-//! `dlock setup`: makes what a store needs before there can be locks. Nothing else makes it: a schema
-//! or a table that appears where somebody mistyped an address is a surprise.
+//! `dlock setup`: creates what a store needs before there can be locks. Nothing else creates it: a
+//! schema or a table that appears because of a mistyped address is a surprise.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ async fn run(arguments: &SetupArguments) -> Result<ExitCode, Failure> {
     let SetupArguments { store } = arguments;
     let store = store.location()?.open().await?;
     store.set_up().await?;
-    // Any name: a store that needs nothing made can still be out of reach, or refuse us.
+    // Any name: a store that needs no preparation can still be unreachable, or refuse us.
     let name = Name::new("setup")?;
     ask::answer(&store, "can't read from it", store.provider().read(&name)).await?;
     output::line(format_args!("ready: {store}"))?;

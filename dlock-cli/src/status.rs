@@ -1,5 +1,5 @@
-//! `dlock status`: which records, and how they are read. How they look is `rows`, which names are
-//! meant `pattern`.
+//! `dlock status`: which records, and how they are read. `rows` says how they look, `pattern` which
+//! names are meant.
 
 mod pattern;
 mod rows;
@@ -18,8 +18,8 @@ use crate::{
     output,
 };
 
-/// How many records are read at once. Some stores have no order of names, and look at all of them for
-/// each page.
+/// How many records are read at once. Some stores do not keep names in order, and look at all of them
+/// for each page.
 const PAGE: usize = 5000;
 
 const DOING: &str = "can't read the locks";
@@ -48,7 +48,7 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One lock. In JSON it is an object, and no array.
+/// One lock. In JSON it is an object, not an array.
 async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), Failure> {
     let record = match store {
         Some(store) => ask::answer(store, DOING, store.provider().read(name)).await?,

@@ -1,4 +1,4 @@
-//! `dlock tasks`: looks at a queue, adds, cancels and retries tasks, and makes the tables.
+//! `dlock tasks`: looks at a queue, adds, cancels and retries tasks, and creates the tables.
 
 mod changes;
 mod enqueue;
@@ -42,7 +42,7 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
     match &arguments.what {
         TasksCommand::Counts => {
             let mut counts = answer(&queue, "can't count the tasks", store.counts()).await?;
-            // Each store has an order of its own.
+            // Each store has its own order.
             counts.sort();
             let paused = pause::paused(&queue).await?;
             let limits = limit::limits(&queue).await?;
@@ -110,7 +110,8 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of how many tasks some are listed, whatever their numbers. Those of a kind are not counted.
+/// Out of how many tasks these are listed, whatever their numbers. Tasks of one kind are not
+/// counted.
 fn total(counts: &[Count], filter: &Filter) -> String {
     let Filter {
         queue, state, kind, ..
@@ -143,7 +144,7 @@ fn none(id: TaskId) -> Failure {
     Failure::new(Exit::Nothing, format!("there is no task {id}"))
 }
 
-/// The answer to one call, within bounds.
+/// The answer to one call, within a time limit.
 async fn answer<T>(
     queue: &Queue,
     doing: &str,

@@ -1,4 +1,4 @@
-//! `dlock watch`: prints what becomes of a lock, line by line.
+//! `dlock watch`: prints the changes of a lock, line by line.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -52,7 +52,7 @@ async fn run(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
                     }
                 }
             }
-            // What may go away by itself is told once.
+            // An error that may pass is printed once.
             Err(failure) if failure.exit() == Exit::StoreUnreachable => {
                 if !std::mem::replace(&mut silent, true) {
                     failure.report();
@@ -67,7 +67,7 @@ async fn run(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// A lock, and the store that it is in once there is one.
+/// A lock, and its store once there is one.
 struct Watched {
     location: Location,
     store: Option<Store>,
@@ -87,7 +87,7 @@ impl Watched {
     }
 }
 
-/// What a line is printed for when it changes; `None` as long as nobody ever held the lock.
+/// The state whose change prints a line; `None` as long as the lock was never held.
 #[derive(PartialEq, Eq)]
 struct State(Option<(Condition, Uuid, bool, Option<u64>)>);
 
@@ -100,13 +100,13 @@ impl State {
     }
 }
 
-/// A change as programs see it: what `dlock status` shows, and when.
+/// A change as programs see it: the row of `dlock status`, and when.
 #[derive(Serialize)]
 struct Change<'a> {
     /// RFC 3339, UTC, this machine's clock.
     at: Option<String>,
-    /// When it ends unless it is renewed, on the same clock; null where the store does not know, and where nobody
-    /// has it.
+    /// When it ends unless it is renewed, on the same clock; null where the store does not know, and where the
+    /// lock is free.
     until: Option<String>,
     #[serde(flatten)]
     row: Shown<'a>,

@@ -1,21 +1,21 @@
 //! `/api`: the lease service and the task service of a sample application, "leases on PostgreSQL", with its paths,
-//! bodies and statuses, so that what was written for it runs here. What it gets wrong is right: what is not there, or
-//! not the caller's, is never a success, and a claim that is over ends nothing.
+//! bodies and statuses, so that programs written for it run here. Its mistakes are corrected: a request for something
+//! that does not exist, or is not the caller's, never succeeds, and a claim that has ended ends nothing.
 //!
-//! It is another way to what `/v1` has, and keeps nothing of its own in tables of its own:
+//! It is a second interface to the contents of `/v1`, and has no tables of its own:
 //!
 //! | the sample's | is |
 //! |---|---|
-//! | a lease of a resource | the lease of that name in the namespace `default`, for 30 s |
-//! | the number of a lease | that of a task which never runs and has the resource as its key: given once, used for nothing else |
-//! | `renewed_at` | the number of its newest renewal, which is that of the milliseconds since it was taken (`clock`) |
-//! | `released_at` | when a lock beside it was taken, just before the release (`released`) |
+//! | a lease of a resource | the lease with that name in the namespace `default`, for 30 s |
+//! | the number of a lease | that of a task which never runs and has the resource as its key: assigned once, used for nothing else |
+//! | `renewed_at` | the number of its newest renewal, which is the number of milliseconds since it was taken (`clock`) |
+//! | `released_at` | when a lock next to it was taken, just before the release (`released`) |
 //! | a task | a task of the queue `api` in the namespace `default` |
 //! | the generator | a task that comes again every two seconds, on every server alike (`generator`) |
 //!
-//! Where these are kept, names begin with `~api`, which no namespace can be called, so `/v1` does not show them.
+//! Where these are kept, names begin with `~api`, which cannot be the name of a namespace, so `/v1` does not show them.
 //!
-//! Every instant of a row is of the store's clock, and to look at rows writes nothing.
+//! Every instant in a row is by the store's clock, and reading rows writes nothing.
 
 mod answer;
 mod claims;
@@ -46,10 +46,10 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The queue of the tasks, as the store has it.
 pub const QUEUE: &str = "default/api";
 
-/// What the tasks are called.
+/// The kind of the tasks.
 pub const KIND: &str = "task";
 
-/// A refusal of a path or a method that this interface may be meant by.
+/// A refusal of a path or a method that may have been meant for this interface.
 pub(crate) async fn refused(path: &str, refusal: Refusal) -> Response {
     let response = refusal.into_response();
     match path.starts_with("/api/") {

@@ -1,5 +1,5 @@
-//! Calls of the store on behalf of a request. What a call is shed for, and whether it goes by the connections that stores
-//! keep for holders, follows from its [`Class`], and that from the [need](crate::guard::Need) of the route: no handler
+//! Calls of the store on behalf of a request. When a call is shed, and whether it uses the connections that stores keep
+//! for holders, follows from its [`Class`], and that from the [need](crate::guard::Need) of the route: no handler
 //! chooses it, so none can forget it.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
@@ -25,19 +25,19 @@ use crate::{
     views, waits,
 };
 
-/// A service, as one who may ask its store.
+/// A service, on behalf of a sender that may call its store.
 #[derive(Clone, Debug)]
 pub(crate) struct Asking {
     service: Service,
     class: Class,
-    /// Who has only a part of the server.
+    /// The client, if it has only a part of the server.
     client: Option<Client>,
-    /// Of how many renewals or endings a call is.
+    /// How many renewals or endings a call contains.
     renewals: usize,
 }
 
 impl Asking {
-    /// Calls of this class, of a request that needs it or of the server's own.
+    /// Calls of this class, for a request that needs it or for the server itself.
     pub(crate) const fn new(service: Service, class: Class) -> Self {
         Self {
             service,
@@ -47,7 +47,7 @@ impl Asking {
         }
     }
 
-    /// The same for calls of so many renewals or endings.
+    /// The same for calls of this many renewals or endings.
     pub(crate) fn of_many(&self, renewals: usize) -> Self {
         Self {
             renewals,
@@ -55,12 +55,12 @@ impl Asking {
         }
     }
 
-    /// The same for a client that has only a part of the server; `None`: for one that may have all.
+    /// The same for a client that has only a part of the server; `None`: for one that may have all of it.
     pub(crate) fn on_behalf_of(self, client: Option<Client>) -> Self {
         Self { client, ..self }
     }
 
-    /// The same for calls that matter less than the request: no call of it comes to matter more.
+    /// The same for calls that matter less than the request: no call is raised by it.
     pub(crate) fn lowered(&self, class: Class) -> Self {
         Self {
             class: class.min(self.class),
@@ -68,7 +68,8 @@ impl Asking {
         }
     }
 
-    /// The same after the store has given the sender a lease or a claim: calls that complete the answer are a holder's.
+    /// The same after the store has granted the sender a lease or a claim: calls that complete the answer are a
+    /// holder's.
     pub(crate) fn granted(&self) -> Self {
         Self {
             class: Class::Hold,
@@ -76,11 +77,11 @@ impl Asking {
         }
     }
 
-    /// One call of the store, within this time.
+    /// One call of the store, within its time limit.
     ///
     /// # Errors
-    /// A refusal if there is too much of this class, and the store's error. After the time `unknown`: the call may have been
-    /// applied.
+    /// A refusal if there is too much of this class, and the store's error. After the time limit `unknown`: the call
+    /// may have been applied.
     pub(crate) async fn ask<T, F>(
         &self,
         limit: Duration,
@@ -94,7 +95,7 @@ impl Asking {
         self.send(limit, request).await
     }
 
-    /// A place to read a page in, which may be large until it is cut. Those who wait for one have their place in line.
+    /// A place for reading a page, which may be large until it is cut. Requests that wait for one are served in order.
     ///
     /// # Errors
     /// A refusal if there is no memory for one, or if it takes too long.
@@ -120,7 +121,7 @@ impl Asking {
     /// One call of the store of tasks.
     ///
     /// # Errors
-    /// As of [`ask`](Self::ask), and `not-found` if there are no tasks.
+    /// Those of [`ask`](Self::ask), and `not-found` if there are no tasks.
     pub(crate) async fn ask_tasks<T, F>(
         &self,
         limit: Duration,
@@ -155,13 +156,13 @@ impl Asking {
     /// A renewal, which may travel with others.
     ///
     /// # Errors
-    /// As of [`ask`](Self::ask).
+    /// Those of [`ask`](Self::ask).
     pub(crate) async fn renew(&self, renewal: Renew) -> Result<RenewOutcome, Refusal> {
         let _turn = self.turn(self.0.limits.call_time).await?;
         self.0.renewals.send(renewal).await
     }
 
-    /// The turn of the client among its own calls as a holder, and how long the call may take then.
+    /// The client's turn among its own calls as a holder, and how long the call may take then.
     async fn turn(
         &self,
         limit: Duration,
@@ -175,10 +176,10 @@ impl Asking {
         Ok((Some(turn), limit.saturating_sub(began.elapsed())))
     }
 
-    /// A place among those who wait, also for a stream of hints.
+    /// A place among the waiting requests, also for a stream of hints.
     ///
     /// # Errors
-    /// A refusal if all places are taken, or the client's.
+    /// A refusal if all places are taken, or all of the client's.
     pub(crate) fn wait(&self) -> Result<(waits::Place, Option<Part>), Refusal> {
         let part = self.part(Kind::Waits, 1, self.0.limits.waits)?;
         Ok((self.0.waits.enter()?, part))
@@ -187,16 +188,16 @@ impl Asking {
     /// A place for one more stream of the dashboard.
     ///
     /// # Errors
-    /// As of [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub(crate) fn stream(&self) -> Result<(views::Place, Option<Part>), Refusal> {
         let part = self.part(Kind::Streams, 1, self.0.limits.streams)?;
         Ok((self.0.views.enter()?, part))
     }
 
-    /// A part of the views that are looked at.
+    /// A share of the views that are being watched.
     ///
     /// # Errors
-    /// As of [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub(crate) fn view(&self) -> Result<Option<Part>, Refusal> {
         self.part(Kind::Views, 1, self.0.views.most())
     }
@@ -204,7 +205,7 @@ impl Asking {
     /// Bytes for a body.
     ///
     /// # Errors
-    /// As of [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub(crate) fn memory(&self, bytes: usize) -> Result<(Taken, Option<Part>), Refusal> {
         let memory = &self.0.memory;
         let part = self.part(Kind::Memory, bytes, memory.room(self.class))?;

@@ -1,5 +1,5 @@
-//! One line of the log for each change that takes something from others or clears up: who asked, from where, for what, and
-//! the answer.
+//! One line of the log for each change that takes something from other clients or cleans up: the sender, its address,
+//! what it asked for, and the answer.
 
 use std::{
     net::SocketAddr,
@@ -16,7 +16,7 @@ use crate::sender::Sender;
 /// How much of a body is logged, in bytes.
 const MOST: usize = 300;
 
-/// What is known of a request while it is served. Clones are of the same request.
+/// The known facts about a request while it is served. Clones belong to the same request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audit(Arc<Mutex<Option<Change>>>);
 
@@ -27,7 +27,7 @@ struct Change {
 }
 
 impl Audit {
-    /// For a request that is about to be served.
+    /// Begins for a request that is about to be served.
     pub(crate) fn of(request: &mut Request) -> Self {
         let audit = Self::default();
         request.extensions_mut().insert(audit.clone());
@@ -62,7 +62,7 @@ impl Audit {
     }
 }
 
-/// Where the request came from, if the server was told.
+/// The address that the request came from, if the server knows it.
 pub(crate) fn address(extensions: &Extensions) -> Option<SocketAddr> {
     let ConnectInfo(address) = extensions.get::<ConnectInfo<SocketAddr>>()?;
     Some(*address)

@@ -1,4 +1,4 @@
-//! What requests carry, read with limits, and what is said of what cannot be read.
+//! The contents of requests, read with limits, and the answers to contents that cannot be read.
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Query, Request},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// What is in the query of a request.
+/// The query of a request.
 #[derive(Debug)]
 pub(crate) struct Asked<T>(pub(crate) T);
 
@@ -69,7 +69,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// All of the body, unless it is too large. That of a sender who was not admitted to anything is small.
+/// All of the body, unless it is too large. For a sender that was not admitted to anything the limit is
+/// small.
 async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> {
     let asking = request.extensions().get::<Asking>().cloned();
     let kept = request.extensions().get::<OfRequest>().cloned();
@@ -99,7 +100,7 @@ async fn whole(request: Request, service: &Service) -> Result<Vec<u8>, Refusal> 
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    // The members of an object are read from an array, too, in their order.
+    // serde also reads the members of an object from an array, in their order.
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(Refusal::new(
             Code::BadRequest,
@@ -121,7 +122,7 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     Ok(value)
 }
 
-/// As RFC 6901 writes it.
+/// The path as RFC 6901 writes it.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {

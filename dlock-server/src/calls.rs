@@ -22,26 +22,26 @@ use crate::{
     problem::{Refusal, of_store},
 };
 
-/// What is shed when there is too much, the first one first (N6).
+/// The classes of calls, in the order in which they are shed under load (N6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Lists and looks.
+    /// Lists and single reads.
     List,
-    /// Looks on behalf of those who wait.
+    /// Reads on behalf of waiting requests.
     Wait,
     /// New tasks.
     Enqueue,
-    /// New leases, and taking away what has to be taken away.
+    /// New leases, and taking leases away.
     Acquire,
     /// New claims of tasks.
     Claim,
-    /// Renewals, heartbeats, releases and endings, and what they have to read: never shed, and by the connections that stores
-    /// keep for holders (G1).
+    /// Renewals, heartbeats, releases and endings, and the reads that they need: never shed, and on the connections
+    /// that stores keep for holders (G1).
     Hold,
 }
 
 impl Class {
-    /// As metrics call it.
+    /// The name in metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -53,7 +53,7 @@ impl Class {
         }
     }
 
-    /// Which part of all calls may be under way for one of this class to begin, in percent; `None`: any.
+    /// The percentage of all calls that may be in flight for a call of this class to begin; `None`: any.
     pub(crate) const fn share(self) -> Option<usize> {
         match self {
             Self::List => Some(50),
@@ -66,14 +66,14 @@ impl Class {
     }
 }
 
-/// The calls under way. Clones are the same.
+/// The calls in flight. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     under_way: Arc<AtomicUsize>,
     most: usize,
 }
 
-/// One call under way.
+/// One call in flight.
 #[derive(Debug)]
 struct Call(Arc<AtomicUsize>);
 
@@ -105,8 +105,8 @@ impl Calls {
         }
     }
 
-    /// A call of the store: a client that hangs up leaves it to run to its answer or its limit, so that no connection
-    /// to the store is lost by it (G1). Over its limit it may have been applied.
+    /// A call of the store: if the client hangs up, the call still runs to its answer or its limit, so that no
+    /// connection to the store is lost by it (G1). A call that exceeded its limit may have been applied.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         class: Class,
@@ -138,7 +138,7 @@ impl Calls {
     }
 }
 
-/// A future that is polled in the task that awaits it, and goes on in a task of its own if it is dropped before its end.
+/// A future that is polled in the task that awaits it, and continues in its own task if it is dropped before its end.
 struct DetachOnDrop<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
 
 impl<F: Future<Output: Send> + Send + 'static> DetachOnDrop<F> {
@@ -205,7 +205,7 @@ mod tests {
         assert!(calls.begin(Class::List).is_ok());
     }
 
-    /// G1: a connection to the store is not lost with the client that it was asked for.
+    /// G1: a connection to the store is not lost with the client for which it was used.
     #[tokio::test]
     async fn call_of_a_client_that_hangs_up_runs_to_its_end() {
         let calls = Calls::new(10);

@@ -1,11 +1,11 @@
-//! The cookie that keeps a browser logged in. It has the token in it, so that a server keeps nothing of a log-in, and any
-//! other one before the same tokens takes it, too.
+//! The cookie that keeps a browser logged in. It contains the token, so that a server stores nothing about a log-in,
+//! and any other server with the same tokens accepts it, too.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// Browsers take a cookie of such a name only from the very host, for all of its paths, and over what they trust: TLS, or
-/// a connection to their own machine.
+/// Browsers accept a cookie with such a name only from the very host, for all of its paths, and over a connection that
+/// they trust: TLS, or a connection to their own machine.
 const NAME: &str = "__Host-dlock";
 
 /// No script reads it, and no page of another site makes a browser send it.
@@ -17,7 +17,7 @@ pub(crate) fn keeping(token: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("{NAME}={value}; {TERMS}")).ok()
 }
 
-/// Takes the cookie away.
+/// Removes the cookie.
 pub(crate) fn forgetting() -> Option<HeaderValue> {
     HeaderValue::try_from(format!("{NAME}=; {TERMS}; Max-Age=0")).ok()
 }
@@ -25,7 +25,7 @@ pub(crate) fn forgetting() -> Option<HeaderValue> {
 /// The token in the cookie of a request.
 pub(crate) fn token(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).into_iter();
-    // Cookies of others may have any bytes in them.
+    // Other cookies may contain any bytes.
     let mut cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
     let value = cookies.find_map(|cookie| {
         let value = cookie.trim_ascii().strip_prefix(NAME.as_bytes())?;

@@ -17,7 +17,7 @@ pub(crate) fn openapi() -> OpenApi {
 }
 
 pub(crate) fn routes(description: &OpenApi) -> Router<Service> {
-    // Written once: everybody may ask for it, and all answers share it.
+    // Written once: every client may read it, and all answers share it.
     let text = Bytes::from(serde_json::to_vec(description).unwrap_or_default());
     let answer = ([(header::CONTENT_TYPE, "application/json")], text);
     Router::new().route("/openapi.json", get(async move || answer.clone()))

@@ -15,10 +15,12 @@ use crate::{
     problem::{Refusal, of_store},
 };
 
-/// How often a stream shows that it is alive. A client that hears nothing for three times as long opens another.
+/// How often a stream shows that it is alive. A client that receives nothing for three times as long opens
+/// another.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// What a listener hears, as `shown` tells it, until `ended`. What `shown` has no event for is left out.
+/// The hints of a listener, as `shown` writes them, until `ended`. Hints for which `shown` has no event are left
+/// out.
 pub(crate) async fn of<Open, Shown>(
     service: Asking,
     ended: CancellationToken,

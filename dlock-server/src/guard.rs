@@ -1,5 +1,5 @@
-//! Who asks, and whether they may. A handler gets its namespace and its way to the store only from here, so none can forget to
-//! ask, nor which calls matter most.
+//! Who sent a request, and whether the sender may do it. A handler gets its namespace and its access to the store only
+//! from here, so none can forget this check, nor which calls matter most.
 
 use std::{fmt, marker::PhantomData};
 
@@ -27,12 +27,12 @@ use crate::{
     share::{Client, Kind},
 };
 
-/// What one has to have a right to.
+/// The right that a request needs.
 pub(crate) trait Need: Send + 'static {
     /// One of these is enough.
     const RIGHTS: &'static [Right];
-    /// What the calls of these requests are: those that keep or end what a client has come before all others, and have no rate
-    /// limit.
+    /// The class of these requests' calls: those that keep or end what a client has come before all others, and have no
+    /// rate limit.
     const CLASS: Class;
 }
 
@@ -52,13 +52,13 @@ macro_rules! needs {
 needs! {
     /// Lists.
     ToRead: Read; List
-    /// One lease, or hints of them.
+    /// One lease, or hints about leases.
     ToLook: Read, Hold; List
     /// A lease.
     ToHold: Hold; Acquire
     /// Keeping a lease, and giving it back.
     ToKeep: Hold; Hold
-    /// What takes something away from others.
+    /// Taking something away from other clients.
     ToAdmin: Admin; Acquire
     /// The server's metrics.
     ToMeasure: Metrics; List
@@ -68,33 +68,33 @@ needs! {
     ToClaim: Work; Claim
     /// Keeping a claim, and ending it.
     ToWork: Work; Hold
-    /// Hints of tasks.
+    /// Hints about tasks.
     ToHear: Read, Work; List
 }
 
-/// Somebody who may do this in this namespace.
+/// A sender that may do this in this namespace.
 pub(crate) struct Allowed<N> {
     pub(crate) service: Asking,
     pub(crate) namespace: Namespace,
-    /// Cancelled when they have to be asked again who they are, and when the server stops.
+    /// Cancelled when the sender has to be identified again, and when the server stops.
     pub(crate) ended: CancellationToken,
     need: PhantomData<N>,
 }
 
-/// Somebody who may do this in the namespace `default`, by the [interface of the sample](crate::api).
+/// A sender that may do this in the namespace `default`, through the [interface of the sample](crate::api).
 pub(crate) struct InApi<N> {
     pub(crate) service: Asking,
     pub(crate) namespace: Namespace,
     need: PhantomData<N>,
 }
 
-/// Somebody who may do this in all namespaces.
+/// A sender that may do this in all namespaces.
 pub(crate) struct AllowedEverywhere<N> {
     pub(crate) service: Asking,
     need: PhantomData<N>,
 }
 
-/// Before everything else: whether the request is meant for this server, and who has sent it.
+/// Before everything else: whether the request is meant for this server, and who sent it.
 pub(crate) async fn check(
     State(service): State<Service>,
     mut request: Request,
@@ -111,11 +111,11 @@ pub(crate) async fn check(
     }
     let host = host(request.headers(), request.uri());
     let hosts = &service.0.limits.hosts;
-    // A page of somebody's browser whose name was made to lead here (DNS rebinding) still says that name.
+    // A page in a user's browser whose name was made to resolve to this server (DNS rebinding) still sends that name.
     if !hosts.is_empty() && !hosts.iter().any(|known| host.as_ref() == Some(known)) {
         return Refusal::from(Code::Misdirected).into_response();
     }
-    // It can read nothing of what comes, but a stream that it opens takes a place and looks at the store.
+    // It can read nothing of the answer, but a stream that it opens takes a place and reads the store.
     let is_link = is_link(request.method(), request.headers());
     if !is_link && is_cross_site(request.headers(), request.uri()) {
         return Refusal::new(Code::Forbidden, "a page of another site cannot do this")
@@ -165,7 +165,7 @@ pub(crate) async fn check(
     response
 }
 
-/// An answer that takes its bytes of the server's memory until it is sent. A stream has none.
+/// An answer that occupies its bytes of the server's memory until it is sent. A stream occupies none.
 fn counted(response: Response, service: &Service, client: Option<&Client>) -> Response {
     let size = response.body().size_hint().exact().unwrap_or_default();
     match usize::try_from(size) {
@@ -203,7 +203,7 @@ fn admit<N: Need>(
     let share = service.0.limits.share;
     let client = access.and_then(|access| sender.client(access, share));
     let asking = Asking::new(service.clone(), N::CLASS).on_behalf_of(client);
-    // From here on its body may be large, and its answer.
+    // From here on its body may be large, and so may its answer.
     if let Some(kept) = parts.extensions.get::<OfRequest>() {
         kept.admit();
     }

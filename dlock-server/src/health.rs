@@ -25,8 +25,8 @@ use crate::{
     problem::Refusal,
 };
 
-/// For how long an answer to `/readyz` is told again. Nobody needs a token to ask, so the store is asked no more often,
-/// and by one request at a time.
+/// For how long an answer to `/readyz` is reused. The request needs no token, so the store is queried no more often
+/// than that, and by one request at a time.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
@@ -37,13 +37,13 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(metrics))
 }
 
-/// The server lives. Asks nobody.
+/// The server lives. Queries no store.
 #[utoipa::path(get, path = "/healthz", tag = "server", responses((status = 200, description = "It lives.", body = Done)))]
 async fn healthz() -> Json<Done> {
     Json(Done {})
 }
 
-/// The server should get requests: it is not about to stop, and its store answers, for tasks too.
+/// The server is ready for requests: it is not about to stop, and its store answers, for tasks too.
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -70,15 +70,15 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
 
 /// Whether the store answers, for leases and for tasks.
 async fn look(service: &Service) -> Result<(), Refusal> {
-    // A name that no namespace has.
+    // A name that is in no namespace.
     let name = Name::new("readyz").map_err(|_| Refusal::from(Code::Fatal))?;
     let limit = service.0.limits.call_time;
-    // Never shed: a server that is busy is not one that should get no requests.
+    // Never shed: a busy server should still get requests.
     let asking = Asking::new(service.clone(), Class::Hold);
     asking
         .ask(limit, |store| async move { store.read(&name).await })
         .await?;
-    // The tables of tasks may be missing, or another user's.
+    // The tables of tasks may be missing, or belong to another user.
     if let (Some(_), Some(id)) = (service.0.tasks.get(), TaskId::new(1)) {
         asking
             .ask_tasks(limit, |store| async move { store.task(id).await })

@@ -1,4 +1,4 @@
-//! One stream of wake-ups from the store, for everybody who wants to hear it.
+//! One stream of wake-ups from the store, shared by all listeners.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use dlock_core::{
 };
 use tokio::sync::{Mutex, broadcast};
 
-/// How many hints a listener may be behind. More, and every name may be free to it.
+/// How many hints a listener may be behind. Beyond that, every name may be free as far as it knows.
 const BEHIND: usize = 1_024;
 
-/// Where listeners meet. The store is listened to as long as there is one.
+/// The listeners' meeting point. The store is listened to as long as there is a listener.
 pub(crate) struct Hints {
     provider: Arc<dyn Admin>,
     open: Mutex<Option<broadcast::WeakSender<Wakeup>>>,
@@ -28,8 +28,7 @@ impl Hints {
         }
     }
 
-    /// What is released from the return of this call on is heard, or the listener ends. `None` if the store has no
-    /// hints.
+    /// Releases after the return of this call are heard, or the listener ends. `None` if the store has no hints.
     pub(crate) async fn listen(&self) -> Result<Option<Listener>, ProviderError> {
         let mut open = self.open.lock().await;
         if let Some(sender) = open.as_ref().and_then(broadcast::WeakSender::upgrade) {
@@ -45,7 +44,8 @@ impl Hints {
 }
 
 impl Listener {
-    /// The first listener to a stream, and where others join. The stream is dropped when the last one is.
+    /// The first listener to a stream, and the sender through which others join. The stream is dropped when the
+    /// last listener is.
     pub(crate) fn share(mut wakeups: Wakeups) -> (broadcast::WeakSender<Wakeup>, Self) {
         let (sender, receiver) = broadcast::channel(BEHIND);
         let others = sender.downgrade();
@@ -53,7 +53,7 @@ impl Listener {
             loop {
                 tokio::select! {
                     wakeup = wakeups.next() => match wakeup {
-                        // Nobody hears it: the next one who listens begins anew.
+                        // No listener is left: the next one begins anew.
                         Some(wakeup) => drop(sender.send(wakeup)),
                         // Its listeners end with the sender, and open another stream.
                         None => return,

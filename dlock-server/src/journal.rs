@@ -1,8 +1,8 @@
-//! What this server has seen happen to leases in the last days, for people.
+//! The recent events of leases that this server has seen, for people.
 //!
-//! It learns that from the calls of the store that it makes anyway ([`Observed`]), and makes none of its own. It is kept in
-//! memory, and not for longer than the server runs: a store has one record of a name and no journal, and one for people would
-//! cost each lease a second write.
+//! It learns them from the calls of the store that the server makes anyway ([`Observed`]), and makes no calls itself.
+//! It is kept in memory, and no longer than the server runs: a store has one record per name and no journal, and a
+//! journal in the store would cost each lease a second write.
 
 mod line;
 mod lines;
@@ -23,7 +23,7 @@ use self::{
     lines::Lines,
 };
 
-/// What has happened to leases.
+/// The history of leases.
 pub(crate) struct Journal(Mutex<Lines>);
 
 /// How much was known when a call of the store was sent.
@@ -35,7 +35,7 @@ impl Journal {
         Self(Mutex::new(Lines::new()))
     }
 
-    /// To be asked for before a call of the store whose answer is told to [`found`](Self::found).
+    /// To be taken before a call of the store whose answer is passed to [`found`](Self::found).
     pub(crate) fn sent(&self) -> Sent {
         Sent(self.lines().changes())
     }
@@ -48,7 +48,7 @@ impl Journal {
             now,
             || Some(Line::found_first(record, now)),
             |line| {
-                // What was answered may be older than what is known by now.
+                // The answer may be older than what is known by now.
                 let is_late = sent < line.changed() && record.token <= line.known().token;
                 !is_late && line.found(record, now)
             },
@@ -70,12 +70,12 @@ impl Journal {
             &request.name,
             now,
             || Some(Line::granted_first(known(), now)),
-            // A repeat of a request is granted once more, and changes nothing.
+            // A repeated request is granted once more, and changes nothing.
             |line| token > line.known().token && line.granted(known(), Duration::ZERO, now),
         );
     }
 
-    /// This server has done this to a term. The record has the uuid `by` from then on.
+    /// This server has done this to a term. From then on the record has the uuid `by`.
     pub(crate) fn done(&self, name: &Name, term: Uuid, what: What, by: Uuid) {
         let now = now();
         self.lines().note(
@@ -86,7 +86,7 @@ impl Journal {
         );
     }
 
-    /// The release of this term that was noted since then was none of its holder's.
+    /// The release of this term that was noted since then was not made by its holder.
     pub(crate) fn forced(&self, Sent(sent): Sent, name: &Name, term: Uuid) {
         self.lines().note(
             name,
@@ -96,14 +96,14 @@ impl Journal {
         );
     }
 
-    /// Whether the term that this record shows was taken from its holder, as far as is known.
+    /// Whether the term in this record was taken from its holder, as far as is known.
     pub(crate) fn is_revoked(&self, name: &Name, record: &Record) -> bool {
         let lines = self.lines();
         let known = lines.of(name).map(Line::known);
         known.is_some_and(|known| known.uuid == record.uuid && known.state == State::Revoked)
     }
 
-    /// What has happened to this lease.
+    /// The history of this lease.
     pub(crate) fn of(&self, name: &Name) -> History {
         let now = now();
         let lines = self.lines();
@@ -118,7 +118,7 @@ impl Journal {
     }
 }
 
-/// By this server's clock: for people, nothing is decided by it.
+/// By this server's clock: it is shown to people, and decides nothing.
 #[expect(clippy::disallowed_methods, reason = "is shown, and decides nothing")]
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()

@@ -1,7 +1,8 @@
 //! Connections: how many there are, how long they may take, TLS on them, and how they end.
 //!
-//! An accept loop of its own, since `axum::serve` bounds neither the number of connections nor the time that a client
-//! may take for its headers, and knows no client certificates. What a request means is the router's business.
+//! It has its own accept loop, since `axum::serve` bounds neither the number of connections nor the time that a client
+//! may take for its headers, and does not support client certificates. The meaning of a request is the router's
+//! business.
 
 mod activity;
 mod connection;
@@ -23,35 +24,36 @@ use self::activity::{Activity, Crowd};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 use crate::pace::Pace;
 
-/// How long a connection waits for a place before another one is ended for it.
+/// How long a connection waits for a place before another one is ended to make room.
 const CROWDED: Duration = Duration::from_millis(100);
 
 /// How long the accept loop rests when the system has no more sockets.
 const REST: Duration = Duration::from_millis(10);
 
-/// What connections may take of a server.
+/// The limits on connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Bounds {
-    /// Connections at a time: 10,000. A further one ends the connection that has had no request for the longest time, of a
-    /// client that was not [recognised](Connection::recognise) first, whatever that client does. While clients that were
-    /// recognised have requests under way on all of them, it waits.
+    /// Connections at a time: 10,000. A further one ends the connection that has had no request for the longest time,
+    /// first among clients that were not [recognised](Connection::recognise), whatever those clients do. While
+    /// recognised clients have requests in flight on all of them, it waits.
     pub connections: usize,
     /// How long a TLS handshake may take: 10 s.
     pub handshake: Duration,
-    /// How long a client may take from its first byte, or from the connection's beginning, until the headers of its
-    /// request are there: 10 s.
+    /// How long a client may take from its first byte, or from the beginning of the connection, until the headers of
+    /// its request are complete: 10 s.
     pub head: Duration,
     /// How long a connection without a request stays open: 2 min. Longer than clients pause between renewals of most
     /// leases, so that these find it open.
     pub idle: Duration,
-    /// How long a client may take nothing of what it is sent: 30 s. A stream that has nothing to send is not meant.
+    /// How long a client may fail to read what it is sent: 30 s. This does not apply to a stream that has nothing to
+    /// send.
     pub write: Duration,
     /// The headers of a request, in bytes: 16 KiB.
     pub head_size: u16,
     /// Requests at a time on one HTTP/2 connection: 256.
     pub streams: u32,
-    /// How long requests under way may take once the server stops: 10 s.
+    /// How long requests in flight may take once the server stops: 10 s.
     pub grace: Duration,
 }
 
@@ -84,14 +86,14 @@ pub struct Server {
 pub struct Connection(Arc<Activity>);
 
 impl Connection {
-    /// The server knows the client, whose connection ends later than those of strangers when there are too many
-    /// ([`Bounds::connections`]).
+    /// Marks the client as known to the server: its connection ends later than those of strangers when there are too
+    /// many ([`Bounds::connections`]).
     pub fn recognise(&self) {
         self.0.recognise();
     }
 }
 
-/// What tells a connection that the server stops.
+/// The signals to a connection that the server stops.
 #[derive(Clone, Debug)]
 struct Stop {
     /// No new requests.
@@ -112,19 +114,19 @@ impl Server {
         }
     }
 
-    /// With TLS, and with it alone.
+    /// With TLS only.
     #[must_use]
     pub fn tls(mut self, tls: Arc<Tls>) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Serves until `stop` is cancelled. Then it accepts nobody any more, closes idle connections, and gives requests
-    /// under way [`Bounds::grace`] before it cuts them off; it returns when no connection is left.
+    /// Serves until `stop` is cancelled. Then it accepts no more connections, closes idle ones, and gives requests in
+    /// flight [`Bounds::grace`] before it cuts them off; it returns when no connection is left.
     ///
     /// # Cancel safety
-    /// Dropping the future accepts nobody any more. Connections that are open stay so, until `stop` is cancelled or
-    /// they end by themselves.
+    /// After the future is dropped no more connections are accepted. Open connections stay open until `stop` is
+    /// cancelled or they end.
     pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
         let server = Arc::new(self);
         let grace = server.bounds.grace;
@@ -142,7 +144,8 @@ impl Server {
                     if places.available_permits() == 0 {
                         server.crowd.thin();
                     }
-                    // The semaphore is never closed. While all connections are busy, one of them becomes idle later.
+                    // The semaphore is never closed. While all connections are busy, one of them will become idle
+                    // later.
                     if let Ok(Ok(place)) =
                         timeout(CROWDED, Arc::clone(&places).acquire_owned()).await
                     {
@@ -172,7 +175,7 @@ impl Server {
     }
 }
 
-/// The next connection. Without a socket for it another one is ended, as for a connection too many.
+/// The next connection. If there is no socket for it, another one is ended, as for a connection beyond the limit.
 async fn accept(listener: &TcpListener, crowd: &Crowd, logged: &mut Pace) -> TcpStream {
     loop {
         match listener.accept().await {

@@ -21,17 +21,17 @@ use crate::{
     views::{Place, Seen, View},
 };
 
-/// How often a stream shows that it is alive while its view is not looked at. The page takes one that says nothing for
-/// twice as long for dead.
+/// How often a stream shows that it is alive while its view is not refreshed. The page treats a stream that is silent
+/// for twice as long as dead.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// Nobody keeps what is streamed, and a proxy passes it on as it comes.
+/// Caches do not store the stream, and a proxy passes it on without buffering.
 const HEADERS: [(HeaderName, &str); 2] = [
     (CACHE_CONTROL, "no-store"),
     (HeaderName::from_static("x-accel-buffering"), "no"),
 ];
 
-/// Somebody who was allowed to watch.
+/// A sender that was allowed to watch.
 pub(crate) struct Entered {
     place: (Place, Option<Part>),
     view: Option<Part>,
@@ -50,9 +50,9 @@ pub(crate) fn enter(service: &Asking, ended: CancellationToken) -> Result<Entere
     })
 }
 
-/// What is found in a view, look by look, until the server stops or its rights are read again: a browser opens another
-/// stream then, and is asked again who it is. Events `page` say what it
-/// is, `same` that it is as before, `problem` why nobody can tell.
+/// The results of a view, read by read, until the server stops or its rights are read again: a browser then opens
+/// another stream, and is identified again. Events: `page` has the result, `same` says that it is unchanged, `problem`
+/// why it is unknown.
 pub(crate) fn of<Look, Found>(
     service: &Service,
     Entered {
@@ -76,7 +76,7 @@ where
             looked = watcher.changed() => looked.ok()?,
         }
         let seen = watcher.borrow_and_update().clone();
-        // There was a change, so something was seen.
+        // There was a change, so a value was seen.
         let seen = seen?;
         let event = event(&seen, shown);
         let event: Result<_, Infallible> = Ok(event);

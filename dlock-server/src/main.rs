@@ -1,4 +1,4 @@
-//! The program `dlock-server`. Everything is in the library beside it.
+//! The program `dlock-server`. Everything is in the library next to it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! What the server tells the `metrics` facade. Names and tokens of clients are no labels.
+//! The metrics that the server reports to the `metrics` facade. Names and tokens of clients are not
+//! labels.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, his
 
 const REQUESTS: &str = "dlock_server_request_seconds";
 const SHED: &str = "dlock_server_shed_total";
-/// Gauges of what is under way.
+/// Gauges of calls, waits and the like in progress.
 pub(crate) const CALLS: &str = "dlock_server_store_calls";
 pub(crate) const WAITS: &str = "dlock_server_waits";
 
@@ -33,7 +34,7 @@ pub fn describe() {
     );
 }
 
-/// One more request of this class that was refused for want of room.
+/// One more request of this class that was refused for lack of room.
 pub(crate) fn shed(class: &'static str) {
     counter!(SHED, "class" => class).increment(1);
 }
@@ -43,7 +44,7 @@ pub(crate) async fn measure(path: Option<MatchedPath>, request: Request, next: N
     let start = now();
     let method = method(request.method());
     let response = next.run(request).await;
-    // What was not found has no path of ours, and could be anything.
+    // A path that was not found is none of ours, and could be anything.
     let path = path.map_or_else(|| "other".to_owned(), |path| path.as_str().to_owned());
     let status = response.status().as_u16().to_string();
     histogram!(REQUESTS, "method" => method, "path" => path, "status" => status)

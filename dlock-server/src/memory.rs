@@ -1,4 +1,4 @@
-//! How much of the server's memory requests and their answers have at a time.
+//! How much of the server's memory requests and their answers take at a time.
 
 use std::{
     io,
@@ -17,7 +17,8 @@ use serde::Serialize;
 
 use crate::{calls::Class, measure, problem::Refusal, share::Part};
 
-/// Bodies and answers of at most so many bytes do not count: what holders send is as small, and each connection has more.
+/// Bodies and answers of at most this many bytes do not count: what holders send is this small, and each connection
+/// takes more.
 pub(crate) const SMALL: usize = 4 * 1024;
 
 /// The largest page of a list, in bytes of its text: a page ends after the item that exceeds it.
@@ -54,8 +55,8 @@ impl Memory {
     /// Takes bytes for a body, or for a list before it is read.
     ///
     /// # Errors
-    /// A refusal if there is no room for this class: as of calls of the store, lists are refused first. A holder is refused if
-    /// twice of what all others may have is taken.
+    /// A refusal if there is no room for this class: as with calls of the store, lists are refused first. A holder is
+    /// refused if twice the bytes that all others may have are taken.
     pub(crate) fn take(&self, class: Class, bytes: usize) -> Result<Taken, Refusal> {
         let room = self.room(class);
         let taken = self.add(bytes);
@@ -66,7 +67,7 @@ impl Memory {
         Ok(taken)
     }
 
-    /// How many bytes may be taken for one of this class to get some.
+    /// How many bytes may be taken in total for one of this class to get some.
     pub(crate) const fn room(&self, class: Class) -> usize {
         match class.share() {
             Some(share) => self.most.saturating_mul(share) / 100,
@@ -74,7 +75,7 @@ impl Memory {
         }
     }
 
-    /// Takes bytes for an answer, which is there already.
+    /// Takes bytes for an answer, which is already in memory.
     pub(crate) fn add(&self, bytes: usize) -> Taken {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
         Taken {
@@ -84,7 +85,7 @@ impl Memory {
     }
 }
 
-/// What a request has taken, until it is answered. Clones are of the same request.
+/// The bytes that a request has taken, until it is answered. Clones belong to the same request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OfRequest(Arc<Mutex<State>>);
 
@@ -99,12 +100,12 @@ impl OfRequest {
         self.state().taken.push(taken);
     }
 
-    /// Its sender may have what was asked for.
+    /// Its sender may have what it asked for.
     pub(crate) fn admit(&self) {
         self.state().is_admitted = true;
     }
 
-    /// Whether its answer has memory of its own: what is there for everybody is shared by all answers.
+    /// Whether its answer has its own memory: an answer that is the same for every client is shared.
     pub(crate) fn is_admitted(&self) -> bool {
         self.state().is_admitted
     }
@@ -114,7 +115,7 @@ impl OfRequest {
     }
 }
 
-/// A body of an answer that has its bytes until it is sent, or dropped.
+/// The body of an answer that occupies its bytes until it is sent, or dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
     body: Body,
@@ -150,7 +151,7 @@ impl http_body::Body for Counted {
     }
 }
 
-/// The number of items that one call of the store answers: the first one for a page, and the most.
+/// The number of items that one call of the store answers: for the first call of a page, and at most.
 const FIRST: usize = 8;
 const MOST: usize = 50;
 
@@ -163,16 +164,17 @@ pub(crate) struct PageSize {
 }
 
 impl PageSize {
-    /// Counts one more item, and says whether it was the last one that the page has room for.
+    /// Counts one more item, and returns whether it was the last one that the page has room for.
     pub(crate) fn is_full_with(&mut self, item: &impl Serialize) -> bool {
-        // Counting cannot fail, and what cannot be written has no size.
+        // Counting cannot fail, and an item that cannot be serialised has no size.
         drop(serde_json::to_writer(&mut *self, item));
         self.items += 1;
         self.bytes >= PAGE
     }
 
-    /// How many items to ask the store for next, at most `wanted`: few at first, then twice as many each time, as far as the
-    /// page has room for them. A task has up to half a megabyte, and a large answer delays other clients while it is read.
+    /// How many items to request from the store next, at most `wanted`: few at first, then twice as many each time, as
+    /// far as the page has room for them. A task has up to half a megabyte, and a large answer delays other clients
+    /// while it is read.
     pub(crate) fn next_part(&mut self, wanted: usize) -> usize {
         let mean = self.bytes.checked_div(self.items).unwrap_or_default();
         let room = PAGE.saturating_sub(self.bytes) / mean.max(1);

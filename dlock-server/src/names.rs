@@ -9,7 +9,7 @@ use crate::problem::Refusal;
 /// The most bytes of the name of a queue or a schedule, as stores have it.
 const LONGEST_LABEL: usize = 128;
 
-/// The part of a path that names a namespace, as it is described.
+/// The part of a path that names a namespace, for the description.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "a description")]
@@ -18,7 +18,7 @@ pub(crate) struct InNamespace {
     namespace: String,
 }
 
-/// 1 to 63 of `a-z`, `0-9` and `-`. What is in a namespace has its name and a slash before its own.
+/// 1 to 63 of `a-z`, `0-9` and `-`. The names of all that is in a namespace begin with its name and a slash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Namespace(String);
 
@@ -27,7 +27,7 @@ impl Namespace {
         is_namespace(text).then(|| Self(text.to_owned()))
     }
 
-    /// The one that has no name in a path.
+    /// The namespace of paths that name none.
     pub(crate) fn default() -> Self {
         Self("default".to_owned())
     }
@@ -36,18 +36,18 @@ impl Namespace {
         &self.0
     }
 
-    /// What everything in it begins with.
+    /// The beginning of all its names.
     pub(crate) fn prefix(&self) -> String {
         format!("{}/", self.0)
     }
 
-    /// What comes before all of its names in the store. Somebody may have a record of just this name, without a server;
-    /// what is left of it has no name here.
+    /// The name before all of its names in the store. A record of just this name may exist, made without a server; the
+    /// rest of that name is empty, so it has no name here.
     pub(crate) fn before_all(&self) -> Result<Name, Refusal> {
         Name::new(self.prefix()).map_err(|_| Code::Fatal.into())
     }
 
-    /// The name in the store. `pointer` is where the name stands in the body.
+    /// The name in the store. `pointer` is the position of the name in the body.
     pub(crate) fn stored(&self, name: &str, pointer: &str) -> Result<Name, Refusal> {
         if name.is_empty() {
             let problem = Problem::new(Code::BadRequest).detail("the name is empty");
@@ -62,7 +62,7 @@ impl Namespace {
         })
     }
 
-    /// How names that begin so begin in the store.
+    /// The beginning, in the store, of names that begin with this.
     pub(crate) fn stored_prefix(&self, prefix: &str) -> Result<String, Refusal> {
         let stored = format!("{}{prefix}", self.prefix());
         match Prefix::new(&stored) {

@@ -1,4 +1,4 @@
-//! The number of a task, or of what is kept as one, in a path.
+//! The number of a task, or of something kept as a task, in a path.
 
 use axum::{
     extract::{FromRequestParts, RawPathParams},

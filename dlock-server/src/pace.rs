@@ -1,4 +1,4 @@
-//! How fast somebody sends requests.
+//! How fast a client sends requests.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ impl Pace {
         }
     }
 
-    /// Whether one more request is within so many in a second.
+    /// Whether one more request is within this many per second.
     pub(crate) fn admits(&mut self, rate: u32) -> bool {
         self.admit(f64::from(rate), now())
     }

@@ -1,8 +1,8 @@
 //! The dashboard at `/`: a page, its style and its scripts, which are parts of the program.
 //!
-//! It shows what others have chosen, names above all, to somebody who may take locks away. So its policy lets it run
-//! nothing but its own files, and makes the browser refuse every way but text to put something into the page. What it
-//! shows and does is what `/v1` has for everybody.
+//! It shows what other clients have chosen, names above all, to a user who may take locks away. So its policy lets it
+//! run nothing but its own files, and makes the browser refuse every way but text to insert something into the page.
+//! All that it shows and does is also available through `/v1`.
 
 mod files;
 
@@ -18,7 +18,7 @@ use dlock_http::Code;
 use self::files::File;
 use crate::{Service, problem::Refusal};
 
-/// What the page may do, which is little: its own files, its own server, no frames around it.
+/// The page's permissions, which are few: its own files, its own server, no frames around it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -38,7 +38,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
         HeaderName::from_static("permissions-policy"),
         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
-    // Kept, but asked for each time: a new server may have another page.
+    // Cached, but revalidated each time: a new server may have another page.
     (header::CACHE_CONTROL, "no-cache"),
 ];
 
@@ -77,7 +77,7 @@ fn served(file: &File, asked: &HeaderMap) -> Response {
     response
 }
 
-/// Whether a client has this version. A proxy that packs what it passes on makes a tag weak.
+/// Whether a client has this version. A proxy that compresses what it passes on makes a tag weak.
 fn knows(known: &HeaderValue, tag: &str) -> bool {
     let mut tags = known.to_str().unwrap_or_default().split(',');
     tags.any(|known| known.trim().trim_start_matches("W/") == tag)

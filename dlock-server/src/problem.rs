@@ -9,7 +9,7 @@ use axum::{
 use dlock_core::{ErrorKind, ProviderError};
 use dlock_http::{Code, Problem};
 
-/// A problem on its way out.
+/// A problem that is about to be answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal(pub(crate) Box<Problem>);
 
@@ -57,7 +57,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// What a store's error says to a client. What the store reported goes to the log alone.
+/// A store's error as the client sees it. The store's own report goes to the log only.
 pub(crate) fn of_store(error: &ProviderError) -> Problem {
     let code = match error.kind() {
         ErrorKind::NotApplied => Code::NotApplied,
@@ -69,7 +69,7 @@ pub(crate) fn of_store(error: &ProviderError) -> Problem {
     Problem::new(code)
 }
 
-/// A request that no store could keep.
+/// A request that no store could carry out.
 pub(crate) fn not_possible(error: &ProviderError) -> Refusal {
     Refusal::new(Code::BadRequest, error.to_string())
 }

@@ -2,12 +2,12 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `settings` | what arguments, environment and file say, and what of it is refused |
+//! | `settings` | the values of arguments, environment and file, and which of them are refused |
 //! | `stores` | the locks and the tasks of the store |
 //! | `run` | serving, until a signal ends it; a reload |
 //! | `signals` | SIGTERM and SIGINT stop, SIGHUP reads tokens and certificates again |
 //! | `check` | `dlock-server check`: everything but serving |
-//! | `log`, `metrics`, `failure` | what is told, to whom |
+//! | `log`, `metrics`, `failure` | reports, and who gets them |
 
 mod arguments;
 mod background;
@@ -60,7 +60,7 @@ fn start(arguments: Arguments) -> Result<(), Failure> {
             None => run::run(&plan).await,
         }
     });
-    // A store call that hangs must not keep us.
+    // A store call that hangs must not delay the exit.
     runtime.shutdown_background();
     done
 }

@@ -1,8 +1,8 @@
-//! Renewals that come while others are under way travel together.
+//! Renewals that come while others are in flight travel together.
 //!
-//! A store keeps little room for holders that those who wait and look cannot take (G1): one connection of PostgreSQL's
+//! A store keeps little room for holders that waiters and readers cannot take (G1): one connection of PostgreSQL's
 //! pool. One client's renewals of many leases come in one request, those of many clients do not; so they are gathered
-//! here, and the more come the more travel in one trip.
+//! here, and the more there are the more travel in one trip.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -22,14 +22,14 @@ use crate::{
     problem::{Refusal, of_store},
 };
 
-/// How many trips may be under way. A renewal that comes when there are as many waits for one to end; one that hangs
-/// leaves the others to go on.
+/// How many trips may be in flight. A renewal that comes when there are this many waits for one to end; a trip that
+/// hangs does not keep the others from continuing.
 const TRIPS: usize = 4;
 
 /// The most renewals of one trip.
 const MOST: usize = 500;
 
-/// Renewals on their way to the store. Clones are the same.
+/// Renewals to be sent to the store. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Renewals(Arc<Way>);
 
@@ -41,7 +41,7 @@ struct Way {
     waiting: Mutex<Waiting>,
 }
 
-/// Those that wait for a trip.
+/// The renewals that wait for a trip.
 #[derive(Debug, Default)]
 struct Waiting {
     trips: usize,
@@ -66,11 +66,11 @@ impl Renewals {
         }))
     }
 
-    /// A renewal, answered within the time of a call. One that is still waiting for its trip when its client hangs up, or
-    /// when that time is over, is not sent any more.
+    /// A renewal, answered within the time of a call. One that is still waiting for its trip when its client hangs up,
+    /// or when that time has passed, is not sent any more.
     pub(crate) async fn send(&self, renewal: Renew) -> Answer {
         let way = &self.0;
-        // Without this a batch of the store is as many trips.
+        // Without this, a batch of the store is one trip per renewal.
         if !way.provider.capabilities().batch {
             let provider = Arc::clone(&way.provider);
             let renewed = async move { provider.renew(&renewal).await };
@@ -83,12 +83,12 @@ impl Renewals {
         }
         match timeout(way.limit, answered).await {
             Ok(Ok(answer)) => answer,
-            // All trips hang; or the runtime is going away.
+            // All trips hang; or the runtime is shutting down.
             Err(_) | Ok(Err(_)) => Err(Code::Unknown.into()),
         }
     }
 
-    /// Trips, one after the other, until nobody waits.
+    /// Trips, one after the other, until no renewal waits.
     async fn travel(&self) {
         let way = &self.0;
         while let Some(waiters) = self.next(|name| way.provider.shard(name)) {
@@ -116,7 +116,7 @@ impl Renewals {
                     for (answer, outcome) in answers.into_iter().zip(outcomes) {
                         let outcome =
                             outcome.map_err(|error: ProviderError| of_store(&error).into());
-                        // Who has hung up hears nothing.
+                        // A client that has hung up gets no answer.
                         drop(answer.send(outcome));
                     }
                 }
@@ -136,7 +136,7 @@ impl Renewals {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more who waits; whether that begins a trip.
+    /// Adds a waiter; returns whether it begins a trip.
     fn join(&self, waiter: Waiter) -> bool {
         let mut waiting = self.lock();
         waiting.renewals.push_back(waiter);
@@ -145,7 +145,8 @@ impl Renewals {
         begins
     }
 
-    /// Those who travel next: of one shard, and of each name one. `None`: nobody waits, and the trip is over.
+    /// The renewals that travel next: all of one shard, and one of each name. `None`: no renewal waits, and the trip
+    /// has ended.
     fn next(&self, shard: impl Fn(&Name) -> u64) -> Option<Vec<Waiter>> {
         let mut waiting = self.lock();
         let is_wanted = |waiter: &Waiter| !waiter.answer.is_closed();
@@ -177,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// Renewals that wait, and those who wait for their answers.
+    /// Renewals that wait, and the receivers of their answers.
     fn waiting(names: &[&str]) -> (Renewals, Vec<oneshot::Receiver<Answer>>) {
         let provider = MemoryProvider::new(&MemoryStore::store_clock());
         let renewals = Renewals::new(Arc::new(provider), Calls::new(1), Duration::MAX);

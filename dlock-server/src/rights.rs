@@ -1,4 +1,4 @@
-//! Who may do what, and where.
+//! Which client may do what, and where.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{names::Namespace, share::Usage};
 
-/// What somebody may do in a namespace.
+/// A client's right in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Right {
-    /// Look at leases and tasks.
+    /// Read leases and tasks.
     Read,
-    /// Have leases, look at single ones, wait for them, and ask their holders for them.
+    /// Have leases, read single ones, wait for them, and ask their holders for them.
     Hold,
     /// Enqueue tasks.
     Enqueue,
@@ -32,25 +32,25 @@ pub enum Right {
     Metrics,
 }
 
-/// Who may do what, and where. Tokens are known by their SHA-256 alone.
+/// Which client may do what, and where. Of tokens only the SHA-256 is known.
 #[derive(Debug, Default)]
 pub struct Rights {
     tokens: HashMap<[u8; 32], Arc<Holder>>,
     certificates: HashMap<String, Arc<Holder>>,
 }
 
-/// Somebody with rights.
+/// A client with rights.
 #[derive(Debug)]
 pub(crate) struct Holder {
     /// For the log.
     pub(crate) name: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
     limits: OwnLimits,
-    /// What it has of the server; a file that is read again leaves it.
+    /// Its usage of the server, which survives a reload of the file.
     pub(crate) usage: Arc<Usage>,
 }
 
-/// What an entry says in place of the server's limits.
+/// The limits of an entry that replace the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 struct OwnLimits {
     rate: Option<NonZeroU32>,
@@ -61,15 +61,15 @@ struct OwnLimits {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRights {
-    /// It is not what such a file looks like.
+    /// It does not have the form of such a file.
     #[error("the file of rights cannot be read: line {line}{why}")]
     Toml {
-        /// The line, from 1 on.
+        /// The line, from 1.
         line: usize,
-        /// What is wrong with it, if that can be said without what stands there, which may be a token.
+        /// The error, as far as it can be described without the text itself, which may be a token.
         why: String,
     },
-    /// A hash is none.
+    /// A hash is invalid.
     #[error(
         "the sha256 of token {name:?} is not 64 hexadecimal digits: printf %s \"$TOKEN\" | sha256sum prints them"
     )]
@@ -77,24 +77,24 @@ pub enum InvalidRights {
         /// The token's name.
         name: String,
     },
-    /// A namespace is none.
+    /// A namespace is invalid.
     #[error(
         "{namespace:?} is no namespace: 1 to 63 of a-z, 0-9 and - are, and * stands for all of them"
     )]
     Namespace {
-        /// What stands there.
+        /// The text in its place.
         namespace: String,
     },
-    /// A share is none.
+    /// A share is invalid.
     #[error("the share of {name:?} is more than 100 percent")]
     Share {
         /// The entry's name.
         name: String,
     },
-    /// It has no entry, as a file that is just being written.
+    /// It has no entry, like a file that is just being written.
     #[error("the file of rights has no entry: with none, no client could do anything")]
     Empty,
-    /// Two entries are told apart by nothing.
+    /// Two entries have the same token or certificate.
     #[error("{name:?} has the same token or certificate as an entry before it")]
     Twice {
         /// The second one.
@@ -209,7 +209,7 @@ impl Rights {
         } in certificate
         {
             let holder = Holder::new(name.clone(), rights, OwnLimits { rate, share })?;
-            // Names of hosts are the same in either case (RFC 4343); a URI has a colon, and they have none.
+            // Host names are case-insensitive (RFC 4343); a URI has a colon, and they have none.
             let named = match name.contains(':') {
                 true => name.clone(),
                 false => name.to_ascii_lowercase(),
@@ -221,27 +221,27 @@ impl Rights {
         Ok(all)
     }
 
-    /// Which part of a server this client may have, in percent; `share`: unless its entry says it. One that has no other beside
-    /// it has all.
+    /// The percentage of a server that this client may have; `share`, unless its entry sets one. A client that is the
+    /// only one has all.
     pub(crate) fn share(&self, holder: &Holder, share: u8) -> u8 {
         let is_alone = self.tokens.len() + self.certificates.len() <= 1;
         holder.share().unwrap_or(if is_alone { 100 } else { share })
     }
 
-    /// Clients that were known before have what they have: requests of theirs are under way. One with another share or rate
+    /// Clients that were known before keep their usage: they have requests in flight. One with another share or rate
     /// begins anew.
     pub(crate) fn succeed(&mut self, before: &Self) {
         keep(&mut self.tokens, &before.tokens);
         keep(&mut self.certificates, &before.certificates);
     }
 
-    /// Who has this token.
+    /// The client with this token.
     pub(crate) fn of_token(&self, token: &str) -> Option<&Arc<Holder>> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         self.tokens.get(&hash)
     }
 
-    /// Who has a certificate with one of these names.
+    /// The client with a certificate that has one of these names.
     pub(crate) fn of_certificate(&self, names: &[String]) -> Option<&Arc<Holder>> {
         names.iter().find_map(|name| self.certificates.get(name))
     }
@@ -270,7 +270,7 @@ impl Holder {
         }))
     }
 
-    /// Whether they have one of these rights in this namespace, or everywhere.
+    /// Whether the client has one of these rights in this namespace, or everywhere.
     pub(crate) fn may(&self, any: &[Right], namespace: Option<&Namespace>) -> bool {
         let places = [namespace.map(Namespace::as_str), Some(EVERYWHERE)];
         let mut rights = places
@@ -280,15 +280,15 @@ impl Holder {
         rights.any(|rights| any.iter().any(|right| rights.contains(right)))
     }
 
-    /// All that they may do, by namespace.
+    /// All rights of the client, by namespace.
     pub(crate) const fn rights(&self) -> &BTreeMap<String, BTreeSet<Right>> {
         &self.rights
     }
 
-    /// Counts one more request. `rate`: how many there may be in a second, unless the entry says it.
+    /// Counts one more request. `rate`: how many there may be per second, unless the entry sets it.
     ///
     /// # Errors
-    /// How many there may be, if it is one too many.
+    /// The permitted number, if this request is one too many.
     pub(crate) fn pace(&self, rate: Option<u32>) -> Result<(), u32> {
         let Some(rate) = self.limits.rate.map(NonZeroU32::get).or(rate) else {
             return Ok(());
@@ -300,7 +300,7 @@ impl Holder {
         }
     }
 
-    /// What its entry says that it may have of the server, in percent.
+    /// The percentage of the server that its entry sets.
     pub(crate) fn share(&self) -> Option<u8> {
         self.limits.share.map(NonZeroU8::get)
     }
@@ -310,7 +310,7 @@ fn keep<K: Eq + Hash>(after: &mut HashMap<K, Arc<Holder>>, before: &HashMap<K, A
     for (key, holder) in after {
         let before = before.get(key);
         let before = before.filter(|before| before.limits == holder.limits);
-        // It is shared from here on, and not before.
+        // It is shared only from here on.
         if let (Some(before), Some(holder)) = (before, Arc::get_mut(holder)) {
             holder.usage = Arc::clone(&before.usage);
         }

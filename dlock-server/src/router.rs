@@ -1,11 +1,11 @@
-//! Everything that the server answers.
+//! All routes of the server.
 
 use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{Service, api, body, describe, guard, health, leases, measure, page, session, tasks};
 
-/// Everything that the server answers.
+/// All routes of the server.
 pub fn router(service: &Service) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
         .merge(leases::routes())

@@ -1,4 +1,4 @@
-//! How long a page of a list is looked for among rows that it does not show.
+//! How long a page of a list is searched for among rows that it does not show.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 /// The most calls of the store for a page that has a row.
 const CALLS: usize = 10;
 
-/// How long the first row of a page is looked for. What was not found by then is looked for by the next page.
+/// How long the first row of a page is searched for. Rows not found by then are left to the next page.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A page that is looked for, call by call.
+/// A page being searched for, call by call.
 #[derive(Debug)]
 pub(crate) struct Search {
     began: Instant,
@@ -25,7 +25,7 @@ impl Search {
         }
     }
 
-    /// Whether to call the store once more: `found` tells whether the page has a row.
+    /// Whether to call the store once more; `found`: whether the page has a row.
     pub(crate) fn continues(&mut self, found: bool) -> bool {
         self.calls += 1;
         self.calls <= CALLS || (!found && self.began.elapsed() < LONGEST)

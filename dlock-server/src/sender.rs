@@ -1,4 +1,5 @@
-//! Who sent a request: what a program shows of itself, and what a browser says of the page that made it send.
+//! The sender of a request: how a program identifies itself, and what a browser says about the page that made it
+//! send.
 
 mod site;
 
@@ -14,7 +15,7 @@ use crate::{
     Right, Rights, cookie, names::Namespace, rights::Holder, service::Access, share::Client,
 };
 
-/// The names that the client's certificate was checked to have.
+/// The verified names of the client's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
@@ -23,22 +24,22 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Somebody with these names.
+    /// A client with these names.
     #[must_use]
     pub const fn new(names: Vec<String>) -> Self {
         Self { names }
     }
 }
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Sender {
-    /// The server has no rights, so everybody has all.
+    /// The server has no rights configured, so every client has all.
     Anybody,
     Unknown,
     Known(Arc<Holder>),
-    /// Known by the cookie that a log-in has left. A browser adds the cookie by itself, also to a request that a
-    /// page of another site made it send.
+    /// Known by the cookie of a log-in. A browser adds the cookie automatically, even to a request that a page
+    /// of another site made it send.
     LoggedIn(Arc<Holder>),
 }
 
@@ -53,7 +54,7 @@ impl Sender {
         }
     }
 
-    /// A client that may have only a part of the server, if it is one.
+    /// The client, if it may have only a part of the server.
     pub(crate) fn client(&self, access: &Access, share: u8) -> Option<Client> {
         let (Self::Known(holder) | Self::LoggedIn(holder)) = self else {
             return None;

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::{
     fmt,
@@ -29,15 +29,15 @@ use crate::{
     waits::Waits,
 };
 
-/// How many pages of leases and tasks are read at a time: a store answers up to a hundred tasks of half a megabyte each, or a
-/// thousand leases.
+/// How many pages of leases and tasks are read at a time: a store answers up to a hundred tasks of half a megabyte
+/// each, or a thousand leases.
 const PAGES: usize = 4;
 
 /// A store, and the terms on which it is served. Clones serve the same one.
 #[derive(Clone)]
 pub struct Service(pub(crate) Arc<Shared>);
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Admin>,
     pub(crate) tasks: OnceLock<Tasks>,
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub(crate) waits: Waits,
     pub(crate) hints: Hints,
     pub(crate) views: Views,
-    /// What has happened to leases, as far as this server has seen it.
+    /// The history of leases, as far as this server has seen it.
     pub(crate) journal: Arc<Journal>,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
@@ -59,20 +59,20 @@ pub(crate) struct Shared {
     pub(crate) looked: Mutex<Option<(Instant, Ready)>>,
     /// Set if the interface of the sample is served, too.
     pub(crate) api: OnceLock<()>,
-    /// Requests that are refused, as far as they are logged: those without a token or a certificate that this server knows, and
-    /// those without the right.
+    /// The rate at which refused requests are logged: those without a token or a certificate that this server knows,
+    /// and those without the right.
     refused: [std::sync::Mutex<Pace>; 2],
-    /// Writes the metrics down, if somebody keeps them.
+    /// Writes the metrics down, if there is a recorder.
     pub(crate) metrics: OnceLock<Metrics>,
 }
 
-/// Who may do what.
+/// Which client may do what.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// `None`: anybody may do anything.
+    /// `None`: any client may do anything.
     pub(crate) rights: Option<Arc<Rights>>,
-    /// Cancelled when other rights take their place, and when the server stops. Streams that were opened by them end then,
-    /// and their clients open others.
+    /// Cancelled when other rights replace these, and when the server stops. Streams that were opened under them end
+    /// then, and their clients open others.
     pub(crate) ended: CancellationToken,
 }
 
@@ -83,7 +83,7 @@ pub(crate) type Ready = Result<Json<Done>, Refusal>;
 pub(crate) type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 impl Service {
-    /// The locks of this store, for everybody who can reach the server: see [`restrict`](Self::restrict).
+    /// The locks of this store, for every client that can reach the server: see [`restrict`](Self::restrict).
     #[must_use]
     pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
         let calls = Calls::new(limits.calls);
@@ -137,8 +137,9 @@ impl Service {
         self
     }
 
-    /// From now on only those who have a right may do what it is for. May be called again with other rights while
-    /// requests are served: requests under way are still answered, and still count as their clients'; streams of events end.
+    /// From now on only clients that have a right may do what it is for. May be called again with other rights while
+    /// requests are served: requests in flight are still answered, and still count as their clients'; streams of events
+    /// end.
     pub fn restrict(&self, mut rights: Rights) {
         let mut current = self
             .0
@@ -155,21 +156,21 @@ impl Service {
         std::mem::replace(&mut *current, access).ended.cancel();
     }
 
-    /// Who may do what, at the moment.
+    /// The current rights.
     #[must_use]
     pub(crate) fn access(&self) -> Access {
         let current = self.0.access.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
     }
 
-    /// Whether one more refusal is logged: ten in a second are, so that they cannot fill the disk. Those of clients that are known
-    /// do not hide strangers.
+    /// Whether one more refusal is logged: ten per second are, so that they cannot fill the disk. Refusals of known
+    /// clients do not hide those of strangers.
     pub(crate) fn is_logged(&self, is_known: bool) -> bool {
         let pace = self.0.refused[usize::from(is_known)].lock();
         pace.unwrap_or_else(PoisonError::into_inner).admits(10)
     }
 
-    /// Answers those who wait, and says `stopping` to new waits and at `/readyz`. Everything else is served until the
+    /// Answers waiting requests, and says `stopping` to new waits and at `/readyz`. Everything else is served until the
     /// server closes its connections: renewals and releases above all.
     pub fn stop(&self) {
         self.0.stopping.cancel();

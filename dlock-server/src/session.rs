@@ -1,4 +1,4 @@
-//! `/v1/session`: log-ins of browsers, and who is logged in.
+//! `/v1/session`: log-ins of browsers, and the user who is logged in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(show, log_in, log_out))
 }
 
-/// Whom the server takes the sender for, and what they may do. Somebody unknown may do nothing.
+/// The sender's identity as the server sees it, and its rights. An unknown sender has none.
 #[utoipa::path(
     get,
     path = "/v1/session",
@@ -42,8 +42,8 @@ async fn show(Extension(sender): Extension<Sender>) -> Json<Session> {
     Json(session(&sender))
 }
 
-/// Logs a browser in: keeps the token in a cookie that no script reads. Of what such a browser sends, changes are taken
-/// from the page of this server alone.
+/// Logs a browser in: stores the token in a cookie that no script reads. From such a browser, changes are accepted only
+/// from the page of this server.
 #[utoipa::path(
     post,
     path = "/v1/session",
@@ -71,7 +71,7 @@ async fn log_in(
     Ok(with_cookie(Json(session), cookie::keeping(&token)))
 }
 
-/// Takes the cookie of a log-in away.
+/// Removes the cookie of a log-in.
 #[utoipa::path(
     delete,
     path = "/v1/session",

@@ -1,4 +1,5 @@
-//! How much of a server one client may have, where there are several: the holder of a token or a certificate.
+//! How much of a server one client may have, where there are several; a client is the holder of a token or a
+//! certificate.
 
 use std::{
     sync::{
@@ -16,16 +17,16 @@ use tokio::{
 
 use crate::{pace::Pace, problem::Refusal};
 
-/// What a server has a limited number of.
+/// The limited resources of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Calls of the store under way.
+    /// Calls of the store in flight.
     Calls,
     /// Requests that wait, and streams of hints.
     Waits,
     /// Streams of the dashboard.
     Streams,
-    /// Views of the dashboard that are looked at, or were a moment ago.
+    /// Views of the dashboard that are being watched, or were a moment ago.
     Views,
     /// Bytes of bodies and answers.
     Memory,
@@ -33,14 +34,14 @@ pub(crate) enum Kind {
     Line,
 }
 
-/// What a client has at the moment, and how fast it was.
+/// A client's current usage, and its recent rate.
 #[derive(Debug)]
 pub(crate) struct Usage {
     taken: [AtomicUsize; 6],
     pace: Mutex<Pace>,
     /// Places of its calls as a holder.
     turns: OnceLock<Arc<Semaphore>>,
-    /// Pages that are read for it at a time: the others of it wait.
+    /// Pages that are read for it at a time: its others wait.
     pub(crate) pages: Semaphore,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Client {
     percent: usize,
 }
 
-/// What a client has until this is dropped.
+/// A share of a resource that a client has until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Part {
     usage: Arc<Usage>,
@@ -81,7 +82,7 @@ impl Usage {
         }
     }
 
-    /// Whether one more request is within so many in a second.
+    /// Whether one more request is within this many per second.
     pub(crate) fn admits(&self, rate: u32) -> bool {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
         pace.admits(rate)
@@ -91,23 +92,23 @@ impl Usage {
 /// How many pages are read for one client at a time.
 const PAGES: usize = 2;
 
-/// How many calls of a holder may wait for each that is under way.
+/// How many calls of a holder may wait for each one in flight.
 const LINE: usize = 64;
 
-/// How many renewals of one call take one place: a full batch takes half of those that a client has in front of a server with the
-/// usual limits.
+/// How many renewals of one call take one place: a full batch takes half of those that a client has at a server with
+/// the usual limits.
 const WEIGHT: usize = 16;
 
 impl Client {
-    /// A client that may have this part of all there is, in percent.
+    /// A client that may have this percentage of everything.
     pub(crate) const fn new(usage: Arc<Usage>, percent: usize) -> Self {
         Self { usage, percent }
     }
 
-    /// Takes some of what the server has so much of.
+    /// Takes some of a resource of which the server has `all`.
     ///
     /// # Errors
-    /// A refusal if that is more than its share, which is one at least.
+    /// A refusal if that is more than its share, which is at least one.
     pub(crate) fn take(&self, kind: Kind, count: usize, all: usize) -> Result<Part, Refusal> {
         let most = self.most(kind, all);
         let part = self.add(kind, count);
@@ -127,9 +128,10 @@ impl Client {
         Ok(part)
     }
 
-    /// How many of so many it may have.
+    /// How many of this total it may have.
     fn most(&self, kind: Kind, all: usize) -> usize {
-        // Lists are refused to everybody when half of the calls or of the memory is taken: one client cannot bring that about.
+        // Lists are refused to every client when half of the calls or of the memory is taken: one client cannot bring
+        // that about.
         let percent = match kind {
             Kind::Waits | Kind::Streams | Kind::Views => self.percent,
             Kind::Calls | Kind::Memory => self.percent / 2,
@@ -138,9 +140,9 @@ impl Client {
         (all.saturating_mul(percent) / 100).max(1)
     }
 
-    /// A place for a call as a holder, of so many renewals or endings. Where the client has as many under way as it may have of
-    /// other calls, the next one waits for one of its own to end, and other clients do not notice: so a client that has a lot to
-    /// renew is not refused for it.
+    /// A place for a call as a holder, of this many renewals or endings. Where the client has as many in flight as it
+    /// may have of other calls, the next one waits for one of its own to end, and other clients do not notice: so a
+    /// client that has a lot to renew is not refused for it.
     ///
     /// # Errors
     /// A refusal if too many wait already, or if it takes too long.
@@ -168,7 +170,7 @@ impl Client {
         }
     }
 
-    /// Takes what is there already.
+    /// Takes some that is in use already.
     pub(crate) fn add(&self, kind: Kind, count: usize) -> Part {
         self.usage.of(kind).fetch_add(count, Ordering::Relaxed);
         Part {

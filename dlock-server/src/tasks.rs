@@ -1,13 +1,12 @@
-//! `/v1/{namespace}/tasks` and `/v1/{namespace}/queues`: each request is one call of the store of tasks, and one that was
-//! refused is a second.
+//! `/v1/{namespace}/tasks` and `/v1/{namespace}/queues`: each request is one call of the store of tasks; a refusal
+//! takes a second call.
 //!
-//! A queue has its namespace and a slash before its name in the store, and a number says nothing of its task's
-//! namespace. So what names a number alone (a look, a cancellation, a retry) reads the task first. That is no race: a
-//! task never changes its queue, and no number is used twice.
-//!
-//! What ends or keeps a claim proves itself by uuid and token instead, and is not looked up: only its
-//! claimer knows the uuid, of which the store has a pseudonym. A refusal tells what the task is doing, so
-//! only then is it read, and one of another namespace is as if it were not there.
+//! In the store, the name of a queue begins with its namespace and a slash, and a number says nothing about its task's
+//! namespace. So a request that names a number only (a read, a cancellation, a retry) reads the task first. That is no
+//! race: a task never changes its queue, and no number is used twice.
+//! A request that ends or keeps a claim proves itself by uuid and token instead, and needs no such read: only its
+//! claimer knows the uuid, of which the store has a pseudonym. A refusal says what the task is doing, so only then is
+//! the task read, and a task of another namespace is treated as if it did not exist.
 
 mod change;
 mod claim;

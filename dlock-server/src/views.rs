@@ -1,5 +1,5 @@
-//! What people watch: each view is looked at once a second, however many watch it, and not at all while nobody does. A look
-//! that takes long is followed by a rest, so that the store has time for those who work.
+//! Watched views: each view is read once a second, however many watch it, and not at all while it has no watcher. A
+//! read that takes long is followed by a rest, so that the store has time for working clients.
 
 use std::{
     collections::HashMap,
@@ -17,19 +17,19 @@ use tokio::{
 
 use crate::{calls::Class, measure, names::Namespace, problem::Refusal};
 
-/// How often a view is looked at.
+/// How often a view is read.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// How often the tasks are counted, for which most stores read all of them.
 const PERIOD_OF_COUNTS: Duration = Duration::from_secs(5);
 
-/// So many times as long as the last look took, a view is left alone.
+/// After a read, a view is left alone for this many times the duration of the read.
 const REST: u32 = 20;
 
-/// It is no longer left alone than this after a look without an answer: a page shows soon that the store is back.
+/// After a read without an answer, it is left alone no longer than this: a page soon shows that the store is back.
 const REST_AFTER_PROBLEM: Duration = Duration::from_secs(30);
 
-/// How many views are looked at in a second; more, and each of them is looked at less often.
+/// How many views are read per second; if there are more, each of them is read less often.
 const MOST: u32 = 10;
 
 /// A part of the store that can be watched.
@@ -51,10 +51,10 @@ pub(crate) enum View {
     Counts,
 }
 
-/// What a look has found.
+/// The result of a read.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// Grows when a look finds something else than the one before.
+    /// Grows when a read finds something other than the one before.
     pub(crate) version: u64,
     /// JSON.
     pub(crate) found: Result<Arc<str>, Refusal>,
@@ -67,7 +67,7 @@ type Sender = watch::Sender<Option<Seen>>;
 /// A place among the streams.
 pub(crate) type Place = OwnedSemaphorePermit;
 
-/// The views that somebody watches, or has just watched. Clones are the same.
+/// The views that have watchers, or had one until just now. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Views(Arc<Shared>);
 
@@ -79,7 +79,7 @@ struct Shared {
 }
 
 impl Views {
-    /// Views with room for so many streams.
+    /// Views with room for this many streams.
     pub(crate) fn new(most: usize) -> Self {
         Self(Arc::new(Shared {
             most,
@@ -88,7 +88,7 @@ impl Views {
         }))
     }
 
-    /// Views at a time.
+    /// The maximum number of views.
     pub(crate) fn most(&self) -> usize {
         2 * self.0.most + 16
     }
@@ -99,10 +99,10 @@ impl Views {
         room.map_err(|_| no_room())
     }
 
-    /// What is found by the looks that come. The first watcher of a view brings how to look at it; a later one gets the
-    /// newest of its looks at once. A view is kept until its next look is due: if somebody opens it again before that,
-    /// it is not looked at sooner. Its first watcher also brings what is dropped when it is closed: a client that opens and leaves
-    /// many views has them until then.
+    /// The results of the coming reads. The first watcher of a view brings the way to read it; a later one gets the
+    /// newest result at once. A view is kept until its next read is due: if it is opened again before that, it is not
+    /// read sooner. Its first watcher also brings a part that is dropped when the view is closed: a client that opens
+    /// and leaves many views occupies them until then.
     pub(crate) fn watch<Look, Found>(
         &self,
         view: View,
@@ -121,7 +121,7 @@ impl Views {
             }
             return Ok(watcher);
         }
-        // Views that are kept are no reason to refuse one, unless somebody opens and leaves very many.
+        // Kept views are no reason to refuse one, unless a client opens and leaves very many.
         if open.len() >= self.most() {
             return Err(no_room());
         }
@@ -150,7 +150,7 @@ impl Views {
         Ok(watcher)
     }
 
-    /// Closes a view that nobody watches. Nobody can join it meanwhile.
+    /// Closes a view that has no watcher. No watcher can join it meanwhile.
     fn close(&self, view: &View, sender: &Sender) -> bool {
         let mut open = self.open();
         let is_over = sender.receiver_count() == 0;

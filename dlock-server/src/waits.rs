@@ -1,4 +1,4 @@
-//! Those who wait: how many, and in which order.
+//! Waiting requests: how many, and in which order.
 
 use std::{
     collections::HashMap,
@@ -16,22 +16,23 @@ use crate::{calls::Class, measure, problem::Refusal};
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
 
-/// How often a server looks in a second, on behalf of all who wait: what a small store answers beside its other work.
+/// How often a server reads per second, on behalf of all waiting requests: what a small store can answer in addition to
+/// its other work.
 const LOOKS: u32 = 500;
 
-/// Those who wait.
+/// The waiting requests.
 pub(crate) struct Waits {
     most: usize,
     room: Arc<Semaphore>,
     turns: Mutex<Turns>,
 }
 
-/// Of each name, whose turn it is to look. A mutex of tokio admits those who wait for it in their order.
+/// For each name, the turn to read. A mutex of tokio admits its waiters in their order.
 type Turns = HashMap<Name, Arc<Turn>>;
 
 pub(crate) type Turn = tokio::sync::Mutex<()>;
 
-/// A place among those who wait.
+/// A place among the waiting requests.
 #[derive(Debug)]
 pub(crate) struct Place {
     _room: OwnedSemaphorePermit,
@@ -52,7 +53,7 @@ impl Waits {
         }
     }
 
-    /// A place among those who wait, also for a stream of hints.
+    /// A place among the waiting requests, also for a stream of hints.
     pub(crate) fn enter(&self) -> Result<Place, Refusal> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             measure::shed(Class::Wait.name());
@@ -62,13 +63,13 @@ impl Waits {
         Ok(Place { _room: room })
     }
 
-    /// Whose turn it is to look after this name.
+    /// The turn to read this name.
     pub(crate) fn turn(&self, name: &Name) -> Arc<Turn> {
         Arc::clone(self.turns().entry(name.clone()).or_default())
     }
 
-    /// How long a waiter pauses between two looks, if that is `pause` when few wait: more when there are many names, so
-    /// that a server looks [500 times](LOOKS) a second at most, however many wait.
+    /// How long a waiter pauses between two reads, if that is `pause` when few wait: longer when there are many names,
+    /// so that a server reads at most [500 times](LOOKS) a second, however many wait.
     pub(crate) fn stretched(&self, pause: Duration) -> Duration {
         let names = u32::try_from(self.turns().len()).unwrap_or(u32::MAX);
         pause.max(Duration::from_secs(1) / LOOKS * names)
@@ -79,7 +80,7 @@ impl Waits {
         self.most.saturating_sub(self.room.available_permits())
     }
 
-    /// The turns of names that somebody waits for, and as many others at most.
+    /// The turns of names that are waited for, and at most as many others.
     fn turns(&self) -> MutexGuard<'_, Turns> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         if turns.len() > 2 * self.taken() + 16 {

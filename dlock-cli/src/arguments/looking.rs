@@ -1,4 +1,5 @@
-//! What the commands are told that look at a store as a whole, and those that packages are made with.
+//! The arguments of the commands that look at a store as a whole, and of those that packages are made
+//! with.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,7 +11,7 @@ use super::{StoreArguments, time};
 /// Arguments of `dlock doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// The lease that latencies are compared with: what you say to 'dlock run', 100ms to 24h
+    /// The lease to compare latencies with: the one you pass to 'dlock run', 100ms to 24h
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]
     pub(crate) lease: Duration,
     /// For programs: JSON
@@ -46,7 +47,7 @@ pub(crate) struct CompletionsArguments {
 /// Arguments of `dlock man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// The folder, which must be there
+    /// The folder, which must exist
     pub(crate) folder: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What `dlock tasks` is told.
+//! The arguments of `dlock tasks`.
 
 use std::{
     ffi::OsString,
@@ -15,7 +15,7 @@ use super::time;
 pub(crate) struct TasksArguments {
     #[command(subcommand)]
     pub(crate) what: TasksCommand,
-    // Help, not a doc comment: those want variables in backticks.
+    // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(
         help = "Where the tasks are: sqlite:PATH or postgres://USER@HOST/DATABASE[?schema=SCHEMA], a database with the \
             tables of a queue. Everybody on this machine sees a password that is given here: put the whole URL into \
@@ -31,7 +31,7 @@ pub(crate) struct TasksArguments {
     pub(crate) json: bool,
 }
 
-/// What `dlock tasks` does.
+/// The subcommands of `dlock tasks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
     /// How many tasks of each queue are in which state
@@ -53,11 +53,11 @@ pub(crate) enum TasksCommand {
         /// Only those after this one: the last one of the page before
         #[arg(long, value_name = "ID", value_parser = task)]
         after: Option<TaskId>,
-        /// At most so many
+        /// At most this many
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// All that is known of a task: payload, errors, who has it
+    /// All that is known of a task: payload, errors, its worker
     Show {
         /// The task's number
         #[arg(value_parser = task)]
@@ -65,46 +65,46 @@ pub(crate) enum TasksCommand {
     },
     /// Add a task
     Enqueue(EnqueueArguments),
-    /// Make the tables of a queue where they are missing
+    /// Create the tables of a queue where they are missing
     Setup,
-    /// Cancel tasks: one that waits ends, the worker of one that runs is asked to stop
+    /// Cancel tasks: a waiting task ends, the worker of a running one is asked to stop
     Cancel {
         /// Their numbers
         #[arg(required = true, value_parser = task)]
         ids: Vec<TaskId>,
-        /// End those that run at once: their workers lose them
+        /// End running ones at once: their workers lose them
         #[arg(long)]
         force: bool,
     },
-    /// Enqueue tasks once more that have ended: dead and cancelled ones themselves, a copy of others
+    /// Enqueue ended tasks once more: dead and cancelled ones themselves, a copy of others
     Retry {
         /// Their numbers
         #[arg(required = true, value_parser = task)]
         ids: Vec<TaskId>,
     },
-    /// Pause queues: nobody gets their tasks until they are resumed; those that run go on
+    /// Pause queues: no worker gets their tasks until they are resumed; running tasks continue
     Pause {
         /// Their names
         #[arg(required = true)]
         queues: Vec<String>,
     },
-    /// Resume queues that are paused
+    /// Resume paused queues
     Resume {
         /// Their names
         #[arg(required = true)]
         queues: Vec<String>,
     },
-    /// The queues that are paused
+    /// The paused queues
     Paused,
     /// Limit how many tasks of a queue run at a time, over all workers
     Limit {
         /// Its name
         queue: String,
-        /// 1 or more; none takes the limit away
+        /// 1 or more; none removes the limit
         #[arg(value_name = "NUMBER|none", value_parser = limit)]
         limit: Limit,
     },
-    /// The queues that have a limit
+    /// The queues with a limit
     Limits,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum TasksCommand {
 pub(crate) struct EnqueueArguments {
     /// Which handler it is for
     pub(crate) kind: String,
-    /// What the handler gets, as JSON; - reads it from standard input [default: null]
+    /// The handler's input, as JSON; - reads it from standard input [default: null]
     pub(crate) payload: Option<String>,
     /// The queue
     #[arg(long, default_value = NewTask::QUEUE)]
@@ -121,7 +121,8 @@ pub(crate) struct EnqueueArguments {
     /// Add nothing if a task of this queue has this key and has not ended
     #[arg(long)]
     pub(crate) key: Option<String>,
-    /// Until when others of this key are not added: with 'started', what changes while it runs has a task of its own
+    /// Until when others with this key are not added: with 'started', a change made while it runs gets a task of its
+    /// own
     #[arg(long, value_name = "WHEN", value_parser = ["ended", "started"], default_value = "ended", requires = "key")]
     pub(crate) key_until: String,
     /// Run it while no other task of this queue and lane runs, in their order
@@ -130,13 +131,13 @@ pub(crate) struct EnqueueArguments {
     /// 0 to 9; smaller numbers run first
     #[arg(long, default_value_t = 5)]
     pub(crate) priority: u8,
-    /// Not before this time has passed, as 90s or 2h
+    /// Not before this time has passed, e.g. 90s or 2h
     #[arg(long = "in", value_name = "TIME", value_parser = time, conflicts_with = "at")]
     pub(crate) delay: Option<Duration>,
-    /// Not before this instant, as 2026-12-01T09:00:00Z
+    /// Not before this instant, e.g. 2026-12-01T09:00:00Z
     #[arg(long, value_name = "INSTANT", value_parser = instant)]
     pub(crate) at: Option<SystemTime>,
-    /// How often it is tried: 1 to 1000
+    /// The number of attempts: 1 to 1000
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) max_attempts: u32,
 }

@@ -1,4 +1,4 @@
-//! What the commands are told that keep a lock by a ticket.
+//! The arguments of the commands that keep a lock by a ticket.
 
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ pub(crate) struct AcquireArguments {
 /// Arguments of `dlock renew`.
 #[derive(Debug, Args)]
 pub(crate) struct RenewArguments {
-    /// The line that 'dlock acquire' has printed; - reads it from standard input [default: `DLOCK_TICKET` of the environment]
+    /// The line that 'dlock acquire' printed; - reads it from standard input [default: `DLOCK_TICKET` of the
+    /// environment]
     pub(crate) ticket: Option<String>,
     /// For programs: JSON
     #[arg(long)]
@@ -42,7 +43,8 @@ pub(crate) struct RenewArguments {
 /// Arguments of `dlock give-back`.
 #[derive(Debug, Args)]
 pub(crate) struct GiveBackArguments {
-    /// The line that 'dlock acquire' has printed; - reads it from standard input [default: `DLOCK_TICKET` of the environment]
+    /// The line that 'dlock acquire' printed; - reads it from standard input [default: `DLOCK_TICKET` of the
+    /// environment]
     pub(crate) ticket: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArguments,

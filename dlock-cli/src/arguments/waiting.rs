@@ -43,7 +43,7 @@ impl WaitArguments {
         }
     }
 
-    /// The failure with the code that the user wants for a lock that is not to be had.
+    /// The failure with the code that the user wants when the lock cannot be acquired.
     pub(crate) fn coded(&self, failure: Failure) -> Failure {
         match self.conflict_exit_code {
             Some(code) if failure.exit() == Exit::NotAcquired => failure.with_code(code),

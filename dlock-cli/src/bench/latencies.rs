@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The times of one kind of call.
 pub(super) struct Latencies(Vec<Duration>);
 
-/// What they amount to, in microseconds.
+/// Their percentiles, in microseconds.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Percentiles {
     pub(super) calls: usize,
@@ -30,7 +30,7 @@ impl Latencies {
     pub(super) fn percentiles(&mut self) -> Percentiles {
         let Self(times) = self;
         times.sort_unstable();
-        // The time that so many of a hundred calls did not exceed.
+        // The time that this percentage of the calls did not exceed.
         let percentile = |part: usize| {
             let rank = (times.len() * part).div_ceil(100).max(1) - 1;
             let time = times.get(rank).copied().unwrap_or_default();
@@ -46,7 +46,7 @@ impl Latencies {
     }
 }
 
-/// A time, with three digits that count: 0.12ms, 12.3ms, 1.23s.
+/// A time, with three significant digits: 0.12ms, 12.3ms, 1.23s.
 pub(crate) fn short(time: Duration) -> String {
     let milliseconds = time.as_secs_f64() * 1000.0;
     match milliseconds {

@@ -18,10 +18,10 @@ use crate::{
     output,
 };
 
-/// What is measured; a prefix of all its locks.
+/// The lock that is measured, and the prefix of all the others.
 const NAME: &str = "dlock-bench";
 
-/// Long enough for a store that is slow, and over soon if this machine dies.
+/// Long enough for a slow store, and soon expired if this machine dies.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Runs `dlock bench`.
@@ -55,14 +55,14 @@ async fn run(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets what was dropped be given back.
+/// Waits until the dropped leases are released.
 async fn finish(client: &Client) {
     tokio::time::timeout(LEASE, client.close()).await.ok();
 }
 
 struct Bench {
     store: Store,
-    /// Of which the others are made.
+    /// The lock from which the others are made.
     lock: DLock,
     clock: Clock,
 }
@@ -79,7 +79,7 @@ impl Bench {
         }
     }
 
-    /// Takes a lock, reads, renews and gives it back.
+    /// Takes a lock, reads it, renews it and releases it.
     async fn one_after_the_other(
         &self,
         time: Duration,
@@ -115,7 +115,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Renews many leases, each as soon as its last renewal was answered.
+    /// Renews many leases, each as soon as its last renewal has been answered.
     async fn at_the_same_time(&self, time: Duration, report: &mut Report) -> Result<(), Failure> {
         let mut leases = Vec::new();
         for number in 1..=report.leases {
@@ -188,7 +188,7 @@ enum Call {
     Renew,
 }
 
-/// How long each renewal took. The lease is given back.
+/// How long each renewal took. The lease is released.
 async fn renew_until(
     mut lease: Lease,
     clock: Clock,

@@ -1,4 +1,4 @@
-//! What `dlock bench` has measured, and what follows for the lease.
+//! The measurements of `dlock bench`, and the lease that follows from them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{display::exact, exit::Failure, status};
 
-/// The lease that 'dlock run' takes if nobody says otherwise.
+/// The lease of 'dlock run' by default.
 const DEFAULT: Duration = Duration::from_secs(15);
 
 /// How fast a store is.
@@ -18,10 +18,10 @@ const DEFAULT: Duration = Duration::from_secs(15);
 pub(super) struct Report {
     store: String,
     operations: Vec<Operation>,
-    /// How many were renewed at the same time.
+    /// The number of leases renewed at the same time.
     pub(super) leases: u16,
     renewals_per_second: u64,
-    /// The least lease that is safe from the slowest calls.
+    /// The shortest lease that is safe from the slowest calls.
     least_lease_ms: u64,
 }
 
@@ -53,7 +53,7 @@ impl Report {
         });
     }
 
-    /// Renewals at the same time, and how long all of them took.
+    /// Concurrent renewals, and how long all of them took.
     pub(super) fn add_renewals(&mut self, latencies: Latencies, took: Duration) {
         let what = format!("renew, {} at a time", self.leases);
         self.add(&what, latencies);
@@ -102,7 +102,7 @@ impl Report {
             format!("the usual {} are too short", exact(DEFAULT))
         };
         text.push_str(&format!("lease: {} or more; {advice}\n", exact(least)));
-        // Tokens must grow if they are used again, so they can't be deleted at once.
+        // Tokens must grow if the names are used again, so the records can't be deleted at once.
         text.push_str(&format!(
             "{} records \"{NAME}*\" stay, released; 'dlock purge' deletes them after a week\n",
             self.leases + 2
@@ -111,7 +111,8 @@ impl Report {
     }
 }
 
-/// A call has a sixth of the lease. That is ten times the p99, and three times the slowest one; by the second.
+/// A call has a sixth of the lease. That sixth is ten times the p99, and three times the slowest call; rounded
+/// to seconds.
 fn least_lease_ms(times: &Percentiles) -> u64 {
     let needed = 6 * times
         .p99_us

@@ -1,4 +1,4 @@
-//! What `dlock doctor` does with a lock of its own: all that holders and operators do, with a watch in its hand.
+//! The checks of `dlock doctor`, on a lock of its own: every call that holders and operators make, timed.
 
 use std::{
     error::Error as _,
@@ -21,13 +21,13 @@ use crate::{
 
 const NAME: &str = "dlock-doctor";
 
-/// How often the lock is taken, so that one call that was slow by accident is not all that was seen.
+/// How often the lock is taken, so that the result does not rest on one call that happened to be slow.
 const ROUNDS: u32 = 5;
 
-/// A clock that is further from ours than this is worth a word.
+/// A clock that is further from ours than this is reported.
 const APART: Duration = Duration::from_secs(2);
 
-/// A call that takes more than this part of its time-out leaves too little for a bad day.
+/// A call that takes more than this fraction of its time-out leaves too little margin for a bad day.
 const TOO_SLOW: u32 = 4;
 
 /// A store under examination.
@@ -36,7 +36,7 @@ pub(super) struct Patient<'a> {
     client: Client,
     lock: DLock,
     clock: Clock,
-    /// The slowest call, and what it was.
+    /// The slowest call, and its name.
     slowest: (Duration, &'static str),
 }
 
@@ -79,7 +79,7 @@ impl<'a> Patient<'a> {
         Ok(())
     }
 
-    /// Names and texts may have characters that a database of another encoding than UTF8 has no place for.
+    /// Names and texts may have characters that a database with an encoding other than UTF8 cannot store.
     async fn characters(&self) -> Finding {
         let check = "characters";
         let refused = match Name::new("dlock-doctor \u{1f512}") {
@@ -94,13 +94,13 @@ impl<'a> Patient<'a> {
         }
     }
 
-    /// Gives back what is still held.
+    /// Releases whatever is still held.
     pub(super) async fn close(self) {
         drop(self.lock);
         self.client.close().await;
     }
 
-    /// Takes the lock, does what holders do, and gives it back. The first time also what operators do.
+    /// Takes the lock, does what holders do, and releases it. The first time it also does what operators do.
     async fn hold(&mut self, first: bool, report: &mut Report) -> Result<Seen, Failure> {
         let before = wall_clock();
         let lock = self.lock.clone();
@@ -145,7 +145,7 @@ impl<'a> Patient<'a> {
         })
     }
 
-    /// What people do with `dlock status` and `dlock ask`. A holder needs neither.
+    /// The calls of `dlock status` and `dlock ask`. A holder needs neither.
     async fn operate(&mut self, lease: &Lease, report: &mut Report) -> Result<(), Failure> {
         let store = self.store;
         let provider = store.provider();
@@ -211,7 +211,7 @@ struct Seen {
     record: Record,
 }
 
-/// Whether the slowest call left room for a bad day, at this lease.
+/// Whether the slowest call leaves a margin for a bad day, at this lease.
 fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
     let limit = lease / 6;
     let found = format!(
@@ -231,7 +231,7 @@ fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
     ))
 }
 
-/// How far the store's clock is from ours, at the least.
+/// How far the store's clock is from ours, at least.
 fn clocks(seen: &Seen) -> Finding {
     let Seen {
         before,

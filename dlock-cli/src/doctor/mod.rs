@@ -1,4 +1,4 @@
-//! `dlock doctor`: whether a store is fit for locks. How that looks is `report`, what is looked at `checks`.
+//! `dlock doctor`: whether a store is fit for locks. `report` says how the result looks, `checks` what is checked.
 
 mod checks;
 mod report;
@@ -41,7 +41,7 @@ async fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Everything, up to the first thing that makes the rest useless.
+/// Everything, up to the first finding that makes the rest useless.
 async fn examine(
     location: &Location,
     arguments: &DoctorArguments,
@@ -63,8 +63,8 @@ async fn examine(
     examined
 }
 
-/// Opens the store, and asks it for its tables. Most stores are reached with the first question and not before, so
-/// whatever keeps them from an answer is wrong with the store.
+/// Opens the store, and checks its tables. Most stores are contacted by the first query and not before, so
+/// whatever keeps it from being answered is a fault of the store.
 async fn reach(location: &Location) -> Result<(Store, Result<(), Failure>), Failure> {
     let store = open(location).await?;
     match store.check().await {
@@ -76,7 +76,7 @@ async fn reach(location: &Location) -> Result<(Store, Result<(), Failure>), Fail
 async fn open(location: &Location) -> Result<Store, Failure> {
     match ask::open(location).await? {
         Some(store) => Ok(store),
-        // Nobody named it, and nobody has used it yet.
+        // The default store, not used so far.
         None => Ok(location.open().await?),
     }
 }

@@ -1,4 +1,4 @@
-//! What `dlock doctor` has found: a table for people, JSON for programs.
+//! The findings of `dlock doctor`: a table for people, JSON for programs.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::{
     status,
 };
 
-/// What was found in one respect.
+/// One finding.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     check: &'static str,
     state: Grade,
     found: String,
-    /// What to do; null if nothing.
+    /// The advice; null if none is needed.
     advice: Option<String>,
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Finding {
 #[serde(rename_all = "lowercase")]
 enum Grade {
     Ok,
-    /// It works, and could be better.
+    /// It works, but could be better.
     Advice,
-    /// Somebody has to do something.
+    /// Something has to be done.
     Wrong,
 }
 
@@ -40,7 +40,7 @@ impl Finding {
         }
     }
 
-    /// It works, and could be better.
+    /// It works, but could be better.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.state = Grade::Advice;
         self.advice = Some(advice.into());
@@ -76,7 +76,7 @@ impl Report {
         self.checks.push(finding);
     }
 
-    /// Adds what a result says, and hands it on.
+    /// Adds the finding of a result, and passes the result on.
     pub(super) fn note<T>(
         &mut self,
         check: &'static str,
@@ -85,7 +85,7 @@ impl Report {
     ) -> Result<T, Failure> {
         match &result {
             Ok(value) => self.add(Finding::good(check, found(value))),
-            // Another doctor at work is no finding.
+            // Another doctor at work is not a finding.
             Err(failure) if failure.exit() == Exit::NotAcquired => {}
             Err(failure) => {
                 let advice = failure.advice().unwrap_or("mend that, and look again");

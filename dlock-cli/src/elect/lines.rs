@@ -1,4 +1,4 @@
-//! What `dlock elect` prints: one line for each change.
+//! The output of `dlock elect`: one line for each change.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
 /// Prints the lines of one election.
 pub(super) struct Lines {
     name: String,
-    /// Standard output; else it is the command's.
+    /// Whether it prints to standard output; otherwise that belongs to the command.
     out: bool,
 }
 
@@ -29,7 +29,7 @@ impl Lines {
         }
     }
 
-    /// Who leads when it begins.
+    /// The leader at the start.
     pub(super) fn following(&self, leader: Option<&Leader>) -> Result<(), Failure> {
         let name = &self.name;
         match leader {
@@ -41,13 +41,13 @@ impl Lines {
         }
     }
 
-    /// The store did not say it; what it did instead.
+    /// The store did not answer who leads; `conduct` says what it did instead.
     pub(super) fn unknown(&self, conduct: &str, error: ProviderError) -> Result<(), Failure> {
         let what = format!("following {}, and the store {conduct}", self.name);
         self.failure(&Failure::new(Exit::StoreUnreachable, what).because(error))
     }
 
-    /// Every transition, until the election is gone.
+    /// Prints every transition, until the election ends.
     pub(super) async fn tell(
         self,
         mut transitions: Transitions,
@@ -60,7 +60,7 @@ impl Lines {
                     self.failure(&store.failure(&doing, error).await.into())?;
                 }
                 Next::Transition(transition) => self.transition(&transition)?,
-                // Standard output was blocked for very long.
+                // Standard output was blocked for a very long time.
                 Next::Missed(missed) => {
                     self.line(format_args!("({missed} changes are not shown)"))?;
                 }
@@ -94,9 +94,9 @@ impl Lines {
         }
     }
 
-    /// What went wrong, and in a line of its own what to do.
+    /// The failure, and on a separate line the advice.
     pub(super) fn failure(&self, failure: &Failure) -> Result<(), Failure> {
-        // What a driver says of a URL may show all of it.
+        // A driver's message about a URL may show all of it.
         self.line(format_args!(
             "{}",
             without_credentials(&failure.to_string())

@@ -1,5 +1,5 @@
-//! `dlock elect`: from the arguments to the exit code. The elector is `dlock-election`'s; here are the
-//! command that runs while it leads, and what is printed.
+//! `dlock elect`: from the arguments to the exit code. The elector is that of `dlock-election`; this module has the
+//! command that runs while it leads, and the printed lines.
 
 mod lines;
 
@@ -24,11 +24,11 @@ use crate::{
     supervise::{self, Cut, Ended, Leases, Program, Signals, Terms},
 };
 
-/// As long as it takes: the leadership is given back when the whole group of the command has ended,
-/// and its own grace sees to that.
+/// As long as it takes: the leadership is released when the whole group of the command has ended, and the command's own
+/// grace ensures that it does.
 const UNTIL_THE_COMMAND_HAS_ENDED: Duration = Duration::MAX;
 
-/// How long a store that does not answer is asked who leads, and how often, before standing.
+/// How long, before standing, an unresponsive store is queried for the leader, and how often.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -99,8 +99,8 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     done
 }
 
-/// Opens the store, however long it takes to answer: some are asked already when they are opened, and a candidate stands
-/// when its store is there. The first failure is printed.
+/// Opens the store, however long it takes to answer: some are contacted already when they are opened, and a candidate
+/// stands once its store is reachable. The first failure is printed.
 async fn opened(
     location: &Location,
     lines: &Lines,
@@ -132,7 +132,7 @@ async fn opened(
     }
 }
 
-/// Who takes part in an election.
+/// A candidate in an election.
 struct Candidate {
     election: Election,
     name: Name,
@@ -204,7 +204,7 @@ impl Candidate {
             tokio::select! {
                 biased;
                 signal = signals.ending() => break Ok(ending::by_signal(signal.as_raw(), false)),
-                // A line could not be printed, and the lines are what it is there for.
+                // A line could not be printed, and the lines are the purpose of the command.
                 Some(failure) = silence.recv() => break Err(failure),
                 Some((leadership, _held)) = office => {
                     match self.serve(&leadership, &exec, signals).await {
@@ -220,9 +220,9 @@ impl Candidate {
         done
     }
 
-    /// Tells who leads when it begins, for people. What can't be mended by asking again ends it. A store
-    /// that does not answer is asked again for a while: a look gets a sixth of the lease, and on a busy
-    /// machine the first connection may take longer.
+    /// Prints who leads at the start, for people. An error that a retry can't cure ends the command. A store that does
+    /// not answer is queried again for a while: a read gets a sixth of the lease, and on a busy machine the first
+    /// connection may take longer.
     async fn look(&self, lines: &Lines) -> Result<(), Failure> {
         let mut patience = std::pin::pin!(sleep(LOOK_PATIENCE));
         let mut said = false;
@@ -257,8 +257,8 @@ impl Candidate {
         (stop, running)
     }
 
-    /// The leaderships, one after the other. Each is kept until its sender is dropped, or it is lost:
-    /// commands are started by the main thread (see `supervise`), the elector's work is not.
+    /// The leaderships, one after the other. Each is kept until its sender is dropped, or it is lost: commands are
+    /// started by the main thread (see `supervise`), while the elector works elsewhere.
     fn offices(&self) -> mpsc::Receiver<Office> {
         let (sender, offices) = mpsc::channel(1);
         self.election.lead(move |leadership| {
@@ -273,8 +273,7 @@ impl Candidate {
         offices
     }
 
-    /// Runs the command under this leadership. `None`: it ended with the leadership, which may come
-    /// again.
+    /// Runs the command under this leadership. `None`: it ended with the leadership, which may come again.
     async fn serve(
         &self,
         leadership: &Leadership,
@@ -302,8 +301,8 @@ impl Candidate {
             Ended::NotStarted(error) => Err(ending::not_started(&program, error)),
             Ended::Cut(Cut::Unguarded) => Err(ending::cut_off(Cut::Unguarded)),
             Ended::Cut(Cut::Lost(_) | Cut::RunningOut | Cut::Resigned) => {
-                // A renewal may have come after the end was settled; without a command it is for
-                // another one to lead.
+                // A renewal may have succeeded after the end was settled; without a command another candidate should
+                // lead.
                 leadership.resign();
                 let end = signals.end(self.terms.grace);
                 Ok(end.map(|signal| ending::by_signal(signal.as_raw(), false)))
@@ -311,7 +310,7 @@ impl Candidate {
         }
     }
 
-    /// Gives the leadership back, if there is one, and lets the last line be printed.
+    /// Releases the leadership, if there is one, and waits until the last line is printed.
     async fn step_down(
         self,
         stop: oneshot::Sender<()>,
@@ -322,7 +321,7 @@ impl Candidate {
         drop(stop);
         tokio::select! {
             biased;
-            // The release has a limit of its own.
+            // The release has its own limit.
             _ = running => {}
             _ = signals.ending() => return,
         }

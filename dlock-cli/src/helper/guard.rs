@@ -7,22 +7,22 @@
 //! # What it can rely on
 //! The deadline is an absolute instant on a clock that it reads itself, so nothing that happens to
 //! `dlock run` can move it; it only ever moves forward (V4). Once TERM was sent the end is settled:
-//! a renewal that comes through after all does not save a group of which half has gone.
+//! a renewal that succeeds after that does not save a group of which half has gone.
 //!
 //! The group's number stays the group's. A number is taken again only when no process, not even a
 //! zombie, has it as its id or its group, and the guard keeps a zombie in the group: the *anchor*,
-//! a child that joined the group and exited, and that is reaped when all is over. Without it, the
+//! a child that joined the group and exited, and that is reaped at the very end. Without it, the
 //! command could end and be reaped by init between the death of `dlock run` and our KILL, which
 //! would then hit the process that got the number next.
 //!
-//! It has a process group of its own and blocks every signal that can be blocked, so nothing that a
-//! terminal or a shell sends to the others reaches it. It stays in the session, since a group
-//! can't be joined from another one.
+//! It has its own process group and blocks every signal that can be blocked, so nothing that a
+//! terminal or a shell sends to the others reaches it. It stays in the session, since a group can't
+//! be joined from another one.
 //!
 //! # What it can't do
 //! A command that changes its user, or moves to another group or session, is out of reach; if the
 //! guard is killed, `dlock run` ends the command; if both are killed in the same moment, the kernel
-//! still kills the command itself (see `stub`), but not what that has started.
+//! still kills the command itself (see `stub`), but not the processes that it has started.
 
 use std::{
     io::{self, Read, Write},
@@ -41,7 +41,7 @@ use crate::{
     supervise::Group,
 };
 
-/// The longest sleep: timers stand still while a machine is suspended, so the clock is asked again
+/// The longest sleep: timers stand still while a machine is suspended, so the clock is read again
 /// at least this often (V2).
 const STEP: Duration = Duration::from_millis(100);
 
@@ -77,7 +77,7 @@ struct Guard {
     watched: Option<Watched>,
 }
 
-/// How far the end of the group has come.
+/// How far the end of the group has progressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
@@ -91,10 +91,10 @@ struct Watched {
     anchor: Child,
 }
 
-/// What the channel holds.
+/// The state of the channel.
 enum Channel {
     Open,
-    /// All is over, and `dlock run` said so.
+    /// All has ended, and `dlock run` said so.
     Dismissed,
     /// `dlock run` is gone.
     Gone,
@@ -138,7 +138,7 @@ impl Guard {
         }
     }
 
-    /// Sleeps until there are orders or the deadline, at most one step.
+    /// Sleeps until orders arrive or the deadline is reached, at most one step.
     fn sleep(&self) -> io::Result<()> {
         let next = self
             .deadline
@@ -188,7 +188,7 @@ impl Guard {
         Ok(Channel::Open)
     }
 
-    /// Later only, and not once the end has begun.
+    /// Moves the deadline later only, and not once the end has begun.
     fn extend(&mut self, deadline: Deadline) {
         let later = self.deadline.is_none_or(|known| deadline.kill > known.kill);
         if later && self.stage == Stage::Running {
@@ -223,13 +223,13 @@ impl Guard {
     }
 
     fn report(&mut self, report: Report) {
-        // If it can't be written, `dlock run` is gone, which the next read tells.
+        // If it can't be written, `dlock run` is gone, as the next read will show.
         drop(self.channel.write_all(&[report.encode()]));
     }
 }
 
 impl Drop for Guard {
-    /// Also on the way out by an error: a group without a guard does not live.
+    /// Also on the way out after an error: a group without a guard must not live.
     fn drop(&mut self) {
         if let Some(Watched { group, mut anchor }) = self.watched.take() {
             group.kill();
@@ -245,7 +245,8 @@ mod tests {
 
     use super::*;
 
-    /// Slow machines get to it so late. `dlock run` would take the end of the command for its own.
+    /// A slow machine may get to it this late. `dlock run` would take the end of the command for
+    /// its own doing.
     #[test]
     fn guard_that_comes_too_late_for_term_tells_why_it_kills() -> io::Result<()> {
         let (mut run, channel) = UnixStream::pair()?;

@@ -1,5 +1,5 @@
-//! The processes that `dlock run` starts beside itself: this program again, told apart by a hidden
-//! first argument. They have no runtime, no store and no settings.
+//! The processes that `dlock run` starts next to itself: this program again, distinguished by a
+//! hidden first argument. They have no runtime, no store and no settings.
 //!
 //! Each finds its channel to `dlock run` as its standard input: the one descriptor that a program
 //! without `unsafe` can hand to a child.
@@ -22,7 +22,7 @@ const GUARD: &str = "__guard";
 const ANCHOR: &str = "__anchor";
 const STUB: &str = "__stub";
 
-/// Runs this process as the helper that it was started to be, if it was.
+/// Runs this process as the helper it was started as, if it was started as one.
 pub(crate) fn main() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -31,7 +31,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     } else if role == OsStr::new(STUB) {
         Some(stub::main(arguments))
     } else if role == OsStr::new(ANCHOR) {
-        // Being a zombie is all it does.
+        // Its only task is to be a zombie.
         Some(ExitCode::SUCCESS)
     } else {
         None
@@ -40,8 +40,8 @@ pub(crate) fn main() -> Option<ExitCode> {
 
 /// A command that starts this program in a role. `channel` becomes its standard input.
 ///
-/// The helpers that stay beside the command have no use for the environment, which may contain a
-/// store's password; only what a system's loader may need to start a program stays.
+/// The helpers that stay next to the command have no use for the environment, which may contain a
+/// store's password; only the variables that a system's loader may need to start a program stay.
 fn this_program(role: &str, channel: Stdio) -> io::Result<Command> {
     let mut command = Command::new(executable()?);
     command.arg(role).stdin(channel);
@@ -56,7 +56,7 @@ fn without_environment(command: &mut Command) -> &mut Command {
     command.env_clear().envs(loader)
 }
 
-/// This very program file, also when an upgrade has replaced it by another since.
+/// This very program file, even if an upgrade has replaced it since.
 fn executable() -> io::Result<std::path::PathBuf> {
     let own = std::path::Path::new("/proc/self/exe");
     if own.exists() {
@@ -68,8 +68,8 @@ fn executable() -> io::Result<std::path::PathBuf> {
 
 /// The command that starts the guard.
 ///
-/// Neither its name nor its arguments contain "dlock": who says `pkill -9 dlock` means the program
-/// he started, and must not take down what protects him from that.
+/// Neither its name nor its arguments contain "dlock": a user who runs `pkill -9 dlock` means the
+/// program he started, and must not take down the process that protects him from that.
 pub(crate) fn guard_command(channel: UnixStream) -> io::Result<Command> {
     let mut command = this_program(GUARD, OwnedFd::from(channel).into())?;
     without_environment(&mut command)

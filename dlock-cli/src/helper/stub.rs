@@ -1,11 +1,12 @@
-//! The stub: what the command is until it may start.
+//! The stub: the command's process until the command may start.
 //!
 //! It exists so that no command ever runs that the guard does not know. `dlock run` starts the stub,
-//! tells the guard its group, and only when the guard has answered does it say "go"; the stub then
+//! sends the guard its group, and only when the guard has answered does it say "go"; the stub then
 //! *becomes* the command. If `dlock run` dies before, the channel ends and so does the stub.
 //!
 //! The channel takes the place of standard input, so the real one travels over it with the "go".
-//! It closes by itself when the command has taken over; else the stub reports why it could not.
+//! The channel closes automatically when the command has taken over; otherwise the stub reports why
+//! it could not.
 
 use std::{
     ffi::OsString,
@@ -32,7 +33,7 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         return Exit::Usage.into();
     };
     match take_off(parent, Command::new(program).args(arguments)) {
-        // Nobody listens any more: `dlock run` is gone.
+        // No process listens any more: `dlock run` is gone.
         Ok(()) => Exit::LeaseLost.into(),
         Err(error) => {
             say(format_args!("the command can't be started: {error}"));
@@ -41,7 +42,7 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Waits for "go" and becomes the command. Returns only if that was not to be.
+/// Waits for "go" and becomes the command. Returns only if that failed.
 fn take_off(parent: i32, command: &mut Command) -> io::Result<()> {
     die_with_parent(parent)?;
     let mut channel = super::channel()?;
@@ -51,7 +52,7 @@ fn take_off(parent: i32, command: &mut Command) -> io::Result<()> {
     rustix::stdio::dup2_stdin(&stdin)?;
     // It was received without "close on exec", which not every system can do.
     drop(stdin);
-    // Back only on failure. SIGPIPE gets its default action again in there.
+    // `exec` returns only on failure. It gives SIGPIPE its default action again.
     let error = command.exec();
     channel.write_all(&error.raw_os_error().unwrap_or_default().to_ne_bytes())
 }

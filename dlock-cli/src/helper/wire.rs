@@ -1,12 +1,12 @@
-//! What `dlock run` and its guard say to each other, as frames of a fixed size on a stream socket.
+//! The messages between `dlock run` and its guard, as frames of a fixed size on a stream socket.
 //! Both ends are the same program file, so there is no version.
 
 use crate::clock::HolderTime;
 
 /// When the guard acts, on the clock that both processes read.
 ///
-/// Absolute instants: a frame that was computed before a stop and arrives after it still means the
-/// same.
+/// Absolute instants: a frame that was computed before a stop and arrives after it still has the
+/// same meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
     /// TERM to the command's group.

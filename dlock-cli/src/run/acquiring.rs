@@ -1,7 +1,7 @@
 //! The locks of one run: all of them or none.
 //!
-//! Every run takes its locks in the order of their names, so no two of them wait for one another. What it has is
-//! renewed while it waits for the rest.
+//! Every run takes its locks in the order of their names, so no two runs wait for each other. The locks it
+//! already has are renewed while it waits for the rest.
 
 use dlock_core::{DLock, Guard, Name};
 use dlock_stores::Store;
@@ -59,13 +59,13 @@ pub(super) struct Locks {
     first: usize,
 }
 
-/// What the waiting ended with.
+/// The outcome of the wait.
 pub(super) enum Acquired {
     All(Held),
     Interrupted(Signal),
 }
 
-/// What a command runs under.
+/// The leases that a command runs under.
 pub(super) struct Held {
     /// In the order of the locks.
     pub(super) guards: Vec<Guard>,
@@ -84,7 +84,7 @@ impl Locks {
         })
     }
 
-    /// Waits for all of them. If one is not to be had, or one is lost meanwhile, the others are given back.
+    /// Waits for all of them. If one cannot be acquired, or one is lost meanwhile, the others are released.
     pub(super) async fn acquire(
         &self,
         patience: Patience,
@@ -137,7 +137,7 @@ impl Locks {
 }
 
 impl Held {
-    /// What the command finds in its environment.
+    /// The variables that the command finds in its environment.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         let tokens = self.guards.iter().map(|guard| guard.token());
         let grants: Vec<_> = self.locks.iter().map(DLock::name).zip(tokens).collect();

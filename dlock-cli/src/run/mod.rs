@@ -78,26 +78,26 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
     ending::main(work).map_err(|failure| wait.coded(failure))
 }
 
-/// What a command runs under.
+/// The locks that a command runs under.
 enum Wanted {
     Locks(Locks),
     Permit(Permits),
 }
 
-/// What to run, and how.
+/// The command, and how to run it.
 struct Job {
     words: Vec<OsString>,
     terms: Terms,
     until_asked: bool,
 }
 
-/// The user's shell, or the one that every system has, runs this line.
+/// Lets the user's shell, or the one that every system has, run this line.
 fn line_of_shell(line: OsString) -> Vec<OsString> {
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty());
     vec![shell.unwrap_or_else(|| "/bin/sh".into()), "-c".into(), line]
 }
 
-/// Waits for the locks or the permit, runs the command under them, and gives them back.
+/// Waits for the locks or the permit, runs the command under them, and releases them.
 async fn hold(
     wanted: &Wanted,
     job: Job,
@@ -128,11 +128,12 @@ async fn hold(
         if !until_asked {
             std::future::pending::<()>().await;
         }
-        // At the end of a lease too, of which the supervision knows more: it looks there first.
+        // It resolves at the end of a lease too, of which the supervision knows more: it looks
+        // there first.
         asked.await;
     };
     let ended = supervise::run(&program, terms, &leases, stop, signals).await;
-    // The command and its whole group are gone, or never were.
+    // The command and its whole group are gone, or never existed.
     let ran = !matches!(ended, Ok(Ended::NotStarted(_)));
     let given_back = giving_back::give_back(held.guards, ran, terms.lease, signals).await;
     match ended? {

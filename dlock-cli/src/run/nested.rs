@@ -1,4 +1,4 @@
-//! A `dlock run` inside of the command of another one, for the same lock: it would wait for itself.
+//! A `dlock run` inside the command of another one, for the same lock: it would wait for itself.
 
 use std::env;
 
@@ -9,20 +9,20 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Names what the commands around this one hold, the outermost first: a line for each grant, of its token
-/// and its lock's name.
+/// Names the locks that the commands around this one hold, the outermost first: a line for each grant, with
+/// its token and its lock's name.
 const AROUND: &str = "DLOCK_AROUND";
 
-/// Whether a command around this one holds this lock: [`AROUND`] says so, and the store that it is still that
-/// very grant. An environment that was inherited from a run which has ended, or that speaks of another store,
-/// names tokens that the record does not have.
+/// Whether a command around this one holds this lock: [`AROUND`] says so, and the store confirms that it is
+/// still that very grant. An environment that was inherited from a run which has ended, or that refers to
+/// another store, names tokens that the record does not have.
 pub(crate) async fn refuse(lock: &DLock) -> Result<(), Failure> {
     let name = lock.name().as_str();
     let tokens = around(name);
     if tokens.is_empty() {
         return Ok(());
     }
-    // No answer: then the try that follows has none either, and says so.
+    // No answer: then the try that follows gets none either, and reports it.
     let Ok(Some(record)) = lock.read().await else {
         return Ok(());
     };
@@ -41,7 +41,8 @@ pub(crate) async fn refuse(lock: &DLock) -> Result<(), Failure> {
     ))
 }
 
-/// What the command of these grants finds in its environment, beside what is known already.
+/// The variable that the command of these grants finds in its environment, with the grants that are already
+/// in it.
 pub(crate) fn variable<'a>(
     grants: impl IntoIterator<Item = (&'a Name, FencingToken)>,
 ) -> (&'static str, String) {

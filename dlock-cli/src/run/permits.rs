@@ -1,4 +1,4 @@
-//! `--permits N`: the command runs under one of so many locks, NAME/1 to NAME/N.
+//! `--permits N`: the command runs under one of N locks, NAME/1 to NAME/N.
 
 use dlock_core::DLock;
 use dlock_several::Semaphore;
@@ -17,7 +17,7 @@ use crate::{
 
 /// The permits of one name.
 pub(super) struct Permits {
-    /// Of the whole name, which is no lock itself.
+    /// The whole name, which is not a lock itself.
     lock: DLock,
     semaphore: Semaphore,
     count: u8,
@@ -54,7 +54,7 @@ impl Permits {
         })
     }
 
-    /// Waits for one.
+    /// Waits for a permit.
     pub(super) async fn acquire(
         &self,
         patience: Patience,

@@ -20,14 +20,14 @@ use crate::{
     supervise::Signals,
 };
 
-/// A lock that is free is ours by then; there is nothing to tell.
+/// A free lock is ours by then; there is nothing to print.
 const QUIET: Duration = Duration::from_millis(300);
-/// How often the store is asked who holds the lock.
+/// How often the store is queried for the holder of the lock.
 const REFRESH: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const FRAME: Duration = Duration::from_millis(125);
 
-/// What the waiting ended with.
+/// The outcome of the wait.
 pub(crate) enum Waited<T = Lease> {
     Acquired(T),
     Interrupted(Signal),
@@ -64,7 +64,7 @@ pub(crate) async fn acquire(
     }
 }
 
-/// Acquires one of so many permits. The lock has the name of the whole, and is none of them.
+/// Acquires one of several permits. The lock has the name of the whole, and is not one of them.
 pub(crate) async fn acquire_permit(
     (permits, lock, count): (&Semaphore, &DLock, u8),
     patience: Patience,
@@ -103,7 +103,7 @@ pub(crate) async fn acquire_permit(
     }
 }
 
-/// An acquire ended without the lock, and not because somebody has it.
+/// An acquire ended without the lock, and not because the lock is taken.
 async fn failed(name: &str, store: &Store, error: Error) -> Failure {
     let doing = format!("can't acquire {name:?}");
     match error {
@@ -117,8 +117,7 @@ async fn failed(name: &str, store: &Store, error: Error) -> Failure {
     }
 }
 
-/// Somebody else has the lock; and where only an observer could tell that the holder is dead, when one
-/// can.
+/// Another process has the lock; and where only an observer can find out that the holder is dead, when one can.
 fn refused(what: &str, holder: &Holder, store: &Store) -> Failure {
     let Holder {
         record,
@@ -164,9 +163,9 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
     }
 }
 
-/// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
-/// one that says so where the store did not answer at first. A process that does not wait is told who has the lock
-/// when it is refused.
+/// Shows for whom we wait, until it is dropped: a live line on a terminal, otherwise one line, after one that says
+/// so where the store did not answer at first. A process that does not wait learns who has the lock when it is
+/// refused.
 async fn tell<F: Future<Output = Seen> + Send>(
     what: String,
     patience: Patience,
@@ -217,13 +216,13 @@ async fn tell<F: Future<Output = Seen> + Send>(
     }
 }
 
-/// What the store said last.
+/// The store's last answer.
 enum Seen {
     Held(Box<Record>),
-    /// So are all permits.
+    /// All permits are taken, too.
     Taken,
-    /// Nothing to tell: it is free for a moment between two holders, or what is wrong with the store ends the
-    /// wait by itself, in words of its own.
+    /// Nothing to show: the lock is free for a moment between two holders, or the store's fault ends the wait,
+    /// with its own message.
     Nothing,
     Silent(Error),
 }
@@ -273,8 +272,8 @@ impl Line {
         Self(bar.with_style(style))
     }
 
-    /// Turns the spinner, if this job is in the foreground: behind it, it would scribble over what
-    /// others do.
+    /// Turns the spinner, if this job is in the foreground: in the background, it would scribble over the output
+    /// of others.
     fn show(&self, text: impl FnOnce() -> String) {
         if tcgetpgrp(std::io::stderr()).is_ok_and(|foreground| foreground == getpgrp()) {
             self.0.set_message(text());
@@ -305,7 +304,8 @@ mod tests {
         Ok(look(&lock).await)
     }
 
-    /// A slow machine tells it before the wait has ended; the end tells it in words for users of the program.
+    /// A slow machine shows it before the wait has ended; at the end it is shown in words for users of the
+    /// program.
     #[tokio::test]
     async fn what_ends_the_wait_by_itself_is_not_told_meanwhile()
     -> Result<(), Box<dyn std::error::Error>> {

@@ -1,9 +1,9 @@
-//! Which names are meant: `*` stands for any characters, `?` for one, and `\` takes the next one as it
-//! is.
+//! Which names are meant: `*` stands for any characters, `?` for one, and `\` takes the next one
+//! literally.
 
 /// A pattern of names.
 pub(super) struct Pattern {
-    /// What every such name starts with.
+    /// The beginning of every such name.
     start: String,
     pieces: Vec<Piece>,
 }
@@ -41,11 +41,11 @@ impl Pattern {
         &self.start
     }
 
-    /// Goes back to the last `*` only: what it stands for can always grow instead of an earlier one.
+    /// Backtracks to the last `*` only: its match can always grow instead of an earlier one's.
     pub(super) fn matches(&self, name: &str) -> bool {
         let letters: Vec<char> = name.chars().collect();
         let (mut piece, mut letter) = (0, 0);
-        // Behind the last `*`, and the first letter that it does not stand for.
+        // The position behind the last `*`, and the first letter that it does not stand for.
         let mut back: Option<(usize, usize)> = None;
         while letter < letters.len() {
             match self.pieces.get(piece) {

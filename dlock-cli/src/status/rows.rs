@@ -11,11 +11,11 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// A record as programs see it. Times are strings and numbers that JSON has.
+/// A record as programs see it. Times are strings, and numbers that fit JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(super) name: String,
-    /// "held", "closed", "expired" or "released"; "unreadable" if it is no record.
+    /// "held", "closed", "expired" or "released"; "unreadable" if it is not a record.
     state: &'static str,
     #[serde(flatten)]
     content: Content,
@@ -25,7 +25,7 @@ pub(crate) struct Row {
 #[serde(untagged)]
 enum Content {
     Record(Box<Shown>),
-    /// Nothing is known of it but why.
+    /// Only why it can't be read.
     Flaw {
         error: String,
     },
@@ -38,14 +38,14 @@ struct Shown {
     /// RFC 3339, UTC; null if no calendar shows it.
     since: Option<String>,
     lease_ms: u64,
-    /// What was left when the store answered; null where the store does not know.
+    /// The time that remained when the store answered; null where the store does not know.
     remaining_ms: Option<u64>,
     renewals: u64,
     uuid: String,
     asked: bool,
     /// The mark of a waiter that was refused in this term; 0 if there is none.
     wanted: u32,
-    /// What the holder stored beside the lock; null if nothing, or not UTF-8.
+    /// The holder's data stored with the lock; null if there is none, or it is not UTF-8.
     data: Option<String>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn no_json(error: serde_json::Error) -> Failure {
 /// One line of the table.
 type Cells = [String; 6];
 
-/// What was printed so far, as far as the rest depends on it.
+/// The state of the output so far, as far as the rest depends on it.
 pub(super) enum Rows {
     /// An array; whether it has a row already.
     Json { begun: bool },
@@ -158,7 +158,7 @@ impl Rows {
                 for row in rows {
                     text.push_str(if *begun { ",\n  " } else { "[\n  " });
                     *begun = true;
-                    // A line break of a text is no line break in JSON.
+                    // A line break in a text is not a line break in JSON.
                     text.push_str(&to_json(row)?.replace('\n', "\n  "));
                 }
             }
@@ -187,7 +187,7 @@ impl Rows {
         Ok(text)
     }
 
-    /// What follows the last row.
+    /// The text behind the last row.
     pub(super) fn end(&self) -> String {
         match self {
             Self::Json { begun: true } => "\n]\n",

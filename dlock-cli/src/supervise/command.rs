@@ -16,7 +16,7 @@ use rustix::{
 use super::{Group, signals};
 use crate::helper;
 
-/// What to run, and what it finds in its environment.
+/// The command, and the variables added to its environment.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// The program and its arguments; at least one.
@@ -33,7 +33,7 @@ pub(super) struct Command {
     channel: UnixStream,
 }
 
-/// What happened to the command since the last look.
+/// The command's last change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     None,
@@ -93,12 +93,12 @@ impl Command {
         let mut errno = [0; 4];
         match (&self.channel).read(&mut errno) {
             Ok(4) => Some(io::Error::from_raw_os_error(i32::from_ne_bytes(errno))),
-            // Closed on exec, without a word.
+            // Closed on exec, without a message.
             Ok(_) | Err(_) => None,
         }
     }
 
-    /// What happened since the last look. Does not reap.
+    /// The change since the last call. Does not reap.
     pub(super) fn change(&self) -> Change {
         let look = |options| {
             let options = options | WaitIdOptions::NOHANG;

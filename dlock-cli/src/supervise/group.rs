@@ -1,7 +1,7 @@
-//! The command's process group: signals to it, and who is left in it.
+//! The command's process group: signals to it, and the processes left in it.
 //!
-//! A process that holds a [`Group`] has to keep its number from being reused: `dlock run` by not
-//! reaping the leader, the guard by its anchor.
+//! A process that holds a [`Group`] has to keep its number from being reused: `dlock run` does by
+//! not reaping the leader, the guard by its anchor.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -12,7 +12,7 @@ pub(crate) struct Group(Pid);
 impl Group {
     /// The group that this process leads; `None` for a number that no such group has.
     pub(crate) fn of_leader(leader: i32) -> Option<Self> {
-        // kill(2) means everybody by 1 (init's group, or all), and 0 our own group.
+        // To kill(2), 1 means every process (init's group, or all), and 0 our own group.
         if leader > 1 {
             Pid::from_raw(leader).map(Self)
         } else {
@@ -30,15 +30,15 @@ impl Group {
 
     /// Sends a signal to every member.
     pub(crate) fn signal(self, signal: Signal) {
-        // It fails when nobody is left, or nobody that we may signal (a command that has changed
-        // its user); `living` tells the two apart.
+        // It fails when no member is left, or none that we may signal (a command that has changed
+        // its user); `living` distinguishes the two.
         kill_process_group(self.0, signal).ok();
     }
 
     /// TERM for every member, stopped ones too.
     pub(crate) fn terminate(self) {
         self.signal(Signal::TERM);
-        // A stopped process does not see TERM before it is continued.
+        // A stopped process does not see TERM until it is continued.
         self.signal(Signal::CONT);
     }
 
@@ -50,8 +50,8 @@ impl Group {
         kill_process(self.0, Signal::KILL).ok();
     }
 
-    /// The members that still run, zombies excepted. A member that forks while this looks may hide
-    /// its child; after [`Group::kill`] there are no forks any more and the answer is exact.
+    /// The members that still run, zombies excepted. A member that forks during this call may hide
+    /// its child; after [`Group::kill`] there are no more forks and the answer is exact.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn living(self) -> Vec<i32> {
         let Ok(processes) = std::fs::read_dir("/proc") else {
@@ -63,7 +63,7 @@ impl Group {
             .collect()
     }
 
-    /// Unknown here: nobody is waited for after the KILL.
+    /// Unknown here: after the KILL no process is waited for.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) fn living(self) -> Vec<i32> {
         Vec::new()

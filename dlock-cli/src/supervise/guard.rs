@@ -1,4 +1,4 @@
-//! The guard process, as `dlock run` sees it. What it does is in `helper::guard`.
+//! The guard process, as `dlock run` sees it. `helper::guard` is its other side.
 
 use std::{
     fs,
@@ -20,22 +20,22 @@ use crate::{
     },
 };
 
-/// How long a guard that was dismissed may take to exit.
+/// How long a dismissed guard may take to exit.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A running guard process. Dropping it makes it kill the group that it watches.
 pub(super) struct GuardProcess {
     process: Child,
     channel: UnixStream,
-    /// The same socket, to wait at. Reading and writing go past the runtime, which learns only some
-    /// time later what has arrived and what there is room for.
+    /// The same socket, to wait on. Reading and writing bypass the runtime, which learns only some time
+    /// later what has arrived and what there is room for.
     watched: tokio::net::UnixStream,
     sent: Option<Deadline>,
 }
 
 impl GuardProcess {
-    /// Starts a guard that watches nothing yet. After listening to SIGCHLD: a guard that inherited
-    /// "ignored" could keep no anchor.
+    /// Starts a guard that watches nothing yet. Call it after listening to SIGCHLD: a guard that
+    /// inherited "ignored" could keep no anchor.
     pub(super) fn start() -> io::Result<Self> {
         if !children_share_our_clock(Path::new("/proc/self/ns")) {
             return Err(io::Error::other(
@@ -61,7 +61,7 @@ impl GuardProcess {
         i32::try_from(self.process.id()).unwrap_or(0)
     }
 
-    /// Whether the guard ends the group by now, as far as it was told.
+    /// Whether the guard is ending the group by now, going by the last deadline it was sent.
     pub(super) fn is_ending(&self) -> bool {
         self.sent
             .is_some_and(|sent| sent.terminate <= HolderTime::now())
@@ -76,12 +76,13 @@ impl GuardProcess {
         self.send(Order::Extend(deadline))
     }
 
-    /// When the guard will send KILL, as far as it was told.
+    /// When the guard will send KILL, going by the last deadline it was sent.
     pub(super) fn kill_at(&self) -> Option<HolderTime> {
         self.sent.map(|sent| sent.kill)
     }
 
-    /// Makes the guard watch this group; it can't outlive the last deadline once this returned.
+    /// Makes the guard watch this group; the group can't outlive the last deadline once this has
+    /// returned.
     pub(super) async fn watch(&mut self, group: Group) -> io::Result<()> {
         self.send(Order::Watch {
             group: group.number(),
@@ -104,7 +105,7 @@ impl GuardProcess {
             .flatten()
     }
 
-    /// A report that has arrived already; `WouldBlock` if there is none.
+    /// A report that has already arrived; `WouldBlock` if there is none.
     pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
         let mut byte = [0];
         Ok(match (&self.channel).read(&mut byte)? {
@@ -113,9 +114,9 @@ impl GuardProcess {
         })
     }
 
-    /// Ends the guard. Only when the group is empty.
+    /// Ends the guard. Call it only when the group is empty.
     pub(super) async fn dismiss(mut self) {
-        // If it can't be told, it is gone or stuck; the latter is ended below.
+        // If the order can't be sent, the guard is gone or stuck; a stuck one is ended below.
         drop(self.send(Order::Dismiss));
         let gone = async { while self.report().await.is_some() {} };
         if tokio::time::timeout(PATIENCE, gone).await.is_err() {
@@ -124,7 +125,7 @@ impl GuardProcess {
         drop(self.process.wait());
     }
 
-    /// Never blocks: a guard that does not read its orders is none.
+    /// Never blocks: a guard that does not read its orders is as good as gone.
     fn send(&self, order: Order) -> io::Result<()> {
         let frame = order.encode();
         if (&self.channel).write(&frame)? == frame.len() {
@@ -135,10 +136,10 @@ impl GuardProcess {
     }
 }
 
-/// Whether what this process starts reads the same `CLOCK_BOOTTIME`, by the namespaces in this folder
-/// of `/proc`. On older kernels a program that was started by `unshare --time` alone does not: it keeps
-/// its own time namespace, and its children are born in the new one. Without such namespaces there is
-/// one clock.
+/// Whether the processes that this one starts read the same `CLOCK_BOOTTIME`, by the namespaces in this
+/// folder of `/proc`. On older kernels that is not so for a program that was started by `unshare
+/// --time` alone: it keeps its own time namespace, and its children are born in the new one. Without
+/// such namespaces there is one clock.
 fn children_share_our_clock(namespaces: &Path) -> bool {
     let own = fs::read_link(namespaces.join("time"));
     let childrens = fs::read_link(namespaces.join("time_for_children"));

@@ -13,7 +13,7 @@ impl Leases {
         Self(leases.into_iter().collect())
     }
 
-    /// How much is left of the one that ends first; zero once one has ended.
+    /// The remaining time of the one that ends first; zero once one has ended.
     pub(super) fn remaining(&self) -> Duration {
         let left = self.0.iter().map(LeaseView::remaining);
         left.min().unwrap_or_default()
@@ -28,13 +28,13 @@ impl Leases {
         first(self.0.iter().map(LeaseView::ended).collect())
     }
 
-    /// Resolves when somebody has asked for one of them, or one has ended. Borrows nothing.
+    /// Resolves when one of them was asked for, or one has ended. Borrows nothing.
     pub(crate) fn until_asked(&self) -> impl Future<Output = ()> + use<> {
         first(self.0.iter().map(LeaseView::until_asked).collect())
     }
 }
 
-/// What the first of these futures yields, in their order.
+/// The output of the first of these futures to resolve, polled in their order.
 fn first<F: Future>(futures: Vec<F>) -> impl Future<Output = F::Output> {
     let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(move |context| {

@@ -1,24 +1,24 @@
-//! Runs the command under the lease: starts it behind its guard, passes signals and the terminal
-//! on, ends it when the lease ends, and does not return before its whole process group is gone.
+//! Runs the command under the lease: starts it behind its guard, passes signals and the terminal on, ends it
+//! when the lease ends, and does not return before its whole process group is gone.
 //!
 //! # Order
-//! guard process, stub, deadline and group to the guard, its answer, "go". At no instant does a
-//! command run that is not in a group which a guard knows.
+//! Guard process, stub, deadline and group to the guard, its answer, "go". At no instant does a command run
+//! that is not in a group known to a guard.
 //!
 //! # The end
-//! - The command ended by itself: what it left running in its group would go on working without the
-//!   lock. It gets a moment to end by itself too (a `tee` that reads the last lines), then TERM,
-//!   and KILL after the grace; all of that under the lease, which is renewed meanwhile.
+//! - The command ended on its own: the processes left in its group would continue working without the lock.
+//!   They get a moment to end as well (a `tee` that reads the last lines), then TERM, and KILL after the
+//!   grace; all of that under the lease, which is renewed meanwhile.
 //! - A lease is lost for certain (of several, any): KILL at once.
 //! - The lease is running out, because the store does not answer: the guard sends TERM at
-//!   `valid_until` - grace and KILL just before `valid_until`. That end is settled with the TERM,
-//!   also if a renewal succeeds after all. KILL is sent from here too, should the guard be stopped.
-//! - Somebody else is to lead (`dlock elect`): TERM at once and KILL after the grace, under the lease.
-//! - The guard is gone: KILL at once. Nothing protects others from this command any more if
-//!   `dlock run` is killed next, and a second guard would leave a gap before it is ready.
+//!   `valid_until` - grace and KILL just before `valid_until`. That end is settled with the TERM, even if a
+//!   renewal succeeds afterwards. KILL is sent from here too, in case the guard is stopped.
+//! - Another candidate is to lead (`dlock elect`): TERM at once and KILL after the grace, under the lease.
+//! - The guard is gone: KILL at once. Nothing would protect others from this command any more if `dlock run`
+//!   were killed next, and a second guard would leave a gap before it is ready.
 //!
-//! If members of the group can't be killed (another user's), the lock is not given back before they
-//! have ended by themselves.
+//! If members of the group can't be killed (another user's), the lock is not released before they have
+//! ended.
 
 mod command;
 mod group;
@@ -43,9 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How the command ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// By itself, or by a signal that was not ours.
+    /// On its own, or by a signal that was not ours.
     ByItself {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
         /// It was in the terminal's foreground, instead of this job.
         foreground: bool,
@@ -107,7 +107,7 @@ pub(crate) async fn run(
         terminal.offer(command.group());
     }
     if let Err(error) = command.go() {
-        // Its guard has ended it: to begin took longer than the guard knew the lease to last.
+        // Its guard has ended it: starting took longer than the remaining lease that the guard knew of.
         return if guard.is_ending() && error.kind() == io::ErrorKind::BrokenPipe {
             Ok(Ended::Cut(Cut::RunningOut))
         } else {

@@ -1,7 +1,7 @@
 //! Processes that this program inherits as the first one of a container.
 //!
-//! The kernel gives a process whose parent has ended to process 1, which is to wait for it: until then it stays a zombie, and
-//! its number is taken.
+//! The kernel gives a process whose parent has ended to process 1, which must wait for it: until then it stays a
+//! zombie, and its number is taken.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use nix::{
@@ -9,8 +9,8 @@ use nix::{
     unistd::{Pid, getpid},
 };
 
-/// Reaps those that have ended, if this is process 1. Its own children are left to what waits for them; while one of them
-/// has ended and was not waited for, the others wait as well.
+/// Reaps the processes that have ended, if this is process 1. Its own children are left to the code that waits for
+/// them; while one of them has ended and was not waited for, the others wait as well.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn reap(own: &[i32]) {
     if getpid() != Pid::from_raw(1) {
@@ -24,6 +24,6 @@ pub(crate) fn reap(own: &[i32]) {
     }
 }
 
-/// Containers are Linux.
+/// Containers run on Linux only.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) const fn reap(_own: &[i32]) {}

@@ -25,7 +25,7 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use super::orphans;
 use crate::clock::HolderTime;
 
-/// Passed on to the command; while there is none yet, the first six end the program.
+/// Passed on to the command; while there is no command yet, the first six end the program.
 const PASSED_ON: [Signal; 8] = [
     Signal::INT,
     Signal::TERM,
@@ -37,20 +37,21 @@ const PASSED_ON: [Signal; 8] = [
     Signal::CONT,
 ];
 
-/// A second one of the same signal within this time is the first one again: sooner than anybody presses
-/// Ctrl-C twice.
+/// A second one of the same signal within this time counts as the first one repeated: no user presses Ctrl-C twice that
+/// fast.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A command that runs for so long after its grace has survived a HUP.
+/// A command that runs for this long after its grace has survived a HUP.
 const SURVIVAL: Duration = Duration::from_secs(1);
 
-/// The mask that this process was started with, without the signals that it heeds: what its command has to get.
+/// The mask that this process was started with, without the signals that it heeds: the mask that its command has to
+/// get.
 static INHERITED: OnceLock<SigSet> = OnceLock::new();
 
-/// Blocks what must not act on `dlock run`. Before any other thread exists: they inherit it.
+/// Blocks the signals that must not act on `dlock run`. Call it before any other thread exists: they inherit the mask.
 ///
-/// What the parent has blocked of the signals that matter here is let in, by this program and its command: neither could
-/// be ended otherwise, but by KILL.
+/// Signals that matter here and that the parent has blocked are unblocked, for this program and its command: otherwise
+/// only KILL could end either.
 pub(crate) fn block() -> io::Result<()> {
     let heeded = PASSED_ON.into_iter().chain([Signal::CHILD]);
     let heeded = heeded.map(|signal| NixSignal::try_from(signal.as_raw()));
@@ -97,8 +98,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Starts listening. Also to SIGCHLD, whatever was inherited: if it stayed ignored the kernel
-    /// would reap the command behind our back.
+    /// Starts listening. Also to SIGCHLD, whatever was inherited: if it stayed ignored the kernel would reap the
+    /// command behind our back.
     pub(crate) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let mut streams = Vec::with_capacity(PASSED_ON.len() + 1);
@@ -141,9 +142,9 @@ impl Signals {
         }
     }
 
-    /// The signal so far by which somebody wants this program to end, also if it was passed on to a
-    /// command that takes `grace` to end. A HUP that is older by a second was survived: to many programs
-    /// it means to read their settings again, and nobody wanted an end.
+    /// The signal received so far that is meant to end this program, even if it was passed on to a command that takes
+    /// `grace` to end. The command has survived a HUP that is a second older than that: to many programs HUP means to
+    /// read their settings again, and no end was wanted.
     pub(crate) fn end(&self, grace: Duration) -> Option<Signal> {
         let fresh = |since: HolderTime| HolderTime::now() < since + grace + SURVIVAL;
         let hung_up = self.hung_up.is_some_and(fresh).then_some(Signal::HUP);
@@ -161,13 +162,13 @@ impl Signals {
         Poll::Ready(Signal::TSTP)
     }
 
-    /// The next signal that means "end", for as long as there is no command to pass it on to. Stops
-    /// and continues this process in between.
+    /// The next signal that means "end", for as long as there is no command to pass it on to. Stops and continues this
+    /// process in between.
     pub(crate) async fn ending(&mut self) -> Signal {
         loop {
             match self.next().await {
                 Signal::TSTP => stop(Signal::TSTP),
-                // Of its own it has no child now.
+                // This process has no child of its own now.
                 Signal::CHILD => orphans::reap(&[]),
                 Signal::WINCH | Signal::CONT => {}
                 end => return end,
@@ -176,8 +177,8 @@ impl Signals {
     }
 }
 
-/// Stops this process and its job by a stop signal's default action, and returns when it has been
-/// continued; at once if nobody could continue it.
+/// Stops this process and its job by a stop signal's default action, and returns when it has been continued; at once if
+/// no process could continue it.
 pub(crate) fn stop(signal: Signal) {
     // The group, since a shell takes a job for stopped when all of its processes are.
     kill_current_process_group(signal).ok();
@@ -186,8 +187,8 @@ pub(crate) fn stop(signal: Signal) {
     held_back().thread_block().ok();
 }
 
-/// Dies of SIGINT, as if the keyboard had sent it here; and so does our job, if it is to be told.
-/// Returns the code to exit with should that fail.
+/// Dies of SIGINT, as if the keyboard had sent it here; and so does our job, if `tell_job`. Returns the code to exit
+/// with should that fail.
 pub(crate) fn die_interrupted(tell_job: bool) -> u8 {
     if tell_job {
         // This process has a handler.
@@ -206,7 +207,7 @@ impl Ignored {
     }
 }
 
-/// Nothing safe asks for a signal's action without setting it, but the kernel shows it.
+/// No safe call reads a signal's action without setting it, but the kernel shows it.
 fn ignored() -> Ignored {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status
@@ -287,7 +288,7 @@ mod tests {
         kill_process(getpid(), signal).unwrap();
     }
 
-    /// The next one that is counted; children of other tests end meanwhile.
+    /// The next signal that counts; children of other tests end meanwhile.
     async fn next(signals: &mut Signals) -> Signal {
         loop {
             match signals.next().await {
@@ -313,7 +314,7 @@ mod tests {
     // One test: a process's signals are seen by all of its tests.
     #[tokio::test]
     async fn signal_that_comes_again_at_once_is_one_and_any_other_is_another() {
-        // Only a try that was quick enough shows anything.
+        // Only a try that was quick enough proves anything.
         let mut tries = 0..1000;
         while tries.next().is_some() {
             let (counted, took) = second(Duration::ZERO).await;

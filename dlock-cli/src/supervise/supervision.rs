@@ -1,5 +1,5 @@
-//! The loop that looks after a running command: its lease, its guard, its signals, its terminal,
-//! and the end of its group.
+//! The loop that supervises a running command: its lease, its guard, its signals, its terminal, and
+//! the end of its group.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::{
     helper::wire::Report,
 };
 
-/// How long members of the group may go on after the command itself, before they get TERM.
+/// How long members of the group may run on after the command itself, before they get TERM.
 const SETTLE: Duration = Duration::from_millis(200);
-/// How often the group is looked at while it ends.
+/// How often the group is checked while it ends.
 const LOOK: Duration = Duration::from_millis(10);
-/// When to say what `dlock run` is still waiting for.
+/// When to print what `dlock run` is still waiting for.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A command under its lease, from its start to the end of its group.
@@ -34,9 +34,9 @@ pub(super) struct Supervision<'a> {
     terminal: Option<Terminal>,
     stage: Stage,
     cut: Option<Cut>,
-    /// The end of the group is settled: nobody of it may run after this.
+    /// The end of the group is settled: no member of it may run after this.
     end_by: Option<HolderTime>,
-    /// The first KILL.
+    /// The time of the first KILL.
     killed: Option<HolderTime>,
     complained: bool,
 }
@@ -50,7 +50,7 @@ enum Stage {
         since: HolderTime,
         terminated: bool,
     },
-    /// Nobody is left, and the lease was still valid when that was seen, or it was not.
+    /// No member is left; whether the lease was still valid when that was seen.
     Over {
         in_time: bool,
     },
@@ -79,7 +79,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Returns when nobody of the command's group is left.
+    /// Returns when no member of the command's group is left.
     pub(super) async fn work(&mut self, stop: impl Future<Output = ()>, signals: &mut Signals) {
         let mut lost = std::pin::pin!(self.leases.ended());
         let mut stop = std::pin::pin!(stop);
@@ -106,7 +106,7 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Deadline, command and group, as they are now.
+    /// Checks the deadline, the command and the group, as they are now.
     fn look(&mut self) {
         orphans::reap(&[self.command.group().number(), self.guard.number()]);
         let deadline = self.terms.deadline(self.leases);
@@ -119,7 +119,7 @@ impl<'a> Supervision<'a> {
                 .end_by
                 .map_or(deadline.kill, |end_by| end_by.min(deadline.kill))
         {
-            // The guard has done it, unless somebody stopped it.
+            // The guard has done it, unless it was stopped.
             self.kill(now);
             self.cut.get_or_insert(Cut::RunningOut);
         }
@@ -134,12 +134,12 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Sees the members off that the command has left in its group.
+    /// Ends the members that the command has left in its group.
     fn clear(&mut self, now: HolderTime, since: HolderTime, terminated: bool) {
         let group = self.command.group();
         if group.living().is_empty() {
-            // A member that forked while we looked may have hidden its child. After this nobody
-            // forks.
+            // A member that forked during this check may have hidden its child. After this no
+            // member forks.
             group.kill();
             if group.living().is_empty() {
                 let in_time = self.leases.is_valid();
@@ -159,7 +159,7 @@ impl<'a> Supervision<'a> {
         };
     }
 
-    /// KILL to everybody; says once what keeps us when that does not help.
+    /// KILL to every member; prints once what it is waiting for when that does not help.
     fn kill(&mut self, now: HolderTime) {
         let group = self.command.group();
         group.kill();
@@ -177,7 +177,7 @@ impl<'a> Supervision<'a> {
     fn pass_on(&mut self, signal: Signal) {
         let group = self.command.group();
         match signal {
-            // The next look tells.
+            // The next check shows it.
             Signal::CHILD => return,
             // Perhaps by `fg`.
             Signal::CONT => {
@@ -208,7 +208,7 @@ impl<'a> Supervision<'a> {
         }
         let had_it = terminal.take_back();
         signals::stop(if wants_terminal { signal } else { Signal::TSTP });
-        // Continued, in the foreground (then the terminal is ours to lend) or behind it.
+        // Continued, in the foreground (then the terminal is ours to lend) or in the background.
         if had_it || wants_terminal {
             terminal.lend(group);
         }
@@ -238,9 +238,9 @@ impl<'a> Supervision<'a> {
         self.cut = Some(Cut::RunningOut);
     }
 
-    /// The group is empty: clears up, and says how the command ended.
+    /// The group is empty: cleans up, and returns how the command ended.
     pub(super) async fn finish(mut self) -> Result<Ended, Failure> {
-        // The guard tells before it acts, but the end of the command may have been seen first.
+        // The guard reports before it acts, but the end of the command may have been seen first.
         if self.cut.is_none() && matches!(self.guard.try_report(), Ok(Some(Report::Terminating))) {
             self.running_out();
         }
@@ -266,7 +266,7 @@ impl<'a> Supervision<'a> {
             }
         }
         Ok(match (cut, refusal) {
-            // The loss knows more.
+            // The loss says more.
             (Some(Cut::RunningOut), _) if !leases.is_valid() => {
                 Ended::Cut(Cut::Lost(leases.ended().await))
             }

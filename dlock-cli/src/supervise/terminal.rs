@@ -1,13 +1,13 @@
-//! The controlling terminal: who is in its foreground, and in which state it was found.
+//! The controlling terminal: which group is in its foreground, and the state in which it was found.
 //!
-//! A process group of its own would be a background job to the terminal: Ctrl-C would not reach it
-//! and reading would stop it. So the command's group is put into the foreground
+//! To the terminal, a separate process group is a background job: Ctrl-C would not reach it and
+//! reading would stop it. So the command's group is put into the foreground
 //!
 //! - from the start, when standard input and output both are terminals: then `dlock run` is most
 //!   likely alone, and the command may well be an editor or a shell;
-//! - else, as soon as the terminal stops the command for wanting it. In `dlock run .. | less` the
-//!   pager has to keep the terminal, as long as the command does not ask for it. Ctrl-C and Ctrl-Z
-//!   reach the command all the same: `dlock run` gets them and passes them on.
+//! - else, as soon as the terminal stops the command because it wants to use it. In `dlock run .. |
+//!   less` the pager has to keep the terminal, as long as the command does not use it. Ctrl-C and
+//!   Ctrl-Z reach the command all the same: `dlock run` gets them and passes them on.
 //!
 //! All of this needs SIGTTOU blocked (see `signals`), or the terminal would stop `dlock run` itself.
 
@@ -80,13 +80,14 @@ impl Terminal {
     pub(crate) fn take_back(&mut self) -> bool {
         let lent = std::mem::take(&mut self.lent);
         if lent {
-            // Whichever group has it now: the command's, or that of a job the command lent it to.
+            // Whichever group has it now: the command's, or that of a job to which the command lent
+            // it.
             tcsetpgrp(&self.device, self.own).ok();
         }
         lent
     }
 
-    /// Puts the terminal's modes back, after a command that could not do it itself.
+    /// Restores the terminal's modes, after a command that could not do it itself.
     pub(crate) fn restore_modes(&self) {
         if let Some(modes) = &self.modes
             && self.is_ours()

@@ -1,4 +1,4 @@
-//! `dlock tasks cancel` and `dlock tasks retry`: tasks one after the other, each with a line of its own.
+//! `dlock tasks cancel` and `dlock tasks retry`: tasks one after the other, each with its own line.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::{
     output,
 };
 
-/// What was done so far. It is said also if an error comes in between.
+/// The changes made so far. They are printed even if an error interrupts them.
 struct Changes {
     /// For programs: one value for each task, written at the end.
     rows: Option<Vec<Value>>,
@@ -27,7 +27,7 @@ impl Changes {
         }
     }
 
-    /// Of a task: for people, and for programs.
+    /// Reports a task: for people, and for programs.
     fn done(&mut self, text: &str, row: Value) -> Result<(), Failure> {
         match &mut self.rows {
             Some(rows) => {
@@ -38,7 +38,7 @@ impl Changes {
         }
     }
 
-    /// There is nothing to be done for it.
+    /// Nothing can be done for this task.
     fn missing(&mut self, why: &Failure, row: Value) {
         self.missing = true;
         match &mut self.rows {

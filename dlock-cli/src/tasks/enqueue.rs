@@ -20,7 +20,7 @@ pub(super) async fn enqueue(
     json: bool,
 ) -> Result<(), Failure> {
     let task = task(arguments)?;
-    // What cannot be kept at all is no matter of the store.
+    // A task that can't be stored at all does not concern the store.
     if let Err(error) = task.check() {
         return Err(Failure::new(Exit::Usage, "can't add the task").because(error));
     }

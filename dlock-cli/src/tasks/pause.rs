@@ -1,4 +1,4 @@
-//! `dlock tasks pause` and `dlock tasks resume`: queues one after the other, each with a line of its own.
+//! `dlock tasks pause` and `dlock tasks resume`: queues one after the other, each with its own line.
 
 use dlock_stores::{Queue, text::harmless};
 use dlock_tasks::{PausedQueue, limits};
@@ -42,7 +42,7 @@ pub(super) async fn set(
         Ok(())
     }
     .await;
-    // What was done is said also if an error came in between.
+    // The changes made are printed even if an error interrupted them.
     if json {
         output::write(&rows::to_json(&set)?)?;
     }

@@ -248,7 +248,7 @@ pub(super) fn whole(task: &Task, json: bool) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// JSON that can be read as such: a character that could harm a terminal is escaped as JSON does it.
+/// Readable JSON: a character that could harm a terminal is escaped the way JSON escapes it.
 fn harmless_json(value: &Value) -> String {
     let mut text = String::new();
     for character in value.to_string().chars() {
@@ -263,7 +263,7 @@ fn harmless_json(value: &Value) -> String {
     text
 }
 
-/// Columns as wide as what is in them; the last one is not padded.
+/// Columns as wide as their contents; the last one is not padded.
 fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let head = head.map(str::to_owned);
     let lines: Vec<[String; N]> = [head].into_iter().chain(rows).collect();

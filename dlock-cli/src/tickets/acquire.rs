@@ -1,4 +1,4 @@
-//! `dlock acquire`: takes a lock and leaves it to who has the ticket.
+//! `dlock acquire`: takes a lock and leaves it to the owner of the ticket.
 
 use std::{ops::ControlFlow, process::ExitCode};
 
@@ -58,15 +58,15 @@ async fn acquire(
         Waited::Acquired(lease) => lease,
         Waited::Interrupted(signal) => return Ok(ending::by_signal(signal.as_raw(), false)),
     };
-    // A lease that is dropped is given back: so it is if nobody can have read the ticket.
+    // A dropped lease is released: that happens if no reader can have got the ticket.
     if !output::write(&line(arguments, lock, &lease))? {
         return Err(Failure::new(
             Exit::Output,
             "nobody reads the ticket: the lock is given back",
         ));
     }
-    // The core's own ticket takes a new term; this one's line goes on with the same. Either way nothing is sent, and
-    // the store keeps others out until the lease ends.
+    // The core's own ticket takes a new term; this one's line continues the same term. Either way nothing is sent,
+    // and the store keeps others out until the lease ends.
     let _unredeemed = lease.hand_over().map_err(|error| {
         Failure::new(
             Exit::LeaseLost,

@@ -1,4 +1,4 @@
-//! `dlock give-back`: gives the lease of a ticket back.
+//! `dlock give-back`: releases the lease of a ticket.
 
 use std::process::ExitCode;
 
@@ -37,7 +37,7 @@ async fn run(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
             answer: ReleaseOutcome::NotHeld(record),
             repeated: false,
         } => return Err(over(&ticket, record.as_ref())),
-        // An earlier try may have freed it, and somebody else was quick.
+        // An earlier try may have freed it, and another process taken it at once.
         Answer { repeated: true, .. } => {
             return Err(Failure::new(
                 Exit::StoreUnreachable,

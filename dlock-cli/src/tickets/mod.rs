@@ -1,7 +1,7 @@
 //! A lock that is kept by a line of text: `dlock acquire`, `dlock renew` and `dlock give-back`, for scripts that hold
 //! it from one command to the next.
 //!
-//! Nobody renews such a lease but who has its ticket and runs `dlock renew`.
+//! Such a lease is renewed only by `dlock renew`, with its ticket.
 
 #[cfg(unix)]
 pub(crate) mod acquire;
@@ -20,11 +20,11 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// How long the store is asked for an answer.
+/// How long the calls to the store are repeated.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long one try may take.
 const TRY: Duration = Duration::from_secs(3);
-/// Between two tries.
+/// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The answer, and whether an earlier try of this process may have been applied too.
@@ -33,7 +33,7 @@ struct Answer<T> {
     repeated: bool,
 }
 
-/// Asks until there is an answer: what is asked here may be asked twice (R2, L2).
+/// Repeats the call until there is an answer: these calls may be sent twice (R2, L2).
 async fn repeat<T>(
     store: &Store,
     doing: &str,
@@ -58,7 +58,7 @@ async fn repeat<T>(
     }
 }
 
-/// The lease of this ticket is not there any more.
+/// The lease of this ticket has ended.
 fn over(ticket: &Ticket, record: Option<&Record>) -> Failure {
     let name = ticket.name.as_str();
     let now = match record {

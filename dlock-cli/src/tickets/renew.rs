@@ -49,10 +49,10 @@ async fn run(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What came of it.
+/// The outcome of the renewal.
 enum Renewal {
     Renewed {
-        /// By the clock that it was told with.
+        /// By the clock that was passed with the call.
         valid_until: Duration,
         asked: bool,
     },
@@ -60,13 +60,13 @@ enum Renewal {
 }
 
 /// One more than the newest renewal that the store knows. Should another process renew at the same time, one of
-/// the two numbers is the other's (R2), and that one was applied after the reading: so the lease counts from the
-/// instant before it.
+/// the two numbers is the other's (R2), and that renewal was applied after the reading: so the lease counts from
+/// the instant before it.
 async fn renew(store: &Store, ticket: &Ticket, clock: &Clock) -> Result<Renewal, ProviderError> {
     let provider = store.provider();
     let sent = clock.reading();
     let record = match provider.read(&ticket.name).await? {
-        // Not by the uuid: a server shows another one of a term that this process has not yet named.
+        // Not by the uuid: a server shows a different one for a term that this process has not yet named.
         Some(record) if record.token == ticket.token && !record.released => record,
         other => return Ok(Renewal::Over(other)),
     };
@@ -75,7 +75,7 @@ async fn renew(store: &Store, ticket: &Ticket, clock: &Clock) -> Result<Renewal,
         RenewOutcome::Renewed { asked } => asked,
         RenewOutcome::Lost(record) => return Ok(Renewal::Over(record)),
     };
-    // Less a fifth, the margin that all leases have: clocks do not run alike.
+    // Less a fifth, the margin that all leases have: clocks run at different rates.
     let valid_until = sent + record.duration - record.duration / 5;
     if clock.reading() >= valid_until {
         return Err(ProviderError::unknown("the answer came too late"));

@@ -1,4 +1,4 @@
-//! What stands for a lease between two commands of a script.
+//! The line that represents a lease between two commands of a script.
 
 use std::{env, fmt, io::stdin, str::FromStr};
 
@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::exit::{Exit, Failure};
 
-/// Where a script keeps it.
+/// The variable in which a script keeps it.
 const VARIABLE: &str = "DLOCK_TICKET";
 
 const TAG: &str = "dlock-lease-1";
 
-/// What is written with a percent sign, so that no shell splits or expands the line.
+/// The characters written with a percent sign, so that no shell splits or expands the line.
 const SPECIAL: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -22,7 +22,7 @@ const SPECIAL: &AsciiSet = &NON_ALPHANUMERIC
 
 /// A lease: `dlock-lease-1:TOKEN:UUID:NAME`, letters, digits and `-._/:%`.
 ///
-/// Who has it can renew the lease and give it back, as far as the store lets them in.
+/// The owner of a ticket can renew the lease and release it, as far as the store permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub(super) name: Name,
@@ -66,7 +66,8 @@ impl FromStr for Ticket {
 
     fn from_str(text: &str) -> Result<Self, Failure> {
         read(text)
-            // One text a ticket: what was cut or spelled otherwise was not written here.
+            // Each ticket has one spelling: a line that was cut or is spelled differently was not
+            // written here.
             .filter(|ticket| ticket.to_string() == text)
             .ok_or_else(|| {
                 Failure::new(Exit::Usage, "this is no ticket of 'dlock acquire'").advise(format!(

@@ -10,13 +10,13 @@ use crate::problem::Refusal;
 /// A status, and a body.
 pub(super) type Answer<T> = Result<(StatusCode, Json<T>), Refusal>;
 
-/// The row of what was just written. If the store does not show it, nobody may be told that nothing was done.
+/// The row that was just written. If the store does not show it, the answer must not say that nothing was done.
 pub(super) fn of_written<T>(row: Result<T, Refusal>) -> Result<T, Refusal> {
     row.map_err(|_| Code::Unknown.into())
 }
 
-/// A row. Instants are there in both ways of writing, as `created_at` and as `createdAt`: the sample answers what changes
-/// a row in the one, and what reads it in the other. The payload and the output of a task, which may be large, are there
+/// A row. Each instant is written in both ways, as `created_at` and as `createdAt`: the sample answers changes of a row
+/// with the one, and reads of it with the other. The payload and the output of a task, which may be large, are written
 /// once.
 #[derive(Debug)]
 pub(super) struct Row<T>(pub(super) T);
@@ -35,7 +35,7 @@ impl<T: Serialize> Serialize for Row<T> {
     }
 }
 
-/// As the sample writes it, which has `lastHeartBeatAt` for `last_heartbeat_at`.
+/// The name as the sample writes it, which has `lastHeartBeatAt` for `last_heartbeat_at`.
 fn in_camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let mut camel = words.next().unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ fn in_camel_case(name: &str) -> String {
     camel.replace("Heartbeat", "HeartBeat")
 }
 
-/// Adds the member `error` that clients of the sample read to every problem.
+/// Adds the member `error`, which clients of the sample read, to every problem.
 pub(super) async fn with_error(mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else {
         return response;

@@ -1,10 +1,11 @@
-//! Which claim a processor means, and what is kept of it.
+//! Which claim a processor means, and what is stored about it.
 //!
-//! The sample's workers send their name and the number of the task, and all of them may use one name. So a name does not
-//! tell a claim from a later claim of the same task: a worker that stood still would go on beside its successor. `next`
-//! answers the token of the claim as `claim`, and a request that carries it means that claim. For requests without it, the
-//! server keeps with the task (as the checkpoint for its next attempt) which names have had it. Where the name of a claim
-//! has had the task before, a request without `claim` is refused as ambiguous, and nothing is guessed.
+//! The sample's workers send their name and the number of the task, and all of them may use one name. So a name does
+//! not distinguish a claim from a later claim of the same task: a worker that was paused would continue concurrently
+//! with its successor. `next` answers the token of the claim as `claim`, and a request that carries it means that
+//! claim. For requests without it, the server stores with the task (as the checkpoint for its next attempt) which names
+//! have had it. Where the name of a claim has had the task before, a request without `claim` is refused as ambiguous,
+//! and nothing is guessed.
 
 use std::{
     sync::Arc,
@@ -21,29 +22,29 @@ use uuid::Uuid;
 use super::QUEUE;
 use crate::{asking::Asking, problem::Refusal};
 
-/// The longest name of a processor, in bytes: it is kept with the task, where there is room for 4 KiB.
+/// The longest name of a processor, in bytes: it is stored with the task, where there is room for 4 KiB.
 pub(super) const LONGEST_NAME: usize = 256;
 
-/// How many names are kept with a task, as hashes.
+/// How many names are stored with a task, as hashes.
 const MOST_BEFORE: usize = 64;
 
-/// What is kept of a claim, and of those before it.
+/// The note about a claim, and about those before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Note {
     /// The claim.
     pub(super) token: FencingToken,
     pub(super) processor: String,
-    /// By the store's clock, as the next one.
+    /// By the store's clock, like the next one.
     pub(super) started_at: Time,
     pub(super) last_heartbeat_at: Time,
-    /// Hashes of the names that have had the task before; none if that is not known.
+    /// Hashes of the names that have had the task before; `None` if they are not known.
     before: Option<Vec<u64>>,
     /// The processor may have had it before.
     ambiguous: bool,
 }
 
 impl Note {
-    /// What a task's checkpoint says, if it is a note.
+    /// The note in a task's checkpoint, if it is one.
     pub(super) fn of(task: &Task) -> Option<Self> {
         Self::read(task.checkpoint.as_ref())
     }
@@ -72,7 +73,7 @@ impl Note {
     }
 }
 
-/// The beginning of a name's SHA-256. Two names of one hash are taken for one, which is safe.
+/// The beginning of a name's SHA-256. Two names with the same hash are treated as one, which is safe.
 fn hash(name: &str) -> u64 {
     let hash = Sha256::digest(name);
     hash.iter()
@@ -80,7 +81,7 @@ fn hash(name: &str) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Keeps whose a claim is. For a repeated claim that changes nothing: its checkpoint of this number is there already.
+/// Stores whose claim it is. For a repeated claim that changes nothing: its checkpoint with this number exists already.
 pub(super) async fn keep(
     service: &Asking,
     claimed: &ClaimedTask,
@@ -94,7 +95,8 @@ pub(super) async fn keep(
     }
 }
 
-/// Keeps when a claim was renewed, for people. A claim that has ended meanwhile, and a later heartbeat of another request, make no difference.
+/// Stores when a claim was renewed, for people. A claim that has ended meanwhile, and a later heartbeat of another
+/// request, make no difference.
 pub(super) async fn beaten(
     service: &Asking,
     found: Found,
@@ -103,7 +105,7 @@ pub(super) async fn beaten(
 ) -> Result<(), Refusal> {
     let Found { key, mut note, .. } = found;
     note.last_heartbeat_at = Time(at);
-    // That of the claim itself was the first.
+    // The checkpoint of the claim itself was the first.
     checkpoint(service, key, number + 1, &note).await.map(drop)
 }
 

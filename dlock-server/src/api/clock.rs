@@ -1,7 +1,8 @@
 //! The store's clock.
 //!
-//! A store shows when a term began by its clock, and how much of the term is left. For a term that was never renewed that
-//! tells what time it is there. So a lock is taken for a minute at a time, and a request that finds it held reads the time off it.
+//! A store shows by its clock when a term began, and how much of the term is left. For a term that was never renewed
+//! this gives the current time of the store. So a lock is taken for a minute at a time, and a request that finds it
+//! held reads the time off it.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,7 +18,7 @@ use crate::{asking::Asking, problem::Refusal};
 /// The lock.
 const NAME: &str = "~api/clock";
 
-/// For how long it is taken: a clock that was wrong then is read for as long.
+/// For how long it is taken: if the clock was wrong at that moment, the wrong time is read for that long.
 const HELD: Duration = Duration::from_secs(60);
 
 /// The time, by the store's clock.

@@ -1,8 +1,9 @@
 //! The generator: adds a task every two seconds, while it is switched on.
 //!
-//! The generator is a task itself, under a key that only one task has at a time. To enqueue that task is to switch the
-//! generator on, and to cancel it is to switch it off, at any server. Each server has a worker for it. The server whose
-//! worker claims it adds a task of the sample, and leaves the generator's task for two seconds later. So one server at a
+//! The generator is a task itself, under a key that only one task has at a time. Enqueueing that task switches the
+//! generator on, and cancelling it switches it off, at any server. Each server has a worker for it. The server whose
+//! worker claims it adds a task of the sample, and schedules the generator's task for two seconds later. So one server
+//! at a time generates, another one continues when it dies, and every server knows whether the generator is on.
 //! time generates, another one goes on when it dies, and every server knows whether the generator is on.
 
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -27,14 +28,14 @@ use crate::{
 
 mod tick;
 
-/// Where the generator's own task is.
+/// The queue of the generator's own task.
 const QUEUE: &str = "~api/generator";
 const KIND: &str = "generate";
 
 /// How often it adds a task.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How many tasks are asked for at a time: those that were cancelled are there for a week.
+/// How many tasks are read at a time: cancelled ones stay for a week.
 const PAGE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -47,14 +48,14 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 /// How long the generator stays on after the process that keeps it on was killed.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// Switches the generator on, if it is off, for good or for a time; its task, new or not.
+/// Switches the generator on, if it is off, permanently or for a time; returns its task, new or not.
 async fn switch(store: &dyn TaskStore, time: Option<Duration>) -> Result<Enqueued, ProviderError> {
     let task = NewTask::builder()
         .kind(KIND)
         .queue(QUEUE)
         .key(KIND)
         .payload(json!(time.map(|time| time.as_secs())))
-        // One is used up with each server that dies.
+        // Each server that dies uses one up.
         .max_attempts(1_000)
         .build();
     let added = store.enqueue(&[task]).await?;
@@ -62,11 +63,11 @@ async fn switch(store: &dyn TaskStore, time: Option<Duration>) -> Result<Enqueue
     added.ok_or_else(|| ProviderError::unknown("no answer to a task"))
 }
 
-/// Keeps the generator on until `stop` resolves, or until a person switches it off. One that was on already is left on. It is
-/// switched on for a minute at a time: if this process is killed, it ends.
+/// Keeps the generator on until `stop` resolves, or until a person switches it off. If it was on already, it is left
+/// on. It is switched on for a minute at a time: if this process is killed, the generator ends.
 ///
 /// # Errors
-/// The store has no answer.
+/// The store did not answer.
 pub async fn keep_on(
     store: Arc<dyn TaskStore>,
     stop: impl Future<Output = ()> + Send,
@@ -100,7 +101,7 @@ pub async fn keep_on(
     }
 }
 
-/// Whether it is on.
+/// Whether the generator is on.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Generator)]
 #[serde(rename_all = "camelCase")]
@@ -129,7 +130,7 @@ impl Generator {
     }
 }
 
-/// Switches the generator on: from now on it adds a task every two seconds, whichever servers there are.
+/// Switches the generator on: from now on it adds a task every two seconds, whichever servers are running.
 #[utoipa::path(
     post,
     path = "/api/generator/start",
@@ -185,7 +186,7 @@ async fn status(InApi { service, .. }: InApi<ToHear>) -> Answer<Generator> {
 )]
 async fn stop(InApi { service, .. }: InApi<ToEnqueue>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
-    // By force: a server that is just adding a task learns of it when that is done, and adds no other.
+    // By force: a server that is just adding a task learns of it once that is done, and adds no other.
     let was = service
         .ask_tasks(limit, |store| async move {
             match current(&*store).await? {
@@ -207,7 +208,7 @@ fn answer(generator: Generator) -> Answer<Generator> {
     Ok((StatusCode::OK, Json(generator)))
 }
 
-/// The task that is the generator, if it is on.
+/// The generator's task, if it is on.
 async fn current(store: &dyn TaskStore) -> Result<Option<TaskId>, ProviderError> {
     let mut after = None;
     loop {

@@ -1,4 +1,4 @@
-//! Whether the server lives, as the sample says it.
+//! Whether the server lives, in the sample's words.
 
 use axum::{Json, extract::State, http::StatusCode};
 use dlock_http::{Problem, Time};
@@ -13,7 +13,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(healthz))
 }
 
-/// That it lives.
+/// The answer that it lives.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Health)]
 struct Health {
@@ -23,7 +23,7 @@ struct Health {
     timestamp: Time,
 }
 
-/// The server lives. Asks no store, and takes no token.
+/// The server lives. Queries no store, and needs no token.
 #[utoipa::path(
     get,
     path = "/api/healthz",

@@ -1,4 +1,4 @@
-//! What makes a repeated request the same request.
+//! The identity by which a repeated request is recognised as the same request.
 
 use axum::{
     extract::FromRequestParts,
@@ -20,8 +20,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The identity of a term in the store: the pseudonym of the one that the request names, as records show it to all who may
-    /// read; or one of its key and of what it asks for, or a new one.
+    /// The identity of a term in the store: the pseudonym of the one that the request names, as records show it to
+    /// every client that may read; or one derived from its key and from what it requests, or a new one.
     pub(super) fn uuid(&self, named: Option<Uuid>, wanted: &[&str]) -> Uuid {
         if let Some(named) = named {
             return pseudonym(named);

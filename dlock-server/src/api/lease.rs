@@ -11,30 +11,31 @@ use uuid::Uuid;
 use super::{answer::Row, released};
 use crate::{asking::Asking, names::Namespace, problem::Refusal};
 
-/// The start of the data of a lease that was taken here, with its number behind it. No other lease is renewed or released here:
-/// the client that took it counts its renewals itself (N4), and a renewal of another client would break its count.
+/// The start of the data of a lease that was taken here, followed by its number. No other lease is renewed or released
+/// here: the client that took it counts its renewals itself (N4), and a renewal by another client would break its
+/// count.
 const MARK: &str = "/api ";
 
-/// A lease. Its instants are there in camelCase, too.
+/// A lease. Its instants are also written in camelCase.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Lease)]
 pub(super) struct Lease {
-    /// The number of the resource: a later lease of the same resource has it, too. Absent in lists of one that another
-    /// interface took.
+    /// The number of the resource, which later leases of the same resource share. Absent in lists for a lease that
+    /// another interface took.
     pub(super) id: Option<i64>,
     pub(super) resource: String,
     pub(super) holder: String,
     /// When this holder got it, by the store's clock.
     created_at: Time,
-    /// When it was renewed last, by this interface and the store's clock.
+    /// When it was renewed last, through this interface and by the store's clock.
     renewed_at: Option<Time>,
-    /// When it was given back by this interface, by the store's clock.
+    /// When it was given back through this interface, by the store's clock.
     released_at: Option<Time>,
-    /// When it ends, or has ended, by the store's clock. Absent of one that another interface has renewed or released: the
-    /// store keeps no more than that.
+    /// When it ends, or has ended, by the store's clock. Absent for a lease that another interface has renewed or
+    /// released: the store keeps no more than that.
     expires_at: Option<Time>,
-    /// The identity of this term, not the uuid that was drawn for it. A renewal or a release with this `uuid` is about this term
-    /// alone, and not about a later one of the same holder.
+    /// The identity of this term, not the uuid that was drawn for it. A renewal or a release with this `uuid` is about
+    /// this term alone, and not about a later one of the same holder.
     uuid: Uuid,
     /// The fencing token of this term.
     #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64)]
@@ -68,7 +69,7 @@ impl Lease {
     }
 }
 
-/// The data of the lease of this number.
+/// The data of the lease with this number.
 pub(super) fn mark(id: i64) -> Vec<u8> {
     format!("{MARK}{id}").into_bytes()
 }
@@ -79,14 +80,14 @@ pub(super) fn number(record: &Record) -> Option<i64> {
     data.strip_prefix(MARK)?.parse().ok()
 }
 
-/// The number of a renewal now: it tells when that is.
+/// The number of a renewal now: it encodes the time.
 pub(super) fn renewal(record: &Record, now: SystemTime) -> u64 {
     let since = now.duration_since(record.since).unwrap_or_default();
     let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     millis.max(record.renewals + 1)
 }
 
-/// When it was renewed last, if it was, and here.
+/// When it was renewed last, if it was renewed, and through this interface.
 fn renewed_at(record: &Record) -> Option<SystemTime> {
     let millis = number(record).map(|_| record.renewals)?;
     let since = Duration::from_millis(millis);
@@ -115,12 +116,12 @@ pub(super) async fn record(service: &Asking, name: &Name) -> Result<Record, Refu
     record.ok_or_else(|| Code::NotFound.into())
 }
 
-/// Whether its holder has it, and has it still.
+/// Whether its holder has it, and still has it.
 pub(super) fn is_active(record: &Record) -> bool {
     !record.released && !record.is_closed() && !has_run_out(record)
 }
 
-/// Whether nobody gave it back, and its time is over.
+/// Whether it expired without being given back.
 pub(super) fn has_run_out(record: &Record) -> bool {
     !record.released && record.remaining.is_some_and(|left| left.is_zero())
 }
@@ -162,7 +163,7 @@ mod tests {
 
         record.renewals = renewal(&record, since + Duration::from_secs(20));
         assert_eq!(record.renewals, 20_000);
-        // Numbers grow, also if the clock was set back.
+        // Numbers grow, even if the clock was set back.
         assert_eq!(renewal(&record, since), 20_001);
         for left in [Duration::from_secs(9), Duration::ZERO] {
             record.remaining = Some(left);

@@ -37,30 +37,30 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(release_by_number))
 }
 
-/// Who means which lease.
+/// A holder and the lease it means.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = sample::Holding)]
 #[serde(deny_unknown_fields)]
 struct Meant {
-    /// What to lock, not empty.
+    /// The name to lock, not empty.
     resource: String,
     /// The label of the holder, not empty.
     holder: String,
-    /// The term that is meant, by the uuid that was drawn for it or as a row shows it. Without it, it is the one that this holder
-    /// has now: two who use one label are one.
+    /// The term that is meant, by the uuid that was drawn for it or as a row shows it. Without it, the term that this
+    /// holder has now: two clients with the same label count as one.
     #[serde(default)]
     uuid: Option<Uuid>,
 }
 
-/// Said of what was done, where there is no row to show.
+/// The answer where there is no row to show.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Message)]
 struct Message {
     message: String,
 }
 
-/// Takes a lease of 30 s, if nobody has it. With a `uuid` drawn for this try, or the header `Idempotency-Key`, a repeat
-/// after an answer that was lost is the same try.
+/// Takes a lease of 30 s, if the lease is free. With a `uuid` drawn for this try, or the header `Idempotency-Key`, a
+/// repeat after a lost answer is the same try.
 #[utoipa::path(
     post,
     path = "/api/leases",
@@ -80,7 +80,7 @@ async fn take(
     Body(meant): Body<Meant>,
 ) -> Answer<Row<Lease>> {
     let name = meant.name(&namespace)?;
-    // What could not be released under this name is refused at once.
+    // A name under which nothing could be released is refused at once.
     released::is_possible(&name)?;
     let uuid = key.uuid(meant.uuid, &[&meant.resource, &meant.holder]);
     let mut request = provider::Acquire::new(name.clone(), uuid, LEASE).owner(meant.holder);
@@ -91,7 +91,7 @@ async fn take(
         .ask(limit, |store| async move { store.read(&found).await })
         .await?;
     let id = match found {
-        // It gets no number.
+        // A refused request gets no number.
         Some(record) if record.uuid != uuid && is_active(&record) => return Err(held(record)),
         found => numbers::of(&service, &name, found.as_ref().and_then(lease::number)).await?,
     };

@@ -1,4 +1,4 @@
-//! Looking at leases.
+//! Reading leases.
 
 use axum::{Json, http::StatusCode};
 use dlock_core::{Name, Record, provider};
@@ -24,7 +24,7 @@ use crate::{
     search::Search,
 };
 
-/// How many records are asked for at a time.
+/// How many records are read at a time.
 const PAGE: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Start {
-    /// Only resources after this one: `next` of the answer before.
+    /// Only resources after this one: `next` of the previous answer.
     after: Option<String>,
 }
 
@@ -51,7 +51,7 @@ struct Start {
 struct Leases {
     #[schema(value_type = Vec<Lease>)]
     leases: Vec<Row<Lease>>,
-    /// There are more: ask again `after` this resource.
+    /// There are more: repeat the request with `after` set to this resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -79,15 +79,15 @@ macro_rules! lists {
 }
 
 lists! {
-    /// All leases that there are and were, of each resource the newest.
+    /// All leases that exist or existed, the newest of each resource.
     all, "/api/leases", |_| true;
-    /// Leases that somebody has.
+    /// Leases that are held.
     active, "/api/leases/active", is_active;
-    /// Leases that have run out, and that nobody has taken since.
+    /// Leases that have run out and were not taken again since.
     expired, "/api/leases/expired", has_run_out;
     /// Leases that were renewed.
     renewed, "/api/leases/renewed", |record| record.renewals > 0;
-    /// Leases that were given back, and that nobody has taken since.
+    /// Leases that were given back and were not taken again since.
     released_ones, "/api/leases/released", |record| record.released;
 }
 

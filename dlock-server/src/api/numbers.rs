@@ -1,9 +1,10 @@
 //! The numbers of leases.
 //!
-//! A number is that of a task which never runs: its queue is no worker's, its time comes in some thousand years, and the
-//! resource is its key. So the store gives each resource one number, whichever server asks first, and none for a
-//! request that is refused. A lease keeps its number beside itself, so that to look at it asks for none. A number goes with the
-//! lease: where the store has purged the lease, the task is cancelled, and is forgotten as other tasks are.
+//! A number is that of a task which never runs: its queue belongs to no worker, it is due in some thousand years, and
+//! the resource is its key. So the store gives each resource one number, whichever server asks first, and none for a
+//! request that is refused. A lease stores its number in its data, so that reading the lease does not look the number
+//! up. A number goes with the lease: where the store has purged the lease, the task is cancelled, and is forgotten like
+//! other tasks.
 
 use std::{
     sync::Arc,
@@ -20,15 +21,15 @@ use crate::{asking::Asking, problem::Refusal};
 /// No worker has this queue.
 const QUEUE: &str = "~api/leases";
 
-/// How far away the time is at which such a task would be due: a thousand years.
+/// How far in the future such a task would be due: a thousand years.
 const NEVER: Duration = Duration::from_secs(1_000 * 365 * 86_400);
 
-/// How many numbers are looked through at a time.
+/// How many numbers are checked at a time.
 const PAGE: usize = 100;
 
-/// The number of this name, which it may have kept. A name that has none gets one.
+/// The number of this name, which it may have stored. A name without one gets one.
 pub(super) async fn of(service: &Asking, name: &Name, kept: Option<i64>) -> Result<i64, Refusal> {
-    // Data like ours may be another client's of the namespace.
+    // Data like ours may belong to another client of the namespace.
     if let Some(id) = kept.and_then(TaskId::new)
         && self::name(service, id).await?.as_ref() == Some(name)
     {
@@ -42,7 +43,8 @@ pub(super) async fn of(service: &Asking, name: &Name, kept: Option<i64>) -> Resu
     number.ok_or_else(|| Code::Unknown.into())
 }
 
-/// Takes the numbers of leases away that the store has forgotten (T5): of the next hundred after this one. Where to continue.
+/// Takes away the numbers of leases that the store has forgotten (T5), among the next hundred after this one. Returns
+/// where to continue.
 pub(crate) async fn forget_some(
     service: &Asking,
     after: Option<TaskId>,
@@ -73,7 +75,7 @@ pub(crate) async fn forget_some(
     Ok(page.get(PAGE - 1).map(|last| last.id))
 }
 
-/// The name that has this number.
+/// The name with this number.
 pub(super) async fn name(service: &Asking, number: TaskId) -> Result<Option<Name>, Refusal> {
     let limit = service.0.limits.call_time;
     let row = service
@@ -90,7 +92,7 @@ fn named(row: &Task) -> Option<Name> {
 }
 
 fn row(name: &Name) -> NewTask {
-    // A key has room for a part of the names only.
+    // A key has room for only some of the names.
     let key: String = Sha256::digest(name.as_str())
         .iter()
         .map(|byte| format!("{byte:02x}"))

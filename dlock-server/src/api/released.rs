@@ -1,8 +1,8 @@
 //! When leases were released.
 //!
-//! A store keeps that a lease was given back, and not when. So just before a release a lock beside the lease is taken
-//! and given back, which is labelled with the term: it says when, by the store's clock, and counts only while the lease
-//! is that term's and released.
+//! A store keeps that a lease was given back, but not when. So just before a release, a lock next to the lease is taken
+//! and released, labelled with the term: it records when, by the store's clock, and counts only while the lease is that
+//! term's and released.
 
 use std::{collections::HashMap, time::SystemTime};
 
@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use crate::{asking::Asking, problem::Refusal};
 
-/// What these locks are called: this, and the name of the lease.
+/// The beginning of the names of these locks; the name of the lease follows.
 const PREFIX: &str = "~api/released/";
 
-/// Whether it can be kept when a lease of this name is released: the name has room for what comes before it.
+/// Whether the release time of a lease with this name can be stored: the name has room for the prefix.
 pub(super) fn is_possible(lease: &Name) -> Result<(), Refusal> {
     beside(lease).map(drop)
 }
 
-/// Keeps that this term ends now.
+/// Stores that this term ends now.
 pub(super) async fn keep(service: &Asking, lease: &Name, term: Uuid) -> Result<(), Refusal> {
     let beside = beside(lease)?;
     let uuid = Uuid::new_v4();
@@ -32,10 +32,10 @@ pub(super) async fn keep(service: &Asking, lease: &Name, term: Uuid) -> Result<(
     let limit = service.0.limits.call_time;
     service
         .ask(limit, |store| async move {
-            // If somebody has it, another copy of this request is keeping the same just now.
+            // If the lock is held, another copy of this request is storing the same just now.
             if let AcquireOutcome::Acquired(tokens) = store.acquire(&acquire).await? {
                 let release = provider::Release::new(beside, uuid, Some(tokens.last()));
-                // It ends by itself, too.
+                // It expires automatically, too.
                 drop(store.release(&release).await);
             }
             Ok(())
@@ -43,7 +43,7 @@ pub(super) async fn keep(service: &Asking, lease: &Name, term: Uuid) -> Result<(
         .await
 }
 
-/// When this record's term was released, if it was, and by this interface.
+/// When this record's term was released, if it was, and through this interface.
 pub(super) async fn at(
     service: &Asking,
     lease: &Name,
@@ -60,7 +60,7 @@ pub(super) async fn at(
     Ok(kept.and_then(|kept| of_term(&kept, record)))
 }
 
-/// The same of leases of one page, which began after this name and had at most so many.
+/// The same for the leases of one page, which began after this name and had at most this many.
 pub(super) async fn of_page(
     service: &Asking,
     after: Option<&Name>,

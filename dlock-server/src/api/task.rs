@@ -9,36 +9,36 @@ use utoipa::ToSchema;
 
 use super::{LEASE, answer::Row, claims::Note};
 
-/// A task. Its instants are there in camelCase, too, `last_heartbeat_at` as `lastHeartBeatAt`.
+/// A task. Its instants are also written in camelCase, `last_heartbeat_at` as `lastHeartBeatAt`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Task)]
 pub(super) struct Shown {
     id: i64,
     task_data: Value,
-    /// From when on it may run, by the store's clock, as all instants here.
+    /// When it may run at the earliest, by the store's clock, like all instants here.
     scheduled_at: Time,
-    /// Who has it, or had it last.
+    /// The processor that has it, or had it last.
     processor: Option<String>,
     /// When that claim began.
     started_at: Option<Time>,
     last_heartbeat_at: Option<Time>,
     /// When the lease of the processor ends; absent once it has, and where another interface claimed the task.
     must_heartbeat_before: Option<Time>,
-    /// When it ended, whichever way.
+    /// When it ended, with whatever outcome.
     processed_at: Option<Time>,
     task_output: Option<Value>,
     /// `scheduled`, `ready`, `running`, `stalled`, `succeeded`, `dead` or `cancelled`.
     state: String,
-    /// The token of the claim: send it back with heartbeats and the completion.
+    /// The token of the claim: send it with heartbeats and the completion.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64)]
     claim: Option<FencingToken>,
 }
 
-/// A task as its store has it.
+/// A task as the store has it.
 pub(super) fn shown(task: Task) -> Row<Shown> {
     let note = Note::of(&task);
-    // Claims that another interface made have no note, or one of an earlier claim.
+    // Claims made through another interface have no note, or one of an earlier claim.
     let held = task.holder.as_ref();
     let note = note.filter(|note| held.is_none_or(|held| held.token == note.token));
     let has_it = held.is_some_and(|held| !held.remaining.is_zero());

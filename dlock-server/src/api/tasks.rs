@@ -36,7 +36,7 @@ use crate::{
     search::Search,
 };
 
-/// How many tasks are asked for at a time, and are enough for one answer: each may have half a megabyte.
+/// How many tasks are read at a time, which is enough for one answer: each may have half a megabyte.
 const PAGE: usize = 100;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -56,55 +56,56 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 #[schema(as = sample::NewTask)]
 #[serde(deny_unknown_fields)]
 struct New {
-    /// What the processor gets.
+    /// The data for the processor.
     task_data: Value,
-    /// From when on it may run: at once, if it is not given.
+    /// When it may run at the earliest: at once, if not given.
     #[serde(default)]
     scheduled_at: Option<Time>,
 }
 
-/// Who wants a task.
+/// A processor that wants a task.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = sample::Processor)]
 #[serde(deny_unknown_fields)]
 struct Processor {
     /// The label of the processor, not empty.
     processor: String,
-    /// The identity of this try, for a repeat after an answer that was lost.
+    /// The identity of this try, for a repeat after a lost answer.
     #[serde(default)]
     uuid: Option<Uuid>,
 }
 
-/// Who goes on with a task.
+/// The processor that keeps a task.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = sample::Heartbeat)]
 #[serde(deny_unknown_fields)]
 struct Beat {
     /// The label of the processor, not empty.
     processor: String,
-    /// What `next` answered as `claim`. Where workers share a name it is needed.
+    /// The `claim` from the answer of `next`. It is needed where workers share a name.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991_u64)]
     claim: Option<FencingToken>,
 }
 
-/// What a processor has made of a task.
+/// The result of a task.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = sample::Completion)]
 #[serde(deny_unknown_fields)]
 struct Output {
     /// The label of the processor, not empty.
     processor: String,
-    /// What came of it.
+    /// The output of the task.
     #[serde(default)]
     task_output: Value,
-    /// What `next` answered as `claim`. Where workers share a name it is needed.
+    /// The `claim` from the answer of `next`. It is needed where workers share a name.
     #[serde(default)]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 9007199254740991_u64)]
     claim: Option<FencingToken>,
 }
 
-/// Adds a task. With the header `Idempotency-Key` a repeat adds nothing as long as the task has not ended, and gets the same one.
+/// Adds a task. With the header `Idempotency-Key` a repeat adds nothing as long as the task has not ended, and gets the
+/// same task.
 #[utoipa::path(
     post,
     path = "/api/tasks",
@@ -147,8 +148,8 @@ async fn add(
     Ok((StatusCode::CREATED, Json(shown(task))))
 }
 
-/// Gives out the task that is due longest, under a lease of 30 s. With a `uuid` drawn for this try, or the header
-/// `Idempotency-Key`, a repeat after an answer that was lost gets the same task.
+/// Gives out the task that has been due longest, under a lease of 30 s. With a `uuid` drawn for this try, or the header
+/// `Idempotency-Key`, a repeat after a lost answer gets the same task.
 #[utoipa::path(
     post,
     path = "/api/tasks/next",
@@ -186,7 +187,7 @@ async fn next(
     Ok((StatusCode::ACCEPTED, Json(row)).into_response())
 }
 
-/// Keeps a task for 30 s more.
+/// Keeps a task for another 30 s.
 #[utoipa::path(
     put,
     path = "/api/tasks/{id}/heartbeat",
@@ -289,7 +290,7 @@ fn named(processor: &str) -> Result<(), Refusal> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Start {
-    /// Only numbers after this one: `next` of the answer before.
+    /// Only numbers after this one: `next` of the previous answer.
     #[param(value_type = Option<i64>)]
     after: Option<TaskId>,
 }
@@ -300,7 +301,7 @@ struct Start {
 struct Tasks {
     #[schema(value_type = Vec<Shown>)]
     tasks: Vec<Row<Shown>>,
-    /// There are more: ask again `after` this number.
+    /// There are more: repeat the request with `after` set to this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>)]
     next: Option<TaskId>,
@@ -331,7 +332,7 @@ macro_rules! lists {
 lists! {
     /// All tasks that the store still has.
     all, "/api/tasks", |_| true;
-    /// Tasks that somebody works on, or did when its lease ran out.
+    /// Tasks that a processor is working on, or was when its lease ran out.
     started, "/api/tasks/started", |task| task.holder.is_some();
     /// Tasks that have ended.
     processed, "/api/tasks/processed", |task| task.state.has_ended();

@@ -1,4 +1,4 @@
-//! What has happened to one lease, and what is known of it.
+//! The history of one lease, and its last known state.
 
 use std::{
     collections::VecDeque,
@@ -14,13 +14,13 @@ use dlock_http::{
 };
 use uuid::Uuid;
 
-/// What happened longer ago is forgotten.
+/// Older events are forgotten.
 pub(super) const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Of each name. Older entries go first.
+/// The limit for each name. Older entries go first.
 const MOST_ENTRIES: usize = 100;
 
-/// The newest of what is known of a lease.
+/// The last known state of a lease.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) uuid: Uuid,
@@ -31,7 +31,7 @@ pub(super) struct Known {
     pub(super) state: State,
 }
 
-/// What a term has come to.
+/// The state of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Held,
@@ -41,7 +41,7 @@ pub(super) enum State {
     Expired,
 }
 
-/// What has happened to one lease.
+/// The history of one lease.
 #[derive(Debug)]
 pub(super) struct Line {
     known: Known,
@@ -51,7 +51,7 @@ pub(super) struct Line {
     bytes: usize,
 }
 
-/// Something that has happened.
+/// One event.
 #[derive(Debug)]
 pub(super) struct Entry {
     at: SystemTime,
@@ -63,7 +63,7 @@ pub(super) struct Entry {
 }
 
 impl Line {
-    /// Of a name that nothing was known of before it was found so.
+    /// The line of a name of which nothing was known before it was found like this.
     pub(super) fn found_first(record: &Record, now: SystemTime) -> Self {
         let state = state(record).unwrap_or(State::Held);
         let mut line = Self::of(known(record, state), now);
@@ -71,7 +71,7 @@ impl Line {
         line
     }
 
-    /// Of a name that nothing was known of before this server was granted it.
+    /// The line of a name of which nothing was known before this server was granted it.
     pub(super) fn granted_first(known: Known, now: SystemTime) -> Self {
         let mut line = Self::of(known, now);
         line.push(What::Granted, Some(Duration::ZERO), None, now);
@@ -105,25 +105,25 @@ impl Line {
         self.changed = number;
     }
 
-    /// How much memory it takes.
+    /// The memory that it takes.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What is not forgotten by now.
+    /// The entries that are not forgotten by now.
     pub(super) fn since(&self, now: SystemTime) -> impl Iterator<Item = &Entry> {
         self.entries
             .iter()
             .skip_while(move |entry| entry.at + KEPT < now)
     }
 
-    /// The record is this one; whether anything has happened since it was seen.
+    /// The record is this one; returns whether anything has happened since it was last seen.
     pub(super) fn found(&mut self, record: &Record, now: SystemTime) -> bool {
         let within = now.duration_since(self.seen).unwrap_or_default();
         self.seen = now;
         let is_new = record.token != self.known.token;
         let is_replaced = !is_new && record.uuid != self.known.uuid;
-        // A record does not tell that its term was revoked: it has another uuid then, and the token that it had.
+        // A record does not show that its term was revoked: it has another uuid then, and the same token.
         let is_revoked = is_replaced || (!is_new && self.known.state == State::Revoked);
         let held = if is_revoked {
             State::Revoked
@@ -162,7 +162,7 @@ impl Line {
         true
     }
 
-    /// This server has done this to the term, whose uuid is `by` from then on; whether that is a change.
+    /// This server has done this to the term, whose uuid is `by` from then on; returns whether that is a change.
     pub(super) fn done(&mut self, what: What, by: Uuid, now: SystemTime) -> bool {
         self.seen = now;
         let state = match what {
@@ -182,7 +182,7 @@ impl Line {
         true
     }
 
-    /// The release that was noted last was none of the holder's; whether there was one.
+    /// The release that was noted last was not made by the holder; returns whether there was one.
     pub(super) fn forced(&mut self) -> bool {
         let last = self.entries.back_mut();
         let release = last.filter(|last| last.what == What::Released);
@@ -193,7 +193,7 @@ impl Line {
     }
 
     fn push(&mut self, what: What, within: Option<Duration>, times: Option<u64>, now: SystemTime) {
-        // Renewals come all the time: those in a row are one entry.
+        // Renewals come all the time: consecutive ones are one entry.
         if let (Some(more), Some(last)) = (times, self.entries.back_mut())
             && let Some(times) = &mut last.times
         {
@@ -224,7 +224,7 @@ impl Line {
 }
 
 impl State {
-    /// As an entry says it that finds it so.
+    /// The event of an entry that finds it in this state.
     const fn found(self) -> What {
         match self {
             Self::Held => What::Held,
@@ -238,12 +238,12 @@ impl State {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        // Entries of a term share its label: this is the most that they take.
+        // Entries of a term share its label: this is the most memory that they take.
         size_of::<Self>() + self.owner.len()
     }
 }
 
-/// What the record tells of its term, unless it is held, or revoked.
+/// The state of the term according to the record, unless it is held, or revoked.
 fn state(record: &Record) -> Option<State> {
     if record.released {
         Some(State::Released)

@@ -1,4 +1,4 @@
-//! The lines of a journal, in the order in which their names were seen.
+//! The lines of a journal, in the order in which their names were last seen.
 
 use std::time::SystemTime;
 
@@ -7,10 +7,10 @@ use hashlink::LruCache;
 
 use super::line::{KEPT, Line};
 
-/// The most memory that they may take, about. Names that were seen longest ago are forgotten first.
+/// The most memory that they may take, approximately. The names that were seen longest ago are forgotten first.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a name takes beside its text and its line.
+/// The memory of a name in addition to its text and its line.
 const OVERHEAD: usize = 64;
 
 /// A line for each name.
@@ -29,7 +29,7 @@ impl Lines {
         }
     }
 
-    /// How many changes there were.
+    /// The number of changes so far.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -38,8 +38,8 @@ impl Lines {
         self.of.peek(name)
     }
 
-    /// A name was seen: its line is changed, and `change` says whether it is another one by that; or `first` makes it, if
-    /// there is anything to say.
+    /// A name was seen: `change` updates its line, and returns whether that was a change; or `first` creates it, if
+    /// there is anything to record.
     pub(super) fn note(
         &mut self,
         name: &Name,
@@ -63,7 +63,7 @@ impl Lines {
         self.forget(now);
     }
 
-    /// Makes room, and forgets what was seen too long ago.
+    /// Makes room, and forgets names that were last seen too long ago.
     fn forget(&mut self, now: SystemTime) {
         while let Some((_, line)) = self.of.iter().next() {
             if self.bytes <= MOST_BYTES && line.seen() + KEPT >= now {

@@ -1,4 +1,5 @@
-//! A store whose answers are told to a journal. Renewals are not: looks count them, and they are the most of all calls.
+//! A store whose answers are passed to a journal. Those of renewals are not: reads count the renewals, and they are the
+//! majority of all calls.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use dlock_http::leases::What;
 
 use super::Journal;
 
-/// A store, and who is told what it answers.
+/// A store, and the journal that gets its answers.
 pub(crate) struct Observed {
     store: Arc<dyn Admin>,
     journal: Arc<Journal>,

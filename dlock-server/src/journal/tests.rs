@@ -12,7 +12,7 @@ fn token(number: u64) -> FencingToken {
     FencingToken::new(number).unwrap()
 }
 
-/// The record of a term, each of which has a uuid and a token of its own.
+/// The record of a term; each term has its own uuid and token.
 fn record(term: u64) -> Record {
     let uuid = Uuid::from_u64_pair(0x4000, 0x8000_0000_0000_0000 | term);
     Record::new(uuid, "web-1", UNIX_EPOCH, token(term), 30 * SECOND)
@@ -27,7 +27,7 @@ fn found(journal: &Journal, record: &Record) {
     journal.found(journal.sent(), &name(1), record);
 }
 
-/// The lines of names that are each found held, one name a second.
+/// The lines of names that are each found held, one name per second.
 fn lines(names: usize, found: impl Fn(usize) -> Record) -> Lines {
     let mut lines = Lines::new();
     for number in 0..names {
@@ -47,7 +47,7 @@ fn what_looks_find_is_told_once_and_in_order() {
         found(&journal, &seen);
     }
     assert_eq!(whats(&journal), [What::Held]);
-    // Nobody knows since when.
+    // The start is unknown.
     assert_eq!(journal.of(&name(1)).entries[0].within_ms, None);
     for renewals in 1..=3 {
         seen.renewals = 2 * renewals;
@@ -72,7 +72,7 @@ fn what_looks_find_is_told_once_and_in_order() {
     assert_eq!(entries.len(), whats(&journal).len());
 }
 
-/// Its uuid is another one then, and nothing else.
+/// Only its uuid changes then.
 #[test]
 fn a_term_that_was_taken_away_is_known_until_the_next_one() {
     let journal = Journal::new();
@@ -95,7 +95,7 @@ fn a_term_that_was_taken_away_is_known_until_the_next_one() {
     assert_eq!(whats(&journal)[2..], [What::Granted, What::Closed]);
 }
 
-/// A look was sent before the release, and its answer comes after it.
+/// A read was sent before the release, and its answer comes after it.
 #[test]
 fn an_answer_that_is_older_than_what_is_known_changes_nothing() {
     let journal = Journal::new();
@@ -107,7 +107,7 @@ fn an_answer_that_is_older_than_what_is_known_changes_nothing() {
     journal.found(sent, &name(1), &record(2));
     journal.found(sent, &name(1), &record(1));
     assert_eq!(whats(&journal), [What::Held, What::Released, What::Granted]);
-    // A store that was set back to a backup counts its tokens from there.
+    // A store that was restored from a backup counts its tokens from there.
     found(&journal, &record(1));
     assert_eq!(whats(&journal).len(), 4);
 }
@@ -158,7 +158,8 @@ fn what_is_older_than_a_week_is_forgotten() {
     assert_eq!(at(start, 1, 1), (Some(1), None));
     assert_eq!(at(start, 2, 1), (Some(1), Some(1)));
     assert_eq!(at(start + KEPT, 2, 2), (Some(1), Some(2)));
-    // A name that nobody has seen goes as a whole, one that was seen keeps what is newer.
+    // A name that was not seen lately is removed as a whole, one that was seen keeps its newer
+    // entries.
     assert_eq!(at(start + KEPT + SECOND, 2, 3), (None, Some(2)));
 }
 
@@ -174,6 +175,6 @@ fn a_journal_takes_no_more_memory_than_it_may() {
     let known: Vec<_> = known.collect();
     assert!((8_000..20_000).contains(&known.len()), "{}", known.len());
     assert_eq!(known[0], 20_000 - known.len(), "the oldest go first");
-    // Each takes its label at least.
+    // Each takes at least its label.
     assert!(known.len() * 1_024 <= 16 * 1024 * 1024);
 }

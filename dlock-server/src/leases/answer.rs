@@ -1,4 +1,4 @@
-//! What the answers about leases have in common.
+//! The common parts of the answers about leases.
 
 use axum::Json;
 use dlock_core::provider::ReleaseOutcome;
@@ -15,7 +15,7 @@ pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Released> {
     }
 }
 
-/// The store's answer was no, and this record says why.
+/// The store refused, and this record says why.
 pub(super) fn refused(code: Code, record: Option<dlock_core::Record>) -> Refusal {
     Problem::new(code).record(record.map(Into::into)).into()
 }

@@ -27,8 +27,8 @@ use crate::{
     waits::LONGEST,
 };
 
-/// The highest floor of those who may not administer the namespace: half of all tokens, and so the year 2112 (T1). One at the
-/// end of the tokens would leave none for others.
+/// The highest floor for clients that may not administer the namespace: half of all tokens, and so the year 2112 (T1).
+/// One at the end of the tokens would leave none for others.
 const HIGHEST_FLOOR: u64 = 1 << 52;
 
 /// The most renewals of one request.
@@ -75,7 +75,7 @@ async fn acquire(
     }
     let name = namespace.stored(&body.name, "/name")?;
     let mut request = body.into_request(name);
-    // Where the store's clock ends terms, a client claims its own only. An observer claims what it was shown.
+    // Where the store's clock ends terms, a client claims only its own term. An observer claims the term it was shown.
     if service.0.provider.capabilities().discipline == Discipline::StoreClock {
         request.prev = request.prev.map(pseudonymous);
     }
@@ -138,7 +138,7 @@ async fn renew(
     renewed(outcome).map(Json).map_err(Refusal)
 }
 
-/// Extends up to 500 terms, each by itself.
+/// Extends up to 500 terms, each independently.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/leases/renew-many",
@@ -233,7 +233,7 @@ async fn release(
     released(outcome)
 }
 
-/// A version as the store has it, of the uuid that its client knows.
+/// A version as the store has it, from the uuid that its client knows.
 pub(super) fn pseudonymous(Version { uuid, renewals }: Version) -> Version {
     Version {
         uuid: pseudonym(uuid),

@@ -1,4 +1,4 @@
-//! One lease, or a page of them, and what has happened to one.
+//! One lease, or a page of them, and the history of one.
 
 use axum::{
     Json,
@@ -40,9 +40,9 @@ struct Which {
     /// Only names that start with this.
     #[serde(default)]
     prefix: String,
-    /// Only names after this one: `next` of the page before.
+    /// Only names after this one: `next` of the previous page.
     after: Option<String>,
-    /// At most so many, 100 if it is not given, and never more than 1,000.
+    /// At most this many, 100 if not given, and never more than 1,000.
     limit: Option<usize>,
 }
 
@@ -54,7 +54,8 @@ struct Named {
     name: String,
 }
 
-/// A page of leases, in byte order of their names. It ends after a megabyte: if there are more, `next` tells.
+/// A page of leases, in byte order of their names. It ends after a megabyte: if there are more, there is a
+/// `next`.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases",
@@ -86,7 +87,7 @@ async fn list(
         .map(Json)
 }
 
-/// The leases whose names begin so in the store, from the one after `after` on.
+/// The leases whose names in the store begin with this, starting with the one after `after`.
 pub(super) async fn page(
     service: &Asking,
     namespace: &Namespace,
@@ -170,7 +171,7 @@ async fn look(
     }
 }
 
-/// What this server has seen happen to a lease. It is no call of the store.
+/// The events of a lease that this server has seen. The store is not called.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases/history",

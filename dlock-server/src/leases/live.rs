@@ -21,7 +21,7 @@ use crate::{
 /// The leases of a page.
 const MOST: usize = 100;
 
-/// The leases that elections are looked for among, so that one query shows a page of them, too.
+/// Elections are searched for among this many leases, so that one query fills a page of them, too.
 const MOST_BESIDE_ELECTIONS: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -35,16 +35,17 @@ struct Which {
     /// Only names that start with this.
     #[serde(default)]
     prefix: String,
-    /// Only names after this one: `next` of the page before.
+    /// Only names after this one: `next` of the previous page.
     after: Option<String>,
-    /// Only those of elections. The page then has what is found among the next 1,000 names, or the thousands behind them while
-    /// nothing is found, for two seconds. So it may be short although there are more: `next` tells.
+    /// Only leases of elections. The page then has those found among the next 1,000 names, or, as long as none is
+    /// found, the thousands after them, for two seconds. So it may be short although there are more: then there is a
+    /// `next`.
     #[serde(default)]
     elections: bool,
 }
 
-/// A page of leases as server-sent events: once a second, or less often where a look takes long, an event `page` with all
-/// of it, `same` if nothing has changed, or `problem`. All who watch the same page share one look at the store.
+/// A page of leases as server-sent events: once a second, or less often where a read takes long, an event `page` with
+/// all of it, `same` if nothing has changed, or `problem`. All watchers of the same page share one read of the store.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases/live",
@@ -85,7 +86,7 @@ async fn watch(
     } else {
         MOST
     };
-    // All who watch share its looks.
+    // All watchers share its reads.
     let asked = service.clone().on_behalf_of(None);
     live::of(&service, entered, view, move || {
         let (service, namespace) = (asked.clone(), namespace.clone());

@@ -1,4 +1,4 @@
-//! Taking leases away from others, and clearing up.
+//! Taking leases away from other clients, and cleaning up.
 
 use axum::Json;
 use dlock_core::provider::{self, AskOutcome, RevokeOutcome};
@@ -27,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(purge))
 }
 
-/// Asks the holder to give the lock back. The holder learns it from its next renewal.
+/// Asks the holder to give the lock back. The holder learns of it from its next renewal.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/leases/ask",
@@ -57,7 +57,8 @@ async fn ask(
     }
 }
 
-/// Takes a term away from its holder without giving it to anybody: others get it when it has expired.
+/// Takes a term away from its holder without granting it to another client: others get it when it has
+/// expired.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/leases/revoke",

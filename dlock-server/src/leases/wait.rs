@@ -1,5 +1,5 @@
-//! Waiting for a lease on behalf of a client (N5): look until it may be free, then ask once. It asks as well to mark a term
-//! that keeps it out (N1), whose release is hinted then.
+//! Waiting for a lease on behalf of a client (N5): read until it may be free, then ask once. It also asks in order to
+//! mark a term that keeps it out (N1), whose release is hinted then.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,24 +22,24 @@ use crate::{
     waits::{LONGEST, Turn},
 };
 
-/// How long after one waiter of a name the next one looks.
+/// How long after one waiter for a name the next one reads.
 const APART: Duration = Duration::from_millis(5);
-/// How often a waiter looks where there are no hints, or where one may have been lost.
+/// How often a waiter reads where there are no hints, or where one may have been lost.
 const POLL: Duration = Duration::from_millis(100);
 const POLL_WITH_HINTS: Duration = Duration::from_secs(1);
 
-/// What a wait has come to.
+/// The result of a wait.
 #[derive(Debug)]
 pub(super) struct Waited {
     /// How long the term has certainly not begun, counted from the start of the wait.
     pub(super) waited: Duration,
-    /// What is asked: the request, with the claim that nobody acts on what the server has observed for long enough.
+    /// The request to send: with the claim on a term that this server has observed unchanged for long enough.
     pub(super) request: Acquire,
     /// The answer, if the name was free when a mark was asked for.
     pub(super) outcome: Option<AcquireOutcome>,
 }
 
-/// Waits until the name of this request may be free, or `longest` has passed.
+/// Waits until the name of this request may be free, or until `longest` has passed.
 pub(super) async fn until_free(
     service: &Asking,
     request: Acquire,
@@ -64,13 +64,13 @@ pub(super) async fn until_free(
         () = shared.stopping.cancelled() => Err(Code::Stopping.into()),
         looked = timeout_at(deadline, look(service, turn, &stopwatch, &mut waited)) => match looked {
             Ok(Err(refusal)) => Err(refusal),
-            // Time is up: one answer of the store says who has it.
+            // The time has passed: one answer of the store says who has it.
             Ok(Ok(())) | Err(_) => Ok(waited),
         },
     }
 }
 
-/// Looks, as the oldest who waits for the name, until it may be free.
+/// Reads, as the oldest waiter for the name, until it may be free.
 async fn look(
     service: &Asking,
     turn: Arc<Turn>,
@@ -123,7 +123,7 @@ async fn look(
         let is_marked = record.wanted != 0;
         let pause = match (&observed, record.remaining) {
             (_, Some(remaining)) => remaining,
-            // Only an observer can tell that its holder is gone.
+            // Only an observer can find out that its holder is gone.
             (Some((seen, since)), None) if seen.version() == record.version() => {
                 let left = record.duration.saturating_sub(since.elapsed());
                 if left.is_zero() {
@@ -138,14 +138,14 @@ async fn look(
                 duration
             }
         };
-        // What was released before the server listened is not hinted: it looks once more.
+        // A release from before the server listened is not hinted: it reads once more.
         let mut again = false;
         if !listened {
             listened = true;
             hints = listen(service).await;
             again = hints.is_some();
         }
-        // A mark that the store left out is asked for again after the pause.
+        // A mark that the store left out is requested again after the pause.
         marking = marks && !is_marked && !marking;
         if !(again || marking) {
             let poll = if hints.is_some() && (is_marked || !marks) {
@@ -182,7 +182,7 @@ async fn listen(service: &Asking) -> Option<Listener> {
     listening.await.ok()?.ok()?
 }
 
-/// Until there is a hint of this name, or the time has passed, or it is time to look again.
+/// Waits until there is a hint for this name, or the time has passed, or it is time to read again.
 async fn pause_for(
     service: &Asking,
     hints: &mut Option<Listener>,
@@ -204,7 +204,7 @@ async fn pause_for(
         }
         *hints = None;
     };
-    // At least a millisecond: a store that says the same again at once would be asked without end.
+    // At least a millisecond: a store that answers the same at once would be asked without end.
     let pause = pause.clamp(Duration::from_millis(1), poll);
     tokio::select! {
         () = hinted => {}

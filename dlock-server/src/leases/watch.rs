@@ -19,8 +19,8 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(watch))
 }
 
-/// Hints that names may be free: events `free` with a name, and `everyone`. They are never truth. What is released
-/// from the status line on, and was marked by a waiter, is hinted, or the stream ends.
+/// Hints that names may be free: events `free` with a name, and `everyone`. They are never truth. A release after
+/// the status line, of a term that was marked by a waiter, is hinted, or the stream ends.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases/watch",

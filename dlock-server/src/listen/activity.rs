@@ -1,7 +1,7 @@
-//! What a connection is doing, and for how long it may.
+//! The state of a connection, and how long it may last.
 //!
-//! hyper's own limit for headers counts from the end of the request before, and so would close idle connections as
-//! early as slow ones; and it knows none for HTTP/2.
+//! hyper's own limit for headers counts from the end of the previous request, and so would close idle connections as
+//! early as slow ones; and it has none for HTTP/2.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -20,11 +20,11 @@ use tokio::{
 
 use super::Bounds;
 
-/// What a connection is doing.
+/// The state of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<State>,
-    /// The deadline may have come closer.
+    /// Notified when the deadline may have come closer.
     hurried: Notify,
     head: Duration,
     idle: Duration,
@@ -40,16 +40,16 @@ struct State {
     known: bool,
     /// Another connection needs its place.
     leaving: bool,
-    /// What is waited for while there is no request.
+    /// The next expected event while there is no request.
     next: Awaited,
     since: Instant,
-    /// Answers that are not sent yet, by when a piece of them was given out last: streams that have nothing to send are not
-    /// among them.
+    /// Answers that are not fully sent yet, by the time at which their last piece was given out: streams that have
+    /// nothing to send are not among them.
     answers: BTreeMap<Instant, usize>,
 }
 
 impl State {
-    /// An answer was taken on, or has ended.
+    /// An answer made progress, or has ended.
     fn forget(&mut self, since: Instant) {
         if let Entry::Occupied(mut answers) = self.answers.entry(since) {
             *answers.get_mut() -= 1;
@@ -60,7 +60,7 @@ impl State {
     }
 }
 
-/// What a connection without a request waits for.
+/// The event that a connection without a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// The first byte of the first request.
@@ -69,7 +69,7 @@ pub(super) enum Awaited {
     Head,
     /// A further request, if there is one.
     Another,
-    /// That the client takes an answer.
+    /// The client's reading of an answer.
     Taking,
 }
 
@@ -106,7 +106,7 @@ impl Activity {
         }
     }
 
-    /// Waits until the client has taken too long for what was to come next.
+    /// Waits until the client has taken too long for the next expected event.
     pub(super) async fn overdue(&self) -> Awaited {
         loop {
             let (next, deadline) = self.deadline();
@@ -128,14 +128,14 @@ impl Activity {
         state.bytes_are_requests && state.requests == 0 && state.next == Awaited::First
     }
 
-    /// The client was told that the connection ends: it has as long for that as for headers.
+    /// The client was notified that the connection ends: it has as long for that as for headers.
     pub(super) fn expect_end(&self) {
         let mut state = self.state();
         state.next = Awaited::Head;
         state.since = Instant::now();
     }
 
-    /// What is waited for, and until when; while there are requests, when to look again.
+    /// The expected event, and its deadline; while there are requests, when to check again.
     fn deadline(&self) -> (Option<Awaited>, Instant) {
         let State {
             requests,
@@ -194,7 +194,7 @@ impl Activity {
         }
     }
 
-    /// A request's headers are there.
+    /// A request's headers have arrived.
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         self.state().requests += 1;
         UnderWay {
@@ -218,8 +218,8 @@ impl Crowd {
         open.push(Arc::downgrade(activity));
     }
 
-    /// Ends the connection that has had no request for the longest time: one of a stranger before all others, and if none is
-    /// without a request, a stranger's that has one.
+    /// Ends the connection that has had no request for the longest time: a stranger's before all others, and if every
+    /// connection has a request, that of a stranger.
     pub(super) fn thin(&self) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|activity| activity.strong_count() > 0);
@@ -248,7 +248,7 @@ impl Crowd {
 #[derive(Debug)]
 pub(super) struct UnderWay {
     activity: Arc<Activity>,
-    /// When a piece of its answer was given out last, which has more.
+    /// When the last piece of its answer was given out, if there is more.
     since: Option<Instant>,
 }
 
@@ -277,17 +277,17 @@ impl Drop for UnderWay {
     }
 }
 
-/// The body of an answer, whose request is under way for as long as it is sent. It is given out in pieces, so that a client of
-/// HTTP/2 that takes none of a stream is noticed.
+/// The body of an answer, whose request is in flight for as long as the answer is being sent. It is given out in
+/// pieces, so that an HTTP/2 client that reads nothing of a stream is noticed.
 #[derive(Debug)]
 pub(super) struct Answer {
     body: Body,
-    /// What was not given out yet of what the body has.
+    /// The part of the body that was not given out yet.
     rest: Bytes,
     request: UnderWay,
 }
 
-/// The most that is given out at a time, and that a connection keeps of an answer that is not taken.
+/// The most that is given out at a time, and that a connection keeps of an answer that is not read.
 const PIECE: usize = 16 * 1024;
 
 impl Answer {
@@ -308,7 +308,7 @@ impl Answer {
         if self.rest.len() <= PIECE {
             return std::mem::take(&mut self.rest);
         }
-        // A part of the whole would keep the whole.
+        // A slice of the whole would keep the whole in memory.
         let piece = Bytes::copy_from_slice(&self.rest[..PIECE]);
         self.rest = self.rest.slice(PIECE..);
         piece

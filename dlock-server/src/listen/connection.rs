@@ -31,8 +31,8 @@ use super::{
 };
 use crate::Peer;
 
-/// How long a connection may be silent before the client is asked whether it is still there, by TCP and by pings of
-/// HTTP/2, and how long it has to answer.
+/// How long a connection may be silent before the client is probed, by TCP and by HTTP/2 pings, and how long it has
+/// to answer.
 const SILENCE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -44,13 +44,13 @@ enum Protocol {
 
 /// Serves a connection until it ends.
 pub(super) async fn run(stream: TcpStream, server: Arc<Server>, stop: Stop) {
-    // What fails here fails with the first byte as well.
+    // If this fails, so does reading the first byte.
     stream.set_nodelay(true).ok();
     let from = stream.peer_addr().ok();
     let probes = TcpKeepalive::new().with_time(SILENCE).with_interval(ANSWER);
     SockRef::from(&stream).set_tcp_keepalive(&probes).ok();
     let (stream, writes) = Written::new(stream, server.bounds.write);
-    // Before TLS: a stranger that takes its time for that has a place as well.
+    // Before TLS: a stranger that is slow with the handshake takes a place as well.
     let activity = Activity::new(&server.bounds);
     server.crowd.add(&activity);
     tokio::select! {
@@ -95,7 +95,7 @@ async fn secured(
     serve(stream, protocol, known, server, stop, activity).await;
 }
 
-/// Who is at the other end, for the requests of the connection.
+/// The client at the other end, for the requests of the connection.
 struct Known {
     from: Option<SocketAddr>,
     peer: Option<Peer>,
@@ -154,7 +154,7 @@ async fn serve<S>(
     }
 }
 
-/// Runs a connection until it ends by itself, takes too long, or the server stops.
+/// Runs a connection until it ends, takes too long, or the server stops.
 async fn until_the_end<C>(connection: C, activity: &Activity, stop: &Stop)
 where
     C: GracefulConnection<Error: Error + 'static>,
@@ -170,7 +170,7 @@ where
                 return;
             }
             () = stop.soon.cancelled(), if !ending => {
-                // Who has sent nothing yet is told nothing.
+                // A client that has sent nothing yet gets no message.
                 if activity.is_untouched() {
                     return;
                 }

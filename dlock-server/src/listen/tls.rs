@@ -1,4 +1,4 @@
-//! Certificates: those of the server, which can be exchanged while it runs, and those of its clients.
+//! Certificates: the server's, which can be exchanged while it runs, and those of its clients.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,25 +16,25 @@ use rustls::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// What a client says that speaks HTTP/2.
+/// The protocol name that a client with HTTP/2 sends.
 pub(super) const HTTP2: &[u8] = b"h2";
 
-/// Where certificates and keys are, all as PEM.
+/// The files of certificates and keys, all as PEM.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "a caller names all of the files")]
 pub struct TlsFiles {
-    /// The server's certificate, and those that lead to its authority.
+    /// The server's certificate, and the chain to its authority.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// The authorities that sign clients. A certificate of another one is refused; one that is accepted is known to
-    /// the router as [`Peer`](crate::Peer).
+    /// The authorities that sign clients. A certificate from any other is refused; an accepted one is known to the
+    /// router as [`Peer`](crate::Peer).
     pub client_ca: Option<PathBuf>,
     /// Whether a client without a certificate is refused.
     pub clients_must: bool,
 }
 
-/// TLS of version 1.2 and 1.3, with certificates that can be read anew.
+/// TLS 1.2 and 1.3, with certificates that can be reloaded.
 #[derive(Debug)]
 pub struct Tls {
     files: TlsFiles,
@@ -45,14 +45,14 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read, or is no PEM.
+    /// A file cannot be read, or is not PEM.
     #[error("can't read {what} from {}", path.display())]
     Read {
-        /// What it should contain.
+        /// Its expected contents.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: pem::Error,
     },
     /// There is no certificate in a file.
@@ -61,14 +61,14 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// The certificate and the key do not fit.
+    /// The certificate and the key do not match.
     #[error("the certificate in {} can't be used with the key in {}", certificate.display(), key.display())]
     Pair {
         /// The file of the certificate.
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// Why.
+        /// The cause.
         source: rustls::Error,
     },
     /// A certificate of an authority cannot be used as one.
@@ -76,7 +76,7 @@ pub enum TlsError {
     Clients {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -91,17 +91,17 @@ impl Tls {
         Ok(Self { files, current })
     }
 
-    /// Reads the files again. Connections that are open stay as they are; new ones get what the files say now.
+    /// Reads the files again. Open connections stay as they are; new ones use what the files say now.
     ///
     /// # Errors
-    /// As [`open`](Self::open); then everything stays as it was.
+    /// Those of [`open`](Self::open); then everything stays as it was.
     pub fn reload(&self) -> Result<(), TlsError> {
         let read = Arc::new(self.files.read()?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = read;
         Ok(())
     }
 
-    /// What agrees on TLS with the next client.
+    /// The acceptor for the next client.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current).into()
@@ -174,9 +174,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// The subject alternative names of a certificate that are names of hosts, in lower case, or URIs.
+/// The subject alternative names of a certificate that are host names, in lower case, or URIs.
 pub(super) fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
-    // What cannot be read here was not accepted before.
+    // A certificate that cannot be parsed here was not accepted before.
     let Ok(certificate) = webpki::EndEntityCert::try_from(certificate) else {
         return Vec::new();
     };

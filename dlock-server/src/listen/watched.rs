@@ -1,4 +1,4 @@
-//! The stream of a connection, whose activity learns what is read.
+//! The stream of a connection, whose activity is notified of reads.
 
 use std::{
     pin::Pin,
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
 
-/// A stream that tells when something was read.
+/// A stream that reports when something was read.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     stream: S,

@@ -1,4 +1,4 @@
-//! Whether a client takes what it is sent.
+//! Whether a client reads what it is sent.
 
 use std::{
     io::IoSlice,
@@ -17,14 +17,14 @@ use tokio::{
 /// The writes of a connection.
 #[derive(Debug)]
 pub(super) struct Writes {
-    /// Since when the one under way has made no progress.
+    /// Since when the write in progress has made no progress.
     stuck: Mutex<Option<Instant>>,
-    /// One is stuck.
+    /// Notified when one is stuck.
     hurried: Notify,
     limit: Duration,
 }
 
-/// A stream whose writes are watched. Under TLS, so that each byte that is taken counts.
+/// A stream whose writes are watched. It lies under TLS, so that each byte that is taken counts.
 #[derive(Debug)]
 pub(super) struct Written<S> {
     stream: S,
@@ -32,7 +32,8 @@ pub(super) struct Written<S> {
 }
 
 impl Writes {
-    /// Waits until a write has made no progress for too long. A stream that has nothing to send waits for nobody.
+    /// Waits until a write has made no progress for too long. It never resolves for a stream that has nothing to
+    /// send.
     pub(super) async fn stalled(&self) {
         loop {
             match self.stuck() {
@@ -51,7 +52,7 @@ impl Writes {
         *self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How a write went.
+    /// The result of a write.
     fn went(&self, written: &Poll<std::io::Result<usize>>) {
         let mut stuck = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         if written.is_ready() {
@@ -64,7 +65,7 @@ impl Writes {
 }
 
 impl<S> Written<S> {
-    /// The stream, and how its writes go, each of which may be stuck for so long.
+    /// The stream, and the state of its writes, each of which may be stuck for this long.
     pub(super) fn new(stream: S, limit: Duration) -> (Self, Arc<Writes>) {
         let writes = Arc::new(Writes {
             stuck: Mutex::default(),
@@ -134,7 +135,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(30);
 
-    /// Paused time: it moves when everybody waits.
+    /// Paused time: it advances when every task waits.
     #[tokio::test(start_paused = true)]
     async fn client_that_reads_slowly_is_kept_and_one_that_does_not_read_is_not() {
         let (mut client, server) = duplex(1);

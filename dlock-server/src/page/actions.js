@@ -1,4 +1,4 @@
-// Buttons that change something: what they do is said in words, and so is what kept them from it.
+// Buttons that change something: they say what they do in words, and also why it failed.
 
 import { by, make, tell } from "./dom.js";
 

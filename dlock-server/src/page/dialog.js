@@ -1,4 +1,4 @@
-// Questions before what cannot be taken back.
+// Questions before actions that cannot be undone.
 
 import { by, show, tell } from "./dom.js";
 import { giveBack } from "./focus.js";
@@ -39,7 +39,8 @@ export function question({ title, text, yes, name, choice, number }) {
   return new Promise((resolve) => {
     const done = new AbortController();
     const { signal } = done;
-    // At once: the event `close` comes a moment later, when the focus is back at the button and may have asked again.
+    // At once: the event `close` comes a moment later, when the focus is back on the button and it may have asked
+    // again.
     const end = (answer, next = opener) => {
       if (signal.aborted) return;
       done.abort();
@@ -58,7 +59,7 @@ export function question({ title, text, yes, name, choice, number }) {
       { signal },
     );
     by("question-no").addEventListener("click", () => end(null), { signal });
-    // The key Escape, and whatever else closes it. An open dialog is told of the question before it.
+    // The Escape key, and other ways to close it. An open dialog gets the event of the question before it.
     dialog.addEventListener("cancel", () => end(null), { signal });
     dialog.addEventListener("close", () => dialog.open || end(null), { signal });
     dialog.showModal();

@@ -1,4 +1,4 @@
-// Elements, made without any text being read as HTML: whatever is shown goes through textContent.
+// Elements, made without any text being parsed as HTML: all that is shown goes through textContent.
 
 import { harmless } from "./text.js";
 

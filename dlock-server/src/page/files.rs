@@ -24,7 +24,7 @@ pub(super) const PAGE: File = File {
 
 macro_rules! parts {
     ($($kind:ident $name:literal),+ $(,)?) => {
-        /// What the page loads.
+        /// The files that the page loads.
         const PARTS: &[File] = &[$(File { name: $name, kind: $kind, text: include_str!($name) }),+];
     };
 }
@@ -51,13 +51,13 @@ parts! {
     SCRIPT "text.js",
 }
 
-/// What the page loads under this name.
+/// The file that the page loads under this name.
 pub(super) fn part(name: &str) -> Option<&'static File> {
     PARTS.iter().find(|file| file.name == name)
 }
 
 impl File {
-    /// Tells its text from that of every other version (RFC 9110, section 8.8.3).
+    /// Distinguishes its text from that of every other version (RFC 9110, section 8.8.3).
     pub(super) fn tag(&self) -> String {
         let hash = Sha256::digest(self.text);
         let digits: String = hash

@@ -1,4 +1,4 @@
-// Where the focus goes when what has it is hidden or removed: to what is next to it, not to the beginning of the page.
+// Where the focus goes when its element is hidden or removed: to a neighbour, not to the beginning of the page.
 
 import { by } from "./dom.js";
 

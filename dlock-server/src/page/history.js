@@ -1,4 +1,4 @@
-// What the server has seen happen to a lease, in words.
+// The events of a lease that the server has seen, in words.
 
 import { make } from "./dom.js";
 import { day, harmless, plural } from "./text.js";

@@ -1,4 +1,4 @@
-// One lease: what becomes of it, what can be done about it, and what an open row says.
+// One lease: its row, what can be done about it, and the contents of an open row.
 
 import { action } from "./actions.js";
 import { question } from "./dialog.js";
@@ -12,7 +12,7 @@ import { binary, day, harmless, instant, span } from "./text.js";
 export function stateOf({ uuid, released, revoked, remaining_ms: left }) {
   if (released) return "released";
   if (left === 0) return "expired";
-  // The term of nobody, which keeps a name closed, has a uuid of version 8.
+  // The term that keeps a name closed, without a holder, has a uuid of version 8.
   if (uuid[14] === "8") return "closed";
   return revoked ? "revoked" : "held";
 }
@@ -100,7 +100,7 @@ export function filling(namespace, name, inside) {
     facts.replaceChildren(...told(lease));
     try {
       const { entries } = await ask("GET", path(namespace, "leases/history", { name }));
-      // Something has changed by now, and the history was asked for again.
+      // Something has changed by now, and the history was requested again.
       if (key !== now) return;
       heading.textContent = entries.length > 0 ? `Seen since ${day(entries[0].at)}` : "Nothing was seen of it in seven days";
       happened.replaceChildren(...entries.toReversed().map(line));

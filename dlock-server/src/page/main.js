@@ -48,7 +48,7 @@ function recheck() {
     try {
       if (!(await session.refresh())) return;
     } catch {
-      // The stream tells that the server does not answer.
+      // The stream reports that the server does not answer.
       return;
     }
     if (session.isKnown()) render();
@@ -79,7 +79,7 @@ function render() {
   const here = known ? place() : null;
   for (const [id, visible] of [["log-in", !known], ["tabs", known], ["where", known]]) show(by(id), visible);
   for (const id of Object.keys(TABS)) show(by(id), false);
-  // What it says is not read out again for each place, as it is the same.
+  // The text is not read out again for each place, as it is the same.
   attribute(by("live"), "data-state", null);
   tell(by("trouble"), "");
   if (!known) {
@@ -140,7 +140,7 @@ addEventListener("hashchange", () => {
   const focused = document.activeElement;
   const isChip = by("states").contains(focused);
   render();
-  // The link that was followed may be gone with what was shown before.
+  // The link that was followed may have gone with the previous view.
   if (focused === document.body || (focused.isConnected && focused.checkVisibility())) return;
   const chip = isChip ? by("states").querySelector("[aria-current]") : null;
   (chip ?? by("main")).focus();

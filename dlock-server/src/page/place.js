@@ -1,4 +1,5 @@
-// Where the page is: `#/NAMESPACE/leases?prefix=..`, so that a link leads there and the browser's buttons go back.
+// The current place of the page: `#/NAMESPACE/leases?prefix=..`, so that a link leads there and the browser's
+// buttons go back.
 
 const WHERE = /^#\/([a-z0-9-]{1,63})\/(leases|elections|tasks)(?:\?(.*))?$/;
 

@@ -1,4 +1,5 @@
-// Who is logged in, and what they may do: buttons for anything else are not shown. The server decides in any case.
+// The user who is logged in, and what they may do: buttons for anything else are not shown. The server decides in
+// any case.
 
 import { by, show, tell } from "./dom.js";
 import { ask } from "./server.js";
@@ -50,7 +51,7 @@ export function start(changed) {
   by("log-out").addEventListener("click", async () => {
     try {
       await ask("DELETE", "v1/session");
-      // Nothing of what was shown stays behind.
+      // Nothing of the previous view stays behind.
       location.reload();
     } catch (error) {
       tell(by("trouble"), `You are still logged in: ${error.message}`);

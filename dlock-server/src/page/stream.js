@@ -1,5 +1,5 @@
-// A stream of server-sent events, which is opened again when it breaks. Not an EventSource: that one does not tell why the
-// server refuses it.
+// A stream of server-sent events, which is opened again when it breaks. Not an EventSource: that one does not report
+// why the server refuses it.
 
 import { Refused, refusal } from "./server.js";
 
@@ -50,7 +50,7 @@ export function listen(path, on, { ended, trouble }) {
       await pause(pauseAfter(failures), stop.signal);
     }
   };
-  // A page that nobody looks at asks for nothing, and leaves the browser's few connections to others.
+  // A hidden page requests nothing, and leaves the browser's few connections to others.
   const hide = () => document.hidden && current?.abort();
   document.addEventListener("visibilitychange", hide);
   run();
@@ -95,7 +95,7 @@ function deliver(event, on) {
   try {
     on(fields.get("event") ?? "message", JSON.parse(fields.get("data")));
   } catch (error) {
-    // A fault of the page is none of the connection.
+    // A bug in the page is not a fault of the connection.
     reportError(error);
   }
 }

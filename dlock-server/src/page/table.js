@@ -1,4 +1,4 @@
-// Tables whose rows stay where they are while what they show changes: the focus and an open row are not lost.
+// Tables whose rows stay where they are while their contents change: the focus and an open row are not lost.
 
 import { attribute, make, show, tell } from "./dom.js";
 import { keepFocus } from "./focus.js";
@@ -13,7 +13,7 @@ export class Rows {
   constructor(table, row) {
     this.#table = table;
     this.#row = row;
-    // What the view before has left.
+    // The rows of the previous view.
     for (const body of [...table.tBodies]) body.remove();
     show(table, false);
   }
@@ -24,7 +24,7 @@ export class Rows {
   }
 
   #change(items, keyOf) {
-    // First, or each row behind one that is gone would have to be moved.
+    // First, or each row behind a removed one would have to be moved.
     const keys = new Set(items.map(keyOf));
     for (const [key, { body }] of [...this.#rows]) {
       if (keys.has(key)) continue;

@@ -1,4 +1,4 @@
-// One task: its row, what can be done about it, and what an open row says.
+// One task: its row, what can be done about it, and the contents of an open row.
 
 import { action } from "./actions.js";
 import { question } from "./dialog.js";
@@ -51,7 +51,8 @@ export function row(namespace, { id, kind }) {
       tell(owner, harmless(holder?.owner ?? "") || "–");
       tell(error, task.error ? `Attempt ${task.error.attempt} failed: ${firstLine(task.error.error)}` : "");
       show(error, Boolean(task.error));
-      // A store does not say how long the lease of a task is: the most that was seen of it is its whole.
+      // A store does not say how long the lease of a task is: the most that was ever left of it counts
+      // as its length.
       longest = Math.max(longest, runs ? holder.remaining_ms : 0);
       time.set(runs ? holder.remaining_ms : null, longest, due(task));
       buttons.update(task);
@@ -114,7 +115,7 @@ async function fill(details, namespace, line, { again = false } = {}) {
   if (!inside.hasChildNodes()) inside.append(make("p", { text: "…" }));
   try {
     const task = await ask("GET", path(namespace, `tasks/${line.id}`));
-    // The row says something else by now, and was asked for again.
+    // The row says something else by now, and was requested again.
     if (inside.dataset.key !== key) return;
     const reload = action("Look again", `Look at task ${line.id} again`, () => fill(details, namespace, line, { again: true }));
     inside.replaceChildren(...content(task), make("p", {}, reload));

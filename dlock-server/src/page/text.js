@@ -1,8 +1,8 @@
 // Text for people: what others have chosen, made harmless to the eye, and times.
 
 // Characters that show nothing, or change how others are shown: controls, overrides of the direction, lone surrogates,
-// what is not assigned, letters without a shape, and all spaces but the usual one. The backslash is among them so that no
-// name can look like another.
+// unassigned code points, letters without a shape, and all spaces but the usual one. The backslash is among them so
+// that no name can look like another.
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\\]|(?! )\p{Zs}/gu;
 
 const escaped = (letter) => (letter === "\\" ? "\\\\" : `\\u{${letter.codePointAt(0).toString(16)}}`);

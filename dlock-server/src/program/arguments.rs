@@ -14,17 +14,17 @@ use super::settings::Settings;
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) settings: Settings,
-    /// A file (TOML) with what is not said here; its keys are named as these options
+    /// A file (TOML) with settings that are not given here; its keys have the names of these options
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) config: Option<PathBuf>,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }
 
-/// What to do instead of serving.
+/// The alternative to serving.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Read the configuration and its files, ask the store whether it is set up, say what would be served, and end
+    /// Read the configuration and its files, check whether the store is set up, say what would be served, and end
     Check,
 }
 

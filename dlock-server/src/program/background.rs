@@ -1,4 +1,4 @@
-//! What a server does beside serving.
+//! The work of a server in addition to serving.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,18 +14,18 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::{demo, settings::Plan};
 use crate::api;
 
-/// How long tasks under way may take to be given back when the server ends.
+/// How long it may take to give running tasks back when the server ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long after its failure something is begun again.
+/// How long after a failure the work is started again.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// What runs beside serving, until it is told to stop.
+/// The work that runs concurrently with serving, until it has to stop.
 #[derive(Debug, Default)]
 pub(super) struct Background(JoinSet<()>);
 
 impl Background {
-    /// What the plan says.
+    /// Starts the work that the plan asks for.
     pub(super) fn start(plan: &Plan, queue: Option<&Queue>, stop: &CancellationToken) -> Self {
         let mut background = Self::default();
         let Some(queue) = queue.filter(|_| plan.api) else {
@@ -42,7 +42,7 @@ impl Background {
         background
     }
 
-    /// Does this until `stop`, again after a while if it fails: a person may have mended the store.
+    /// Runs this until `stop`, and again after a while if it fails: the store may have been mended.
     fn run<F>(
         &mut self,
         what: &'static str,
@@ -64,7 +64,7 @@ impl Background {
         });
     }
 
-    /// Resolves when all has ended that was told to stop, and soon in any case.
+    /// Resolves when all stopped work has ended, and soon in any case.
     pub(super) async fn ended(mut self) {
         let all = async { while self.0.join_next().await.is_some() {} };
         if timeout(PATIENCE, all).await.is_err() {

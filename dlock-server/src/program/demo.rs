@@ -1,4 +1,4 @@
-//! `--demo`: the generator is on, and two workers work off what it adds.
+//! `--demo`: the generator is on, and two workers process what it adds.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,13 +10,13 @@ use tokio::time::sleep;
 
 use crate::api;
 
-/// What the workers are called.
+/// The names of the workers.
 pub(super) const WORKERS: [&str; 2] = ["demo-worker-1", "demo-worker-2"];
 
-/// The lease of a task: how long it stays away if this server is killed.
+/// The lease of a task: how long it is unavailable if this server is killed.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// How often a worker says how far it is.
+/// How often a worker reports its progress.
 const STEP: Duration = Duration::from_secs(5);
 
 /// A task as the generator makes it.
@@ -30,7 +30,7 @@ impl Payload for Sleep {
     const KIND: &'static str = api::KIND;
 }
 
-/// Runs one task after the other until it is told to stop.
+/// Runs one task after the other until `stop`.
 pub(super) async fn work(
     name: &'static str,
     tasks: Arc<dyn TaskStore>,

@@ -1,4 +1,4 @@
-//! How the program ends that does not serve, or can't: a message, what to do, and an exit code of sysexits(3).
+//! How the program ends when it does not serve, or can't: a message, what to do, and an exit code of sysexits(3).
 
 use std::{error::Error, fmt, io::Write, process::ExitCode};
 
@@ -20,7 +20,7 @@ pub(super) enum Exit {
     Unusable = 78,
 }
 
-/// What went wrong, and what to do.
+/// The error, and what to do.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) exit: Exit,
@@ -84,9 +84,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What is wrong with the command line, or the help that was asked for.
+/// The error in the command line, or the help that was asked for.
 pub(super) fn explain(error: &clap::Error) -> ExitCode {
-    // It may repeat a word that was meant as the value of --store. Nobody is left to tell when it can't be printed.
+    // It may repeat a word that was meant as the value of --store. If it can't be printed, no reader is left.
     let text = without_credentials(&error.render().to_string());
     if error.use_stderr() {
         drop(std::io::stderr().write_all(text.as_bytes()));
@@ -99,6 +99,6 @@ pub(super) fn explain(error: &clap::Error) -> ExitCode {
 /// Lines for people, on standard error.
 pub(super) fn say(message: fmt::Arguments<'_>) {
     let line = without_credentials(&format!("dlock-server: {message}\n"));
-    // Nobody is left to tell when standard error is closed.
+    // When standard error is closed, no reader is left.
     drop(std::io::stderr().write_all(line.as_bytes()));
 }

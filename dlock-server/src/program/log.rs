@@ -10,8 +10,8 @@ use tracing_subscriber::{
 
 use super::{failure::say, settings::LogFormat};
 
-/// Logs what this project's crates report, as far as `DLOCK_LOG` asks for it, and nothing of other libraries: those
-/// that talk to servers log whole requests.
+/// Logs the reports of this project's crates, as far as `DLOCK_LOG` asks for them, and nothing of other libraries:
+/// those that talk to servers log whole requests.
 pub(super) fn start(format: LogFormat) {
     let wanted = std::env::var("DLOCK_LOG").unwrap_or_default();
     let filter = match &*wanted {
@@ -33,7 +33,7 @@ pub(super) fn start(format: LogFormat) {
         .init();
 }
 
-/// Standard error. What a driver says of a URL may show all of it, so no line goes out as it is.
+/// Standard error. A driver's message about a URL may show all of it, so no line goes out unchanged.
 #[derive(Clone, Copy, Debug)]
 struct WithoutCredentials(LogFormat);
 
@@ -46,7 +46,7 @@ impl MakeWriter<'_> for WithoutCredentials {
 }
 
 impl Write for WithoutCredentials {
-    /// A line comes in one piece.
+    /// A line arrives in one piece.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = match self.0 {

@@ -12,10 +12,11 @@ const SECONDS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
 ];
 
-/// How often what was recorded is put into buckets: until then each value takes its own place in memory.
+/// How often recorded values are sorted into buckets: until then each value takes its own place in
+/// memory.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Keeps what this process tells the `metrics` facade from now on.
+/// Keeps what this process reports to the `metrics` facade from now on.
 pub(super) fn keep() -> Result<PrometheusHandle, Failure> {
     let kept = PrometheusBuilder::new()
         .set_buckets(&SECONDS)

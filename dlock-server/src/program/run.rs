@@ -31,7 +31,7 @@ const BACKLOG: u32 = 1024;
 
 /// Serves until a signal comes, and stops.
 pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
-    // From here on a signal is not missed.
+    // From here on no signal is missed.
     let mut signals = Signals::new()?;
     raise_limit_of_files();
     let rights = plan.tokens.as_deref().map(rights).transpose()?;
@@ -52,7 +52,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
             advice = HOW_TO_SERVE_TASKS,
             "there is no queue in the store"
         ),
-        // It may come back; meanwhile `/readyz` says it.
+        // The store may come back; meanwhile `/readyz` reports it.
         Err(error) if error.is_temporary() => {
             tracing::warn!(
                 why = with_causes("", Some(&error)),
@@ -111,7 +111,8 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     tokio::select! {
         () = stopped => {}
         never = service.forget_ended_tasks() => match never {},
-        // It serves until it is told to stop: this is a panic, and a server that accepts nobody is to be started anew.
+        // It serves until `stop`: an earlier end is a panic, and a server that accepts no connections has to be
+        // restarted.
         ended = &mut serving => {
             let failure = Failure::new(Exit::System, "nobody is served any more");
             return Err(match ended {
@@ -138,7 +139,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads what can change while the server runs. What can't be used changes nothing.
+/// Reads the settings that can change while the server runs. If they can't be used, nothing changes.
 fn reload(plan: &Plan, service: &Service, tls: Option<&Tls>) {
     if plan.tokens.is_none() && tls.is_none() {
         tracing::info!("there is nothing to read again: neither --tokens nor TLS is set");
@@ -165,7 +166,7 @@ fn reload(plan: &Plan, service: &Service, tls: Option<&Tls>) {
     }
 }
 
-/// What the file of tokens says.
+/// The contents of the file of tokens.
 pub(super) fn rights(path: &Path) -> Result<Rights, Failure> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| {
@@ -188,7 +189,7 @@ fn listen(plan: &Plan) -> Result<TcpListener, Failure> {
         } else {
             TcpSocket::new_v6()
         }?;
-        // The one before may have left connections behind that are closing.
+        // The previous server may have left connections behind that are closing.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(plan.listen)?;

@@ -1,4 +1,4 @@
-//! What arguments, environment and file say, and what of it is refused.
+//! The values of arguments, environment and file, and which of them are refused.
 
 use std::{
     ffi::OsStr,
@@ -25,17 +25,17 @@ const PROGRAM: Program = Program {
     warn: |warning| say(warning),
 };
 
-/// Where the server listens if nobody says otherwise.
+/// The default address of the server.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
 
-/// What can be said on the command line and in the file, in the same words.
+/// The settings of the command line and the file, which have the same names in both.
 #[derive(Debug, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Settings {
     /// Where to listen, as 127.0.0.1:7420 or [::]:7420; port 0 takes a free one [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS", global = true)]
     listen: Option<SocketAddr>,
-    // Help, not a doc comment: those want variables in backticks.
+    // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(
         help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST, dynamodb:TABLE, etcd://HOST, kubernetes://NAMESPACE, mysql://USER@HOST/DATABASE, nats://HOST/BUCKET, s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX. \
             Everybody on this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
@@ -45,61 +45,63 @@ pub(super) struct Settings {
         global = true
     )]
     pub(super) store: Option<String>,
-    /// The server's certificate and those that lead to its authority (PEM)
+    /// The server's certificate and the chain to its authority (PEM)
     #[arg(long, value_name = "FILE", global = true)]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", global = true)]
     tls_key: Option<PathBuf>,
-    /// The authorities that sign certificates of clients (PEM)
+    /// The authorities that sign client certificates (PEM)
     #[arg(long, value_name = "FILE", global = true)]
     client_ca: Option<PathBuf>,
     /// Who may do what, and where (TOML)
     #[arg(long, value_name = "FILE", global = true)]
     tokens: Option<PathBuf>,
-    /// Serve without TLS on an address that others can reach, tokens included: behind a proxy that does TLS, say
+    /// Serve without TLS on an address that other machines can reach, tokens included: behind a proxy that does TLS,
+    /// say
     #[arg(long, global = true)]
     insecure: bool,
     /// Serve the interface of the sample application "leases on Postgres" under /api, too, with its generator; without
     /// any store named it is served in any case
     #[arg(long, global = true)]
     api: bool,
-    /// For a look: serve /api, switch the generator on, and run two workers in this process
+    /// To try it out: serve /api, switch the generator on, and run two workers in this process
     #[arg(long, global = true)]
     demo: bool,
     /// Connections at a time; further ones wait until another ends. Each takes an open file [default: 10000]
     #[arg(long, value_name = "NUMBER", global = true)]
     max_connections: Option<NonZeroU32>,
-    /// Requests that wait for a lease or a task, and streams of hints, at a time; further ones are refused. Each takes a
-    /// connection, so max-connections is to be larger [default: 1000]
+    /// Requests that wait for a lease or a task, and streams of hints, at a time; further ones are refused. Each takes
+    /// a connection, so max-connections should be larger [default: 1000]
     #[arg(long, value_name = "NUMBER", global = true)]
     max_waits: Option<NonZeroU32>,
-    /// Requests in a second of one token or certificate, renewals and the like left out; further ones are answered 429. Its
-    /// entry in the file of tokens may say another number [default: any number]
+    /// Requests per second of one token or certificate, not counting renewals and the like; further ones are answered
+    /// 429. Its entry in the file of tokens may set another number [default: any number]
     #[arg(long, value_name = "NUMBER", global = true)]
     rate: Option<NonZeroU32>,
-    /// Which part of the server's waits and streams one token or certificate may have where there are several, and half as much of
-    /// calls and memory; 100 is all. Its entry in the file of tokens may say another part [default: 50]
+    /// The percentage of the server's waits and streams that one token or certificate may have where there are several,
+    /// and half as much of calls and memory; 100 is all. Its entry in the file of tokens may set another percentage
+    /// [default: 50]
     #[arg(long, value_name = "PERCENT", global = true)]
     share: Option<NonZeroU8>,
     /// Bodies and answers at a time, in MiB [default: 256]
     #[arg(long, value_name = "MIB", global = true)]
     max_memory: Option<NonZeroU32>,
-    /// How many hours tasks that have succeeded are kept [default: 24]
+    /// How many hours succeeded tasks are kept [default: 24]
     #[arg(long, value_name = "HOURS", global = true)]
     keep_succeeded: Option<u32>,
-    /// How many hours tasks are kept that are dead or were cancelled [default: 168]
+    /// How many hours dead and cancelled tasks are kept [default: 168]
     #[arg(long, value_name = "HOURS", global = true)]
     keep_failed: Option<u32>,
-    /// Make the tables of the store where they are missing
+    /// Create the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
-    /// What lines of the log look like [default: text]
+    /// The format of the log's lines [default: text]
     #[arg(long, value_name = "FORMAT", global = true)]
     log_format: Option<LogFormat>,
 }
 
-/// What lines of the log look like.
+/// The format of the log's lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum LogFormat {
@@ -108,7 +110,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// What is served, to whom and how.
+/// The services, their clients, and how they are served.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) listen: SocketAddr,
@@ -129,9 +131,9 @@ pub(super) struct Plan {
 }
 
 impl Settings {
-    /// With what the environment and the file say where the command line says nothing.
+    /// With the values of the environment and the file where the command line gives none.
     pub(super) fn completed(self, file: Option<&Path>) -> Result<Self, Failure> {
-        // Empty, the variable says as little as if it were not set.
+        // An empty variable counts as unset.
         let variable = std::env::var("DLOCK_STORE")
             .ok()
             .filter(|store| !store.is_empty());
@@ -196,7 +198,7 @@ impl Settings {
         })
     }
 
-    /// What is wrong is said without the values of the file: one may be a URL with a password.
+    /// The error is described without the values of the file: one may be a URL with a password.
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start);
@@ -239,7 +241,7 @@ impl Plan {
                 certificate,
                 key,
                 client_ca,
-                // With tokens there is another way to say who one is.
+                // With tokens there is another way for a client to identify itself.
                 clients_must: tokens.is_none(),
             }),
             (None, None) if client_ca.is_some() => {
@@ -290,13 +292,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether everybody who can connect may do everything.
+    /// Whether every client that can connect may do everything.
     pub(super) fn is_open(&self) -> bool {
         let certificates = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         self.tokens.is_none() && !certificates
     }
 
-    /// The names of this server, where only they tell its clients from a page in somebody's browser.
+    /// The names of this server, where only they distinguish its clients from a page in a user's browser.
     pub(super) fn hosts(&self) -> Vec<String> {
         if !self.is_open() {
             return Vec::new();

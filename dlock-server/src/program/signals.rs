@@ -1,8 +1,8 @@
-//! Signals: what this process is asked to do.
+//! Signals: the requests to this process.
 
 use super::failure::{Exit, Failure};
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     /// SIGTERM, SIGINT.
@@ -65,7 +65,7 @@ impl Signals {
 }
 
 impl Signals {
-    /// Waits for one more that says to stop.
+    /// Waits for one more signal to stop.
     pub(super) async fn stopped_again(&mut self) {
         while self.next().await != Signal::Stop {}
     }

@@ -7,33 +7,33 @@ use dlock_stores::{Queue, Store, StoreError};
 
 use super::{failure::Failure, settings::Plan};
 
-/// How long a store may take to say whether it is set up.
+/// How long a store may take to answer whether it is set up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a store has.
+/// The parts that a store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// All that stores of its kind can have.
     All,
-    /// Locks. It could have a queue, and nobody has made one.
+    /// Locks only. It could have a queue, but none was created.
     NoQueue,
 }
 
-/// What an operator does who wants tasks served as well.
+/// Advice for an operator who wants tasks served as well.
 pub(super) const HOW_TO_SERVE_TASKS: &str = "to serve tasks as well, make their tables ('dlock tasks setup', or --setup) and start the server again";
 
 /// The store, opened.
 #[derive(Debug)]
 pub(super) struct Stores {
     pub(super) store: Store,
-    /// `None`: stores of its kind have no queues, or nobody has made one in it.
+    /// `None`: stores of its kind have no queues, or none was created in it.
     pub(super) queue: Option<Queue>,
-    /// Whether tasks have to be served: `/api` is made of them.
+    /// Whether tasks have to be served: `/api` is built on them.
     needs_queue: bool,
 }
 
 impl Stores {
-    /// Opens both; makes what is missing of an embedded store. A server is not asked anything yet.
+    /// Opens both; creates what is missing of an embedded store. A server is not contacted yet.
     pub(super) async fn open(plan: &Plan) -> Result<Self, Failure> {
         let location = &plan.location;
         let store = location.open().await?;
@@ -49,7 +49,7 @@ impl Stores {
         })
     }
 
-    /// Makes the tables where they are missing.
+    /// Creates the tables where they are missing.
     pub(super) async fn set_up(&self) -> Result<(), Failure> {
         self.store.set_up().await?;
         if let Some(queue) = &self.queue {
@@ -58,8 +58,8 @@ impl Stores {
         Ok(())
     }
 
-    /// Asks whether there is all that they need. A database with locks and without a queue serves locks alone, unless
-    /// tasks were asked for.
+    /// Checks whether everything they need exists. A database with locks and without a queue serves locks only,
+    /// unless tasks were asked for.
     pub(super) async fn check(&mut self) -> Result<Found, StoreError> {
         let late = |_| ProviderError::unknown(format!("no answer within {PATIENCE:?}"));
         match tokio::time::timeout(PATIENCE, self.store.check())
@@ -89,7 +89,7 @@ impl Stores {
         }
     }
 
-    /// What is served, for people.
+    /// The services, for people.
     pub(super) const fn serves(&self) -> &'static str {
         match self.queue {
             Some(_) => "locks and tasks",

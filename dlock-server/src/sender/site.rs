@@ -1,4 +1,4 @@
-//! Which site a request is meant for, and which one made a browser send it.
+//! The site that a request is meant for, and the site that made a browser send it.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,8 @@ pub(crate) fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
-/// Whether a browser sends this for a page that is not of this server. A program, which says nothing of a page, does not.
+/// Whether a browser sends this for a page that is not of this server. Requests of a program, which says nothing about
+/// a page, are not.
 pub(crate) fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     if let Some(site) = fetch_site(headers) {
         return !matches!(site, "same-origin" | "none");
@@ -24,16 +25,16 @@ pub(crate) fn is_cross_site(headers: &HeaderMap, uri: &Uri) -> bool {
     headers.contains_key(header::ORIGIN) && page(headers, uri).is_none()
 }
 
-/// Whether a browser sends this because somebody follows a link, and shows the answer as a page of its own, in no frame.
+/// Whether a browser sends this because a user follows a link, and shows the answer as a page of its own, in no frame.
 pub(crate) fn is_link(method: &Method, headers: &HeaderMap) -> bool {
     let destination = headers.get("sec-fetch-dest");
     method.is_safe() && destination.is_some_and(|destination| destination == "document")
 }
 
-/// Whether a browser sends this for a page of this very server, its port included: cookies know no ports, so another
-/// server of the machine may have made the browser send it. What proves nothing is not.
+/// Whether a browser sends this for a page of this very server, including its port: cookies do not distinguish ports,
+/// so another server of the machine may have made the browser send it. A request without proof does not count.
 ///
-/// Only a page that nobody could change on its way counts: the cookie is kept for no other one either.
+/// Only a page that could not be changed in transit counts: the cookie is kept for no other one either.
 pub(crate) fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
     if let Some(site) = fetch_site(headers) {
         return site == "same-origin";
@@ -43,17 +44,17 @@ pub(crate) fn is_same_origin(headers: &HeaderMap, uri: &Uri) -> bool {
     })
 }
 
-/// What a browser says of the page, where it says it (Fetch Metadata). Scripts cannot set this header.
+/// The browser's statement about the page, if it makes one (Fetch Metadata). Scripts cannot set this header.
 fn fetch_site(headers: &HeaderMap) -> Option<&str> {
     headers.get("sec-fetch-site")?.to_str().ok()
 }
 
-/// The page that made a browser send this, if it is one of this server: its host is the one that the client means, and its
-/// port as well.
+/// The page that made a browser send this, if it belongs to this server: its host and port are those that the client
+/// means.
 ///
-/// The server may stand behind a proxy that speaks TLS for it, so which scheme the client means is not known, and a host
-/// without a port means the usual one of the page's own scheme. A proxy has to pass the `Host` on that the client sends:
-/// behind one that puts another there no page is of this server, to browsers without Fetch Metadata.
+/// The server may stand behind a proxy that speaks TLS for it, so the scheme that the client means is unknown, and a
+/// host without a port means the default port of the page's own scheme. A proxy has to pass on the `Host` that the
+/// client sends: behind one that replaces it no page belongs to this server, for browsers without Fetch Metadata.
 fn page(headers: &HeaderMap, uri: &Uri) -> Option<Uri> {
     let page: Uri = headers.get(header::ORIGIN)?.to_str().ok()?.parse().ok()?;
     let server: Authority = authority_of(headers, uri)?.parse().ok()?;
@@ -166,7 +167,7 @@ mod tests {
             (false, "a.example:7420", &[("origin", "https://a.example")]),
             (false, "a.example:7420", &[("origin", "null")]),
             (true, "a.example", &[("origin", "https://a.example")]),
-            // Anybody on the way can write such a page.
+            // An attacker in the network can write such a page.
             (false, "a.example", &[("origin", "http://a.example")]),
             (
                 true,

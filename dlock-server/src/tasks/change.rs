@@ -1,4 +1,4 @@
-//! What people do about tasks.
+//! Operators' actions on tasks.
 
 use axum::Json;
 use dlock_http::{
@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(prune))
 }
 
-/// Ends a task that nobody has, and asks the worker of one that runs to stop.
+/// Ends a task that no worker has, and asks the worker of a running one to stop.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/{id}/cancel",
@@ -56,7 +56,7 @@ async fn cancel(
         .ok_or_else(|| Code::NotFound.into())
 }
 
-/// Enqueues a task that has ended once more: under its number, or, if it succeeded, as a copy.
+/// Enqueues an ended task once more: under its number, or, if it succeeded, as a copy.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/{id}/retry",

@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 
 /// Gives out tasks, each under a lease.
 ///
-/// With `wait_ms` the claim is sent to the store again and again until there is a task, always with its uuid: one that
+/// With `wait_ms` the claim is sent to the store repeatedly until there is a task, always with its uuid: a claim that
 /// was answered with nothing has begun no term and never will, and one without an answer ends the wait.
 #[utoipa::path(
     post,
@@ -89,7 +89,7 @@ fn of_store(namespace: &Namespace, mut body: Claim) -> Result<tasks::Claim, Refu
 
 fn answer(namespace: &Namespace, claimed: tasks::Claimed, waited: Duration) -> Response {
     let next_ms = claimed.next.map(Millis::rounded_up);
-    // What a repeat gets is what its uuid holds, also of another namespace if it was used there.
+    // A repeat gets what its uuid holds, even in another namespace if it was used there.
     let own = claimed.tasks.into_iter().filter_map(|mut task| {
         task.queue = namespace.shown(&task.queue)?.to_owned();
         Some(task.into())

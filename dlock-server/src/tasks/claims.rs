@@ -1,4 +1,4 @@
-//! Claims as leases: heartbeats, giving back, and a look.
+//! Claims as leases: heartbeats, giving back, and reading.
 
 use axum::Json;
 use dlock_core::FencingToken;
@@ -38,7 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(lease))
 }
 
-/// Keeps up to 500 claims, each by itself.
+/// Keeps up to 500 claims, each independently.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/heartbeat",
@@ -127,7 +127,7 @@ async fn release(
     };
     let states = whose::states(&service, &namespace, vec![key.id]).await;
     let state = states.into_iter().next().flatten();
-    // The record is of the worker that has the task now.
+    // The record belongs to the worker that has the task now.
     let record = record.filter(|_| state.is_some());
     let problem = Problem::new(Code::NotHeld).record(record.map(Into::into));
     Err(problem.state(state).into())
@@ -179,6 +179,6 @@ async fn lease(
 }
 
 fn name(key: ClaimKey) -> Result<Name, Refusal> {
-    // Two numbers and a slash are always a name.
+    // Two numbers and a slash are always a valid name.
     Name::new(key.name().to_string()).map_err(|_| Code::Fatal.into())
 }

@@ -38,7 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(checkpoint))
 }
 
-/// Ends up to 500 claims, each by itself. A repeat answers as the first time.
+/// Ends up to 500 claims, each independently. A repeat gets the same answer as the first time.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/endings",
@@ -105,11 +105,11 @@ macro_rules! endings {
 endings! {
     /// The task succeeded.
     complete, Complete, "/v1/{namespace}/tasks/{id}/complete";
-    /// The attempt failed. The next one comes after a time; after the last one the task is dead.
+    /// The attempt failed. The next one comes after a delay; after the last one the task is dead.
     fail, Fail, "/v1/{namespace}/tasks/{id}/fail";
     /// The task is dead, whatever attempts are left.
     discard, Discard, "/v1/{namespace}/tasks/{id}/discard";
-    /// The task is due again after a time, and the attempt does not count.
+    /// The task is due again after a delay, and the attempt does not count.
     snooze, Snooze, "/v1/{namespace}/tasks/{id}/snooze";
     /// The task is ready again, and the attempt does not count.
     give_back, GiveBack, "/v1/{namespace}/tasks/{id}/give-back";
@@ -169,7 +169,7 @@ async fn one(service: &Asking, namespace: &Namespace, ending: Ending) -> Answer<
     }
 }
 
-/// An ending that a store can keep. `pointer` is where it stands in the body, if it is not all of it.
+/// An ending that a store can keep. `pointer` is its position in the body, if it is not all of it.
 fn checked(ending: Ending, pointer: Option<String>) -> Result<tasks::Ending, Refusal> {
     let ending = ending.into_ending();
     if let Err(error) = ending.check() {
@@ -180,7 +180,7 @@ fn checked(ending: Ending, pointer: Option<String>) -> Result<tasks::Ending, Ref
     Ok(ending)
 }
 
-/// As many answers as endings.
+/// Returns as many answers as there are endings.
 async fn finish(
     service: &Asking,
     namespace: &Namespace,
@@ -209,7 +209,7 @@ async fn finish(
     Ok(answers.collect())
 }
 
-/// The state that the store told with its refusal, if the task was seen to be of the namespace.
+/// The state that the store reported with its refusal, if the task was seen to be in the namespace.
 fn lost(told: Option<tasks::State>, seen: Option<tasks::State>) -> Problem {
     Problem::new(Code::Lost).state(told.filter(|_| seen.is_some()))
 }

@@ -61,7 +61,8 @@ async fn enqueue(
     }))
 }
 
-/// Adds the task of one instant of a schedule: once, however many clients ask, and however often.
+/// Adds the task of one instant of a schedule: once, however many clients request it, and however
+/// often.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/periodic",
@@ -94,7 +95,7 @@ async fn periodic(
         .ok_or_else(|| Code::Fatal.into())
 }
 
-/// A task as the store keeps it. `pointer` is where it stands in the body.
+/// A task as the store keeps it. `pointer` is its position in the body.
 fn to_keep(namespace: &Namespace, task: NewTask, pointer: &str) -> Result<tasks::NewTask, Refusal> {
     let queue = namespace.stored_label(&task.queue, &format!("{pointer}/queue"))?;
     let kept = task.into_task(queue).and_then(|task| {

@@ -21,8 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(events))
 }
 
-/// Hints that claims of these queues and kinds may find something: events `tasks`. They are never truth. What comes
-/// from the status line on is hinted, or the stream ends.
+/// Hints that claims of these queues and kinds may find something: events `tasks`. They are never truth. A task
+/// that comes after the status line is hinted, or the stream ends.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks/events",
@@ -57,14 +57,14 @@ async fn events(
         tasks.hints.listen(&claim).await
     };
     crate::events::of(service, ended, open, |_, listener| {
-        // What has come meanwhile is hinted by this one, too.
+        // Tasks that have come meanwhile are covered by this hint, too.
         listener.skip();
         Some(Event::default().event("tasks").data("{}"))
     })
     .await
 }
 
-/// A claim of what the query names. It is not sent.
+/// A claim for what the query names. It is not sent.
 fn wanted(namespace: &Namespace, query: Vec<(String, String)>) -> Result<Claim, Refusal> {
     let (mut queues, mut kinds) = (Vec::new(), Vec::new());
     for (field, value) in query {

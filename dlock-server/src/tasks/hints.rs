@@ -1,4 +1,4 @@
-//! One stream of hints from the store for all who want the same tasks.
+//! One stream of hints from the store, shared by all listeners for the same tasks.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use tokio::sync::broadcast::WeakSender;
 
 use crate::hints::Listener;
 
-/// What a claim is for.
+/// The tasks that a claim is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Wanted {
     queues: Vec<String>,
@@ -27,7 +27,7 @@ impl From<&Claim> for Wanted {
     }
 }
 
-/// Where listeners meet. The store is listened to as long as there is one.
+/// The listeners' meeting point. The store is listened to as long as there is a listener.
 pub(super) struct Hints {
     store: Arc<dyn TaskStore>,
     open: Mutex<HashMap<Wanted, WeakSender<Wakeup>>>,
@@ -41,7 +41,8 @@ impl Hints {
         }
     }
 
-    /// What comes from the return of this call on is heard, or the listener ends. `None` if the store has no hints.
+    /// Tasks that come after the return of this call are heard, or the listener ends. `None` if the store has no
+    /// hints.
     pub(super) async fn listen(&self, claim: &Claim) -> Result<Option<Listener>, ProviderError> {
         let wanted = Wanted::from(claim);
         if let Some(listener) = self.join(&wanted) {
@@ -51,7 +52,7 @@ impl Hints {
             return Ok(None);
         };
         let (sender, listener) = Listener::share(wakeups);
-        // If somebody else has opened one meanwhile, there are two for a while.
+        // If another listener has opened one meanwhile, there are two for a while.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.insert(wanted, sender);
         Ok(Some(listener))

@@ -1,4 +1,4 @@
-//! Those who wait for the same tasks, in line.
+//! Claims that wait for the same tasks, in line.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,15 @@ use dlock_tasks::Claim;
 use super::hints::Wanted;
 use crate::hints::Listener;
 
-/// Those who wait, by what they wait for.
+/// The lines, by the tasks they wait for.
 #[derive(Default)]
 pub(super) struct Lines(Mutex<HashMap<Wanted, Weak<Line>>>);
 
-/// Whose turn it is, and what the first in line listens to. A mutex of tokio admits those who wait for it in their
-/// order.
+/// The turn, and what the first in line listens to. A mutex of tokio admits its waiters in their order.
 pub(super) type Line = tokio::sync::Mutex<Option<Listener>>;
 
 impl Lines {
-    /// The line for what this claim wants.
+    /// The line for the tasks that this claim wants.
     pub(super) fn of(&self, claim: &Claim) -> Arc<Line> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|_, line| line.strong_count() > 0);

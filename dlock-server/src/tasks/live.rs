@@ -38,14 +38,14 @@ struct Which {
     /// In this state only.
     #[param(value_type = Option<String>)]
     state: Option<tasks::State>,
-    /// Only numbers after this one: `next` of the page before.
+    /// Only numbers after this one: `next` of the previous page.
     #[param(value_type = Option<i64>)]
     after: Option<TaskId>,
 }
 
-/// Tasks as server-sent events: once a second, or less often where a look takes long, an event `page` with the counts of all
-/// queues and a page of tasks, `same` if nothing has changed, or `problem`. All who watch the same page share one look at
-/// the store. The counts are renewed every five seconds at most.
+/// Tasks as server-sent events: once a second, or less often where a read takes long, an event `page` with the counts
+/// of all queues and a page of tasks, `same` if nothing has changed, or `problem`. All watchers of the same page share
+/// one read of the store. The counts are renewed every five seconds at most.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks/live",
@@ -82,8 +82,8 @@ async fn watch(
     };
     let entered = live::enter(&service, ended)?;
     let mut counts = counted(&service)?;
-    // No look at the page waits for a count, which may take longer than all else: there is one, and later ones are shown
-    // when they have come.
+    // Reading the page does not wait for a count, which may take longer than all else: there is a first count, and
+    // later ones are shown when they have come.
     let first = counts.wait_for(Option::is_some).await;
     first.map_err(|_| Code::Unknown)?;
     let asked = service.clone().on_behalf_of(None);
@@ -97,7 +97,7 @@ async fn watch(
     })
 }
 
-/// The tasks are counted in one place for all pages of all namespaces: most stores read all of them for it.
+/// The tasks are counted in one place for all pages of all namespaces: most stores read all tasks for it.
 fn counted(service: &Asking) -> Result<Watcher, Refusal> {
     let asked = service.clone().on_behalf_of(None);
     service.0.views.watch(View::Counts, (), move || {

@@ -11,15 +11,15 @@ const EVERY: Duration = Duration::from_secs(600);
 const PORTION: usize = 1_000;
 
 impl Service {
-    /// Forgets tasks that ended longer ago than they are [kept](crate::Limits::keep), at once and then now and again, until
-    /// the future is dropped. Any number of servers may.
+    /// Forgets tasks that ended longer ago than they are [kept](crate::Limits::keep), at once and then regularly, until
+    /// the future is dropped. Any number of servers may do it.
     pub(crate) async fn forget_ended_tasks(&self) -> Infallible {
         let mut numbers = None;
         loop {
             if self.tasks().is_ok() {
                 if self.0.api.get().is_some() {
                     let service = Asking::new(self.clone(), Class::List);
-                    // What is left out is looked at in another round.
+                    // Numbers left out now are checked in another round.
                     let next = api::forget_some(&service, numbers).await;
                     numbers = next.unwrap_or_default();
                 }
@@ -90,7 +90,7 @@ mod tests {
         let service = Service::new(Arc::new(locks), limits);
         let service = service.with_tasks(Arc::new(tasks.clone()));
         tokio::spawn(async move { service.forget_ended_tasks().await });
-        // Halfway between two times.
+        // Halfway between two rounds.
         sleep(3 * DAY - EVERY / 2).await;
         assert_eq!(all(&tasks).await, 2_500);
         sleep(2 * EVERY).await;

@@ -1,4 +1,4 @@
-//! What the requests of tasks have in common.
+//! The common parts of requests about tasks.
 
 use axum::Json;
 

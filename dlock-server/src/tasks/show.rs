@@ -47,16 +47,16 @@ struct Which {
     /// `true`: the largest numbers first.
     #[serde(default)]
     newest_first: bool,
-    /// Only those after this one: `next` of the page before.
+    /// Only those after this one: `next` of the previous page.
     #[param(value_type = Option<i64>)]
     after: Option<TaskId>,
-    /// At most so many, and never more than 100.
+    /// At most this many, and never more than 100.
     limit: Option<usize>,
 }
 
 /// A page of tasks, by number, which ends after a megabyte. Without a queue the server looks through those of other
-/// namespaces, too. So a page may be short although there are more, and it is empty if two seconds were not enough to find
-/// one: `next` tells.
+/// namespaces, too. So a page may be short although there are more, and it is empty if two seconds were not enough to
+/// find one: then there is a `next`.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks",
@@ -94,7 +94,7 @@ pub(super) async fn page(
     most: usize,
 ) -> Result<Page, Refusal> {
     let (mut page, mut size) = (Page::default(), PageSize::default());
-    // Of one queue, nothing is looked at in vain.
+    // Of one queue, every task that is read is shown.
     let wanted = if filter.queue.is_some() {
         most
     } else {
@@ -152,7 +152,8 @@ async fn counts(
     Ok(Json(Counts { counts }))
 }
 
-/// How many tasks of each queue are in each state. The queues are those of all namespaces, as the store calls them.
+/// How many tasks of each queue are in each state. The queues are those of all namespaces, under their names in the
+/// store.
 pub(super) async fn counted(service: &Asking) -> Result<Vec<Count>, Refusal> {
     let limit = service.0.limits.call_time;
     let counts = service
@@ -166,7 +167,7 @@ pub(super) async fn counted(service: &Asking) -> Result<Vec<Count>, Refusal> {
     Ok(counts.collect())
 }
 
-/// Those of a namespace.
+/// The counts of one namespace.
 pub(super) fn own(namespace: &Namespace, counts: Vec<Count>) -> Vec<Count> {
     let own = counts.into_iter().filter_map(|count| {
         let queue = namespace.shown(&count.queue)?.to_owned();

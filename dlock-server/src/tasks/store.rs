@@ -1,4 +1,4 @@
-//! A store of tasks, and those who wait for what is in it.
+//! A store of tasks, and the claims that wait for them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use dlock_tasks::TaskStore;
 
 use super::{hints::Hints, line::Lines};
 
-/// A store of tasks, and those who wait for them.
+/// A store of tasks, and the claims that wait for them.
 pub(crate) struct Tasks {
     pub(crate) store: Arc<dyn TaskStore>,
     pub(super) hints: Hints,

@@ -1,6 +1,6 @@
-//! Waiting for a task on behalf of a client: those who want the same stand in line, and the first of them claims at
-//! each hint. So a hint costs two claims at most, however many wait: that of the first, and that of the next, who asks
-//! whether there is another one.
+//! Waiting for a task on behalf of a client: claims for the same tasks stand in line, and the first of them is sent at
+//! each hint. So a hint costs at most two claims, however many wait: that of the first, and that of the next, which
+//! checks whether there is another task.
 
 use std::{future::pending, time::Duration};
 
@@ -14,15 +14,14 @@ use crate::{asking::Asking, calls::Class, hints::Listener, memory::PageSize, pro
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
 const POLL: Duration = Duration::from_millis(200);
 const POLL_WITH_HINTS: Duration = Duration::from_secs(1);
-/// The shortest one: hints that come meanwhile have no claims of their own.
+/// The shortest one: hints that come in the meantime cause no further claims.
 const APART: Duration = Duration::from_millis(5);
 
-/// Claims until there is a task or the deadline has come. With what was claimed: how long, by the stopwatch, it
-/// certainly was not.
+/// Claims until there is a task or the deadline has come. Returns with the claim how long, by the stopwatch, it
+/// certainly had not begun.
 ///
 /// # Cancel safety
-/// A future that is dropped sends no further claim. One that is under way goes on, and what it gets is leased to its
-/// uuid.
+/// A dropped future sends no further claim. A claim in flight continues, and its tasks are leased to its uuid.
 pub(super) async fn for_tasks(
     service: &Asking,
     claim: &Claim,
@@ -42,7 +41,7 @@ pub(super) async fn for_tasks(
         return Ok((Claimed::default(), Duration::ZERO));
     };
     loop {
-        // First this, then the claim: a task that comes between the two is hinted.
+        // Listen first, then claim: a task that comes between the two is hinted.
         listen(service, claim, &mut turn, deadline).await;
         let sent = stopwatch.elapsed();
         let claimed = ask(&service.lowered(Class::Wait), claim).await?;
@@ -80,7 +79,7 @@ async fn listen(service: &Asking, claim: &Claim, turn: &mut Option<Listener>, de
     }
 }
 
-/// Until there is a hint. A stream that has ended has none, and another one is opened after the pause.
+/// Waits for a hint. A stream that has ended has none, and another one is opened after the pause.
 async fn hint(turn: &mut Option<Listener>) {
     if let Some(listener) = turn
         && listener.next().await.is_some()
@@ -91,8 +90,8 @@ async fn hint(turn: &mut Option<Listener>) {
     pending::<()>().await;
 }
 
-/// One claim, which asks the store for so many tasks at a time that no large one delays other clients. It ends when its answer is
-/// large, and says then that there may be more at once.
+/// One claim, which requests so few tasks at a time from the store that no large one delays other clients. It ends when
+/// its answer is large, and reports then that there may be more at once.
 pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refusal> {
     let limit = service.0.limits.call_time.min(claim.lease / 6);
     let deadline = Instant::now() + limit;
@@ -107,8 +106,8 @@ pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refu
             .await;
         let claimed = match claimed {
             Ok(claimed) => claimed,
-            // A part that claimed nothing leaves those before it as they are. After one that may have claimed something the
-            // client repeats its claim, and gets all of it.
+            // A part that claimed nothing leaves the earlier ones as they are. After a part that may have claimed
+            // something the client repeats its claim, and gets all of it.
             Err(Refusal(problem)) if problem.code != Code::Unknown && !all.tasks.is_empty() => {
                 return Ok(with_more(all));
             }
@@ -129,7 +128,7 @@ pub(super) async fn ask(service: &Asking, claim: &Claim) -> Result<Claimed, Refu
         if is_full || is_late {
             return Ok(with_more(all));
         }
-        // What it held before is answered already.
+        // The tasks it held before have been answered already.
         part.again = false;
     }
 }

@@ -14,7 +14,7 @@ fn view(number: u32) -> View {
     }
 }
 
-/// Looks that count themselves, and what each of them finds.
+/// Reads that are counted, and the result of each.
 fn counting(
     looks: &Arc<AtomicU32>,
     finds: fn(u32) -> Result<String, Refusal>,
@@ -35,7 +35,7 @@ async fn a_view_is_looked_at_once_a_second_for_all_and_not_at_all_for_nobody() {
     let mut first = views.watch(view(1), (), counting(&looks, number)).unwrap();
     let start = Instant::now();
     assert_eq!(next(&mut first).await.version, 1);
-    // Who joins waits for no look.
+    // A joining watcher waits for no read.
     let mut crowd: Vec<_> = (0..1_000)
         .map(|_| views.watch(view(1), (), counting(&looks, number)).unwrap())
         .collect();
@@ -133,7 +133,7 @@ async fn a_long_look_is_followed_by_a_long_rest() {
     assert_eq!(start.elapsed(), 20 * took + took);
 }
 
-/// An outage of the store is over sooner than twenty times its longest call.
+/// An outage of the store ends sooner than twenty times its longest call.
 #[tokio::test(start_paused = true)]
 async fn a_look_without_an_answer_is_followed_by_half_a_minute_of_rest() {
     let views = Views::new(200);

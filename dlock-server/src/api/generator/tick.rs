@@ -1,4 +1,4 @@
-//! What a server does for the generator.
+//! A server's work for the generator.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use super::{
 /// How long another server waits when the one that generates dies.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// The longest that a task takes, in seconds.
+/// The longest duration of a task, in seconds.
 const LONGEST: u64 = 60;
 
-/// The generator's own task, and for how many seconds it is on if that is not for good.
+/// The generator's own task, and for how many seconds it is on if not permanently.
 #[derive(Debug, Serialize, Deserialize)]
 struct Tick(Option<u64>);
 
@@ -26,10 +26,11 @@ impl Payload for Tick {
     const KIND: &'static str = KIND;
 }
 
-/// Adds tasks whenever it is this server's turn, until `stop` resolves: each has `{"sleep_duration_seconds": 1..60}`.
+/// Adds tasks whenever it is this server's turn, until `stop` resolves: each with `{"sleep_duration_seconds":
+/// 1..60}`.
 ///
 /// # Errors
-/// A store that cannot be used, whatever time passes.
+/// A store that stays unusable, however long one waits.
 pub async fn generate(
     store: Arc<dyn TaskStore>,
     stop: impl Future<Output = ()> + Send,
@@ -48,8 +49,8 @@ pub async fn generate(
         .await
 }
 
-/// Adds the task of one turn. The store adds it once: a turn that is repeated, since its server died, has the same
-/// instant, and a server that stood still comes with one that lies before its successor's.
+/// Adds the task of one turn. The store adds it once: a turn that is repeated because its server died has the same
+/// instant, and a server that was paused comes with an instant that lies before its successor's.
 async fn tick(store: Arc<dyn TaskStore>, context: Context, Tick(on): Tick) -> Result<(), Stop> {
     let own = store.task(context.id()).await?;
     let own = own.ok_or("the generator was switched off")?;
@@ -58,7 +59,7 @@ async fn tick(store: Arc<dyn TaskStore>, context: Context, Tick(on): Tick) -> Re
     if on.is_some_and(|seconds| has_run.as_secs() >= seconds) {
         return Ok(());
     }
-    // The token tells microseconds, so this is as good as drawn.
+    // The token counts microseconds, so this is as good as random.
     let seconds = 1 + context.token().get() % LONGEST;
     let task = NewTask::builder()
         .kind(TASK)

@@ -1,4 +1,4 @@
-//! The times of a connection, on a paused clock.
+//! The time limits of a connection, on a paused clock.
 
 use std::future::poll_fn;
 
@@ -97,7 +97,8 @@ async fn crowd_forgets_connections_that_have_ended() {
     assert!(open.state().leaving);
 }
 
-/// Whether a client that was given so many pieces of an answer, and then takes no more, is overdue.
+/// Whether a client that was given this many pieces of an answer, and then reads no more, is
+/// overdue.
 async fn stalls_after(body: Body, pieces: usize) -> bool {
     let activity = Activity::new(&Bounds::default());
     let mut answer = Answer::new(body, activity.begin());
@@ -109,7 +110,7 @@ async fn stalls_after(body: Body, pieces: usize) -> bool {
     let overdue = overdue_within(&activity, WRITE + HEAD + MOMENT).await;
     assert!(matches!(overdue, None | Some(Awaited::Taking)));
     drop(answer);
-    // It is a client like any other afterwards.
+    // Afterwards it is a client like any other.
     assert_eq!(overdue_within(&activity, IDLE - MOMENT).await, None);
     overdue.is_some()
 }

@@ -1,4 +1,4 @@
-//! What of a configuration is refused, and what counts.
+//! Which configurations are refused, and which values count.
 
 use super::*;
 use crate::program::failure::Exit;
