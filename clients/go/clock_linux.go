@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// systemClock is a clock that nobody sets or slews, and that counts the time the machine was suspended. The clock of
-// package time stops in a suspension.
+// systemClock is a clock that is never set or slewed, and that counts the time the machine was suspended. The clock
+// of package time stops in a suspension.
 func systemClock() time.Duration {
 	const monotonic, raw, boot = 1, 4, 7
 	// In this order a suspension between two readings makes the result at most as late as the last of them.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// d is the duration of most leases. The client looks at a clock moved by hand every tenth of it, in real time.
+// d is the duration of most leases. The client reads a clock moved by hand every tenth of it, in real time.
 const d = time.Second
 
 const secret = "s3cret-of-the-tests"
@@ -26,7 +26,7 @@ type manual struct{ nanos atomic.Int64 }
 func (c *manual) now() time.Duration         { return time.Duration(c.nanos.Load()) }
 func (c *manual) advance(time time.Duration) { c.nanos.Add(int64(time)) }
 
-// run moves the clock on in small steps: on a busy machine it is slow, but never jumps.
+// run advances the clock in small steps: on a busy machine it is slow, but never jumps.
 func (c *manual) run(t *testing.T, rate float64) {
 	done := make(chan struct{})
 	go func() {
@@ -60,7 +60,7 @@ type sent struct {
 	auth string
 }
 
-// fake is an honest store, and a server that does what a test plans.
+// fake is an honest store, and a server that behaves as a test plans.
 type fake struct {
 	*httptest.Server
 	clock func() time.Duration
@@ -305,7 +305,7 @@ func TestGrantKnownTooLateIsGivenBack(t *testing.T) {
 	f.plan("acquire", lose, func(f *fake, w http.ResponseWriter, s sent) {
 		honest(f, w, s)
 		w.(http.Flusher).Flush()
-		// The reply is there, and then the machine sleeps.
+		// The reply has arrived, and then the machine sleeps.
 		clock.advance(2 * d)
 	})
 	clock.run(t, 0.2)

@@ -13,14 +13,14 @@ import (
 
 const longestWait = 25 * time.Second
 
-// believed is the part of a duration for which a holder believes. It is safe while clock rates are at most 10 % wrong
-// on both sides.
+// believed is the part of a duration for which a holder believes in its lease. It is safe while clock rates are at most
+// 10 % wrong on both sides.
 func believed(span time.Duration) time.Duration { return span / 5 * 4 }
 
-// Lease is a lease that was acquired. Goroutines may share it.
+// Lease is an acquired lease. Goroutines may share it.
 type Lease struct {
-	// Token is the fencing token: higher than those of all earlier leases of this name. Hand it to what the lease
-	// protects.
+	// Token is the fencing token: higher than those of all earlier leases of this name. Pass it to the storage that the
+	// lease protects.
 	Token uint64
 
 	server *Server
@@ -43,9 +43,9 @@ type Lease struct {
 
 var errReleased = errors.New("dlock: the lease was given back")
 
-// With waits for a lease until ctx is done, works under it, and gives it back. The context that it hands to work is done
-// when the lease is lost, with the cause [ErrLost], or when ctx is done. If work panics, the lease is given back too, and
-// the panic continues after a second at most, while a silent server is asked again in the background.
+// With waits for a lease until ctx is done, works under it, and releases it. The context passed to work is done when
+// the lease is lost, with the cause [ErrLost], or when ctx is done. If work panics, the lease is released too, and the
+// panic continues after a second at most, while the request to a silent server is repeated in the background.
 //
 // The error is the one that work returns, joined with that of the release: [ErrLost] if work has outlived its lease; or
 // one of [Server.Acquire], and work was not called.
@@ -78,24 +78,24 @@ func (s *Server) With(
 	return err
 }
 
-// Acquire waits for a lease until ctx is done. The lease outlives ctx, whose values its own context has. Give it back by
-// a deferred [Lease.Release], or it is renewed for as long as the process lives; [Server.With] does so.
+// Acquire waits for a lease until ctx is done. The lease outlives ctx, and its own context has the values of ctx.
+// Release it by a deferred [Lease.Release], or it is renewed for as long as the process lives; [Server.With] does so.
 //
 // The duration, 100 ms to 24 h, is how long others are kept out after a holder died. The error is [HeldError] if
-// somebody else had the lease to the end, [ErrRefused], or [ErrUnreachable] if nothing was heard for 10 s, and for the
+// another client had the lease to the end, [ErrRefused], or [ErrUnreachable] if no answer came for 10 s, and for the
 // duration if that is longer.
 func (s *Server) Acquire(ctx context.Context, name string, duration time.Duration) (*Lease, error) {
 	return s.acquire(ctx, name, duration, true)
 }
 
-// TryAcquire is Acquire that waits for nobody.
+// TryAcquire is Acquire without waiting for other clients.
 func (s *Server) TryAcquire(ctx context.Context, name string, duration time.Duration) (*Lease, error) {
 	return s.acquire(ctx, name, duration, false)
 }
 
 func (s *Server) acquire(ctx context.Context, name string, duration time.Duration, waits bool) (*Lease, error) {
 	if !utf8.ValidString(name) {
-		// JSON would make U+FFFD of what is none, and one name of several.
+		// JSON would replace invalid bytes by U+FFFD, and make one name of several.
 		return nil, fmt.Errorf("dlock: a name is UTF-8, and %q is not", name)
 	}
 	span := duration.Truncate(time.Millisecond)
@@ -114,9 +114,9 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 			return nil, err
 		}
 		var wait time.Duration
-		// Without a wait for a claim: a server that waits would do so, as it sees a record that is held.
+		// Without a wait for a claim: the server would wait, since it sees a record that is held.
 		if waits && prev == nil {
-			// Not so long that a grant at its end, or a repeat, could not be used; and time for the answer.
+			// Not so long that a grant at its end, or a repeat, could not be used; and it leaves time for the answer.
 			wait = min(longestWait, span/2)
 			if limit, ok := ctx.Deadline(); ok {
 				left := time.Until(limit)
@@ -134,7 +134,7 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 		case "ok":
 			start := sent
 			if once {
-				// Not more than was asked for, nor later than the answer: the server's word alone moves nothing.
+				// Not more than was requested, nor later than the answer: the server's word alone moves nothing.
 				waited := time.Duration(min(max(answer.body.Waited, 0), body.Wait)) * time.Millisecond
 				start = max(sent, min(sent+believed(waited), answer.at))
 			}
@@ -154,7 +154,7 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 			return nil, fmt.Errorf("%w: %s", ErrRefused, answer.why)
 		}
 		over := !waits && (prev == nil && answer.code != "spent" || s.clock() >= begun+span/3)
-		// A server that answers at once, whatever it was asked, is not asked more often than one that is polled.
+		// A server that answers at once, whatever the request, gets no more requests than one that is polled.
 		poll := min(max(span/10, 100*time.Millisecond), time.Second)
 		resume := max(sent+poll, s.clock()+max(answer.after, 10*time.Millisecond))
 		if !over && s.clock()-heard <= max(span, 10*time.Second) && s.sleep(ctx.Done(), resume, span) {
@@ -167,10 +167,10 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 	}
 }
 
-// dead is the version of a record that has been seen unchanged for its own duration: so nobody acts on it any more.
+// dead is the version of a record that has been seen unchanged for its own duration: no holder acts on it any more.
 //
-// Some stores have no clock that decides when a lease has ended. There only those who want it can tell, and a server
-// tells it only within one wait, which may be too short.
+// Some stores have no clock that decides when a lease has ended. There only contenders can find out, and a server can
+// do it for them only within one wait, which may be too short.
 func (s *Server) dead(name string, record Record) *version {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -189,7 +189,7 @@ func (s *Server) dead(name string, record Record) *version {
 	return &record.version
 }
 
-// try sends one try until there is an answer to it or no use in one, and whether it was sent once only.
+// try repeats one try until it is answered or further attempts are useless, and returns whether it was sent once only.
 func (s *Server) try(ctx context.Context, body request, sent, wait, span time.Duration) (answer reply, once bool) {
 	until := min(sent+wait+span/3, sent+believed(span))
 	maybe := false
@@ -213,12 +213,13 @@ func (s *Server) try(ctx context.Context, body request, sent, wait, span time.Du
 	}
 }
 
-// giveBack releases in the background what was, or may have been, granted and is given to nobody.
+// giveBack releases in the background a lease that was, or may have been, granted and that the caller does not get.
 func (s *Server) giveBack(body request, span time.Duration) {
 	go s.release(request{Name: body.Name, UUID: body.UUID}, s.clock()+span, span)
 }
 
-// release is sent until it is answered: whether the lease was somebody else's by then, as far as that is known.
+// release is sent until it is answered; it returns whether another client had the lease by then, as far as that is
+// known.
 func (s *Server) release(body request, until, span time.Duration) (taken bool) {
 	maybe := false
 	for {
@@ -227,7 +228,7 @@ func (s *Server) release(body request, until, span time.Duration) (taken bool) {
 		case "ok", "refused":
 			return false
 		case "not-held":
-			// An earlier attempt may have been applied, and somebody else been quick.
+			// An earlier attempt may have been applied, and another client been quick.
 			return !maybe
 		}
 		maybe = maybe || answer.maybe
@@ -249,7 +250,7 @@ func (s *Server) hold(ctx context.Context, body request, token uint64, start, sp
 	return lease
 }
 
-// Context is cancelled when the lease is over, with the cause [ErrLost] if it was lost.
+// Context is cancelled when the lease has ended, with the cause [ErrLost] if it was lost.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Check returns [ErrLost] unless the lease is valid. It reads the clock: no flag decides.
@@ -269,16 +270,16 @@ func (l *Lease) Remaining() time.Duration {
 	return max(0, l.until-l.server.clock())
 }
 
-// Asked says that somebody has asked for the lock: end the work and give it back, if you can. A hint.
+// Asked reports that the lock was asked for: end the work and release it, if you can. A hint.
 func (l *Lease) Asked() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.asked
 }
 
-// Release gives the lease back; end the work first. The lease is invalid from now on. Release returns when the server
-// has answered, or when the lease has ended there anyway, which takes at most the duration. The error is [ErrLost] if
-// the lease was over before.
+// Release releases the lease; end the work first. The lease is invalid from now on. Release returns when the server has
+// answered, or when the lease has ended there anyway, which takes at most the duration. The error is [ErrLost] if the
+// lease had ended before.
 func (l *Lease) Release() error {
 	l.mutex.Lock()
 	over := l.end()
@@ -289,7 +290,7 @@ func (l *Lease) Release() error {
 	l.finish(errReleased)
 	taken, until := l.taken, l.sent+l.span
 	l.mutex.Unlock()
-	// What another has is not this client's to release.
+	// Another client's lease is not this client's to release.
 	if !taken {
 		taken = l.server.release(request{Name: l.name, UUID: l.term, Token: l.Token}, until, l.span)
 	}
@@ -299,7 +300,7 @@ func (l *Lease) Release() error {
 	return over
 }
 
-// end is why the lease is over, nil while it is valid. The caller has the mutex.
+// end is why the lease has ended, nil while it is valid. The caller has the mutex.
 func (l *Lease) end() error {
 	if l.over == nil && l.server.clock() >= l.until {
 		why := ""
@@ -319,7 +320,7 @@ func (l *Lease) finish(why error) {
 	}
 }
 
-// keep renews until the lease is over. It waits for nothing but the clock: each attempt is given up in time.
+// keep renews until the lease has ended. It waits for nothing but the clock: each attempt is given up in time.
 func (l *Lease) keep() {
 	due := l.renewed + l.span/3
 	for l.server.sleep(l.ctx.Done(), min(due, l.deadline()), l.span) && l.Check() == nil {
@@ -337,14 +338,14 @@ func (l *Lease) deadline() time.Duration {
 	return l.until
 }
 
-// renew renews once: whether that succeeded. That it did not is no loss.
+// renew renews once and returns whether that succeeded. A failure is not a loss.
 func (l *Lease) renew() bool {
 	l.mutex.Lock()
 	if l.end() != nil {
 		l.mutex.Unlock()
 		return false
 	}
-	// One step: a larger number never has an earlier sent.
+	// In one step: a larger number never has an earlier sent.
 	l.n++
 	body := request{Name: l.name, UUID: l.term, N: l.n}
 	sent := l.server.clock()
@@ -364,7 +365,7 @@ func (l *Lease) renew() bool {
 	if l.failure == "" {
 		l.failure = "an answer that came too late, or makes no sense"
 	}
-	// A success after the deadline is none.
+	// A success after the deadline does not count.
 	if l.end() != nil || answer.code != "ok" || answer.body.Asked == nil {
 		return false
 	}

@@ -5,13 +5,13 @@
 //		return work(ctx, lease.Token)
 //	})
 //
-// A lease ends by itself when it was not renewed for its duration, so a holder that dies blocks nobody for longer. A
-// goroutine renews it. The client believes in its lease for 0.8 of the duration, counted from before it sent the
-// request; at that time without a renewal, or when the server says that the lease is over, [Lease.Context] is
+// A lease ends automatically when it was not renewed for its duration, so a holder that dies blocks others for no
+// longer. A goroutine renews it. The client believes in its lease for 0.8 of the duration, counted from before it sent
+// the request; at that time without a renewal, or when the server says that the lease has ended, [Lease.Context] is
 // cancelled, whatever the network does.
 //
-// With an honest server at most one of all clients has a valid lease at any time. A server that lies can grant a lease
-// to two. And any time may pass between [Lease.Check] and the arrival of a write, for instance if the machine is
+// With an honest server at most one client has a valid lease at any time. A server that lies can grant a lease to two.
+// And any amount of time may pass between [Lease.Check] and the arrival of a write, for instance if the machine is
 // paused: only a storage that refuses tokens lower than the highest it has seen is safe from that.
 package dlock
 
@@ -36,15 +36,15 @@ import (
 )
 
 var (
-	// ErrLost says that the lease is over: stop what it protects.
+	// ErrLost says that the lease was lost: stop what it protects.
 	ErrLost = errors.New("dlock: the lease is lost")
-	// ErrUnreachable says that no server has answered. If there is a lease it ends by itself.
+	// ErrUnreachable says that no server has answered. If there is a lease it ends automatically.
 	ErrUnreachable = errors.New("dlock: no server has answered")
-	// ErrRefused says that the server refuses the request, and would again.
+	// ErrRefused says that the server refuses the request, and would refuse it again.
 	ErrRefused = errors.New("dlock: refused")
 )
 
-// HeldError says that somebody else has the lease.
+// HeldError says that another client has the lease.
 type HeldError struct {
 	// Record is what the server shows of that lease, for people.
 	Record Record
@@ -63,7 +63,7 @@ type Record struct {
 	version
 }
 
-// version is the state of a lease that those who want it observe.
+// version is the state of a lease that contenders observe.
 type version struct {
 	UUID     string `json:"uuid"`
 	Renewals uint64 `json:"renewals"`
@@ -75,9 +75,9 @@ type observation struct {
 	since time.Time
 }
 
-// Config says where servers are and who asks.
+// Config has the servers, and the identity of the client.
 type Config struct {
-	// URLs are those of servers of one store, tried in turn: what one does not answer is repeated at the next.
+	// URLs are those of servers of one store, tried in turn: a request that one does not answer is repeated at the next.
 	URLs []string
 	// Namespace is "default" if it is empty.
 	Namespace string
@@ -85,7 +85,7 @@ type Config struct {
 	// followed, and no proxy is used.
 	Token    string
 	Insecure bool
-	// TLS replaces the default configuration, for an own authority or a client certificate.
+	// TLS replaces the default configuration, for a private authority or a client certificate.
 	TLS *tls.Config
 }
 
@@ -124,7 +124,7 @@ func New(config Config) (*Server, error) {
 	}
 	for _, text := range config.URLs {
 		parsed, err := url.Parse(text)
-		// The text is not repeated: somebody may have put a password into it.
+		// The text is not repeated: it may contain a password.
 		if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" ||
 			parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
 			return nil, errors.New("dlock: a URL is http://HOST:PORT or https://HOST:PORT, perhaps with a path")
@@ -177,9 +177,9 @@ type answer struct {
 	Record Record  `json:"record"`
 }
 
-// reply is what became of a request.
+// reply is the result of a request.
 type reply struct {
-	// code is "ok", what a problem says, or "refused" for what a repeat cannot help; empty if there was no answer.
+	// code is "ok", the code of a problem, or "refused" if a repeat cannot help; empty if there was no answer.
 	code string
 	body answer
 	// maybe: the server may have done it, although no answer says so.
@@ -189,7 +189,7 @@ type reply struct {
 	at    time.Duration
 }
 
-// What a server says, and its status. Anything else is not the answer of a dlock server.
+// The codes of a server, each with its status. Anything else is not the answer of a dlock server.
 var codes = map[string]int{
 	"held": 409, "spent": 409, "lost": 409, "not-held": 409,
 	"bad-request": 400, "unauthenticated": 401, "forbidden": 403, "not-found": 404, "method-not-allowed": 405,
@@ -263,7 +263,7 @@ func (s *Server) exchange(ctx context.Context, to *url.URL, what string, body re
 	return understood
 }
 
-// understood is what a response says. What no dlock server says is no answer: the request may have been done.
+// understood parses a response. One that no dlock server sends counts as no answer: the request may have been done.
 func (s *Server) understood(what string, response *http.Response, body []byte) reply {
 	status := response.StatusCode
 	var said answer
@@ -305,7 +305,7 @@ func contains(words, word string) bool {
 	return false
 }
 
-// sleep waits until the clock says so, or something is done: whether nothing was.
+// sleep waits until the clock says so, or done is closed; it returns false in the latter case.
 func (s *Server) sleep(done <-chan struct{}, until, span time.Duration) bool {
 	for {
 		left := until - s.clock()

@@ -10,22 +10,22 @@
 In a coroutine it is `async with server.lock(..)`, with the same arguments. The work must not block the event loop for
 long, but the lease is renewed meanwhile: its thread does not need the loop.
 
-A lease ends by itself `duration` seconds after it was last renewed, so a holder that dies blocks nobody for longer. A
-thread renews it in the background. The client believes in its lease for 0.8 of the duration, counted from *before* it
-sent the request, on a clock that nobody sets; the rest is the margin for clocks that run at other rates. When that
-time has come without a renewal, `lease.lost` is set, whatever the network does.
+A lease ends automatically `duration` seconds after it was last renewed, so a holder that dies blocks others for no
+longer. A thread renews it in the background. The client believes in its lease for 0.8 of the duration, counted from
+*before* it sent the request, on a clock that is never set; the rest is the margin for clocks that run at other rates.
+When that time has passed without a renewal, `lease.lost` is set, whatever the network does.
 
-What it guarantees, with an honest server: of all clients at most one finds `lease.valid`, whether requests and replies
-are lost, late or doubled, servers die, or machines sleep.
+Guaranteed, with an honest server: at most one client finds `lease.valid`, whether requests and replies are lost, late
+or doubled, servers die, or machines sleep.
 
-What it cannot guarantee: between `lease.check()` and the arrival of a write any time may pass (the process or its
+Not guaranteed: between `lease.check()` and the arrival of a write any amount of time may pass (the process or its
 virtual machine is paused). Only a storage that checks `lease.token` refuses such a write. And a server that lies can
-grant a lease to two clients, or none to anybody: it is the judge. A lie can not make a client believe in a lease for
-longer than 0.8 of its duration after an answer, and never without one.
+grant a lease to two clients, or to none: it is the judge. A lie cannot make a client believe in a lease for longer than
+0.8 of its duration after an answer, and never without one.
 
 An exception that a signal handler raises, at whatever moment, leaves no lease that is renewed: leaving the `with`
 statement ends the renewals, and so does the end of the last reference to a lease that was acquired by hand. The lease
-is given back in the background then.
+is then released in the background.
 
 Leases are not re-entrant. Threads may share a `Server` and a `Lease`. Forked children may use a `Server`; a lease
 belongs to the process that acquired it, and is invalid in a child.
@@ -61,13 +61,14 @@ from typing import Any, Callable, Coroutine, Mapping, Sequence
 __all__ = ["Error", "Held", "Lease", "Lock", "Lost", "Refused", "Server", "Unreachable"]
 
 _BELIEF = 0.8
-"""The part of a duration for which a holder believes. Safe while clock rates are at most 10 % wrong on both sides."""
+"""The part of a duration for which a holder believes in its lease. Safe while clock rates are at most 10 % wrong on
+both sides."""
 _LONGEST_WAIT = 25.0
 """The longest wait that a server takes."""
 _LONGEST_BODY = 1 << 20
 _MOST_ATTEMPTS = 256
-"""Acquires under way, those included that were given up and still hang, in a name server for instance. As many others
-may be: those who wait keep nobody from a renewal."""
+"""Acquires in flight, including those that were given up and still hang, in a name server for instance. Other requests
+have as many places: waiting acquires keep no lease from being renewed."""
 
 _CODES = {
     "held": 409, "spent": 409, "lost": 409, "not-held": 409, "changed": 409,
@@ -75,18 +76,18 @@ _CODES = {
     "too-slow": 408, "too-large": 413, "not-json": 415, "misdirected": 421, "too-many": 429, "fatal": 500,
     "overloaded": 503, "stopping": 503, "not-applied": 503, "unknown": 504,
 }  # fmt: skip
-"""What a server says, and the status that it comes with. Anything else is not the answer of a server of dlock."""
+"""The codes of a server, each with its status. Anything else is not the answer of a server of dlock."""
 _CONFLICTS = {"acquire": ("held", "spent"), "renew": ("lost",), "release": ("not-held",)}
 """The refusals that each request can have."""
 _NOTHING_DONE = {"too-slow", "too-many", "overloaded", "stopping", "not-applied"}
 
 
 class Error(Exception):
-    """What this client raises, wrong arguments aside."""
+    """The errors of this client, except for wrong arguments."""
 
 
 class Held(Error):
-    """Somebody else has the lease, and had it for as long as the caller wanted to wait.
+    """Another client has the lease, and had it for as long as the caller wanted to wait.
 
     `record` is what the server shows of it: `owner`, `since`, `remaining_ms` and others, for people.
     """
@@ -98,24 +99,25 @@ class Held(Error):
 
 
 class Lost(Error):
-    """The lease is over: stop what it protects. `work_finished`: the work had ended by then, but too late to be
+    """The lease has ended: stop what it protects. `work_finished`: the work had ended by then, but too late to be
     certain that it was alone."""
 
     work_finished = False
 
 
 class Refused(Error):
-    """The server refuses the request, and would again: a wrong argument, no right to it, or a store that is broken."""
+    """The server refuses the request, and would refuse it again: a wrong argument, a missing right, or a broken
+    store."""
 
 
 class Unreachable(Error):
-    """No server has given an answer. Nothing is known of the lease; if there is one it ends by itself."""
+    """No server has given an answer. Nothing is known about the lease; if there is one it ends automatically."""
 
 
 if sys.platform == "linux":
 
     def now() -> float:
-        """Seconds on a clock that nobody sets or slews, and that counts the time the machine was suspended."""
+        """Seconds on a clock that is never set or slewed, and that counts the time the machine was suspended."""
         # In this order a suspension between two readings makes the result at most as late as the last of them.
         raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
         monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -125,13 +127,13 @@ if sys.platform == "linux":
 elif sys.platform == "darwin":
 
     def now() -> float:
-        """Seconds on a clock that nobody sets or slews; Apple's goes on while the machine sleeps."""
+        """Seconds on a clock that is never set or slewed; Apple's continues while the machine sleeps."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) / 1e9
 
 else:
 
     def now() -> float:
-        """Seconds on the best clock that there is everywhere. It may stop while the machine sleeps."""
+        """Seconds on the best clock that is available everywhere. It may stop while the machine sleeps."""
         return time.monotonic()
 
 
@@ -141,7 +143,7 @@ def _awake() -> float:
 
 
 _running: dict[object, str] = {}
-"""The threads of this client: what each of them does."""
+"""The threads of this client, with what each of them does."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)
 
@@ -149,8 +151,8 @@ if hasattr(os, "register_at_fork"):
 def _start(what: str, function: Callable[[], object]) -> None:
     """Runs a function in a thread that keeps no process alive. Raises `RuntimeError` if there are too many.
 
-    Not in a `threading.Thread`. If a signal handler raises while that is started, it can leave a thread that hangs, and
-    even raise something else instead.
+    Not in a `threading.Thread`. If a signal handler raises while that is being started, it can leave a thread that
+    hangs, and even raise something else instead.
     """
 
     begun: list[bool] = []
@@ -175,8 +177,8 @@ def _start(what: str, function: Callable[[], object]) -> None:
 class _Latch:
     """An event for one thread that waits.
 
-    The lock inside of a `threading.Event` stays locked for ever if a signal handler raises at a bad moment, and the
-    other thread hangs. A `SimpleQueue` has no such moment.
+    The lock inside a `threading.Event` stays locked forever if a signal handler raises at a bad moment, and the other
+    thread hangs. A `SimpleQueue` has no such moment.
     """
 
     def __init__(self) -> None:
@@ -191,7 +193,7 @@ class _Latch:
         return self._set
 
     def wait(self, seconds: float) -> None:
-        """Returns early when it is set, or for no reason."""
+        """Returns early when it is set, or spuriously."""
         with contextlib.suppress(queue.Empty):
             self.queue.get(timeout=seconds)
 
@@ -220,26 +222,26 @@ def _sleep(until: float, span: float, lock: Lock | None = None) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Reply:
-    """What became of a request."""
+    """The result of a request."""
 
     code: str = ""
-    """`ok`, what a problem says, `refused` for what a repeat cannot help; nothing if there was no answer."""
+    """`ok`, the code of a problem, or `refused` if a repeat cannot help; empty if there was no answer."""
     body: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     maybe: bool = False
     """The server may have done it, although there is no answer that says so."""
     why: str = ""
-    """For people, where there is no success."""
+    """For people, if the request did not succeed."""
     retry_after: float = 0.0
     at: float = -math.inf
-    """When the answer had come."""
+    """When the answer had arrived."""
 
     def is_success(self) -> bool:
         return self.code == "ok"
 
 
 class _Attempt:
-    """One request, on a connection and in a thread of its own, so that it can be given up whatever it hangs in: a
-    name server, a handshake, a reply of one byte a second."""
+    """One request, with its own connection and thread, so that it can be given up whatever it hangs in: a name server,
+    a handshake, a reply of one byte a second."""
 
     def __init__(self, server: Server, url: urllib.parse.SplitResult, what: str, body: bytes, seconds: float) -> None:
         self.answered = _Latch()
@@ -258,7 +260,7 @@ class _Attempt:
             self._reply = self._exchange()
         except OSError as error:
             self._reply = _Reply(maybe=self._sending, why=str(error) or type(error).__name__)
-        except Exception as error:  # what a server sends can make http.client and json raise anything
+        except Exception as error:  # a malformed answer can make http.client and json raise anything
             self._reply = _Reply(maybe=self._sending, why=f"not a reply in HTTP: {type(error).__name__}")
         finally:
             if self._socket is not None:
@@ -266,7 +268,7 @@ class _Attempt:
             self.answered.set()
 
     def give_up(self) -> _Reply:
-        """Ends the request, if it has not ended by itself; the reply, if there is one."""
+        """Ends the request, if it has not ended already; returns the reply, if there is one."""
         if self.answered.is_set():
             return self._reply
         self._given_up = True
@@ -281,16 +283,17 @@ class _Attempt:
         secure = self._url.scheme == "https"
         port = self._url.port or (443 if secure else 80)
         self._socket = socket.create_connection((host, port), timeout=self._seconds)
-        # Headers and body are sent apart; the second would wait until the first has been acknowledged.
+        # Headers and body are sent separately; the second would wait until the first has been acknowledged.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secure:
-            # Cannot be shut meanwhile, but the time-out is one for all of the handshake.
+            # Cannot be shut meanwhile, but the time-out covers all of the handshake.
             self._socket = self._server._context().wrap_socket(self._socket, server_hostname=host)
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(host, port)
         connection.sock = self._socket
         self._sending = True
-        # After `_sending`, as the one who gives up reads them the other way round: what is not known to be sent is not.
+        # After `_sending`, since the thread that gives up reads them the other way round: a request not known to be
+        # sent was not.
         self._give_way()
         path = f"{self._url.path.rstrip('/')}/v1/{self._server._namespace}/leases/{self._what}"
         connection.request("POST", path, self._body, self._server._headers())
@@ -307,11 +310,11 @@ class _Attempt:
 class Server:
     """One or more servers of one store.
 
-    `urls` are tried in turn: what one of them does not answer is repeated at the next. `token` is sent as a bearer
-    token, over plain HTTP only to this machine unless `insecure`; redirects are never followed. `tls` replaces the
-    default context, for an own authority or a client certificate. No proxy of the environment is used.
+    `urls` are tried in turn: a request that one of them does not answer is repeated at the next. `token` is sent as a
+    bearer token, over plain HTTP only to this machine unless `insecure`; redirects are never followed. `tls` replaces
+    the default context, for a private authority or a client certificate. No proxy of the environment is used.
 
-    Raises `ValueError` if an argument cannot be meant.
+    Raises `ValueError` if an argument is invalid.
     """
 
     def __init__(
@@ -341,9 +344,9 @@ class Server:
         self, name: str, *, duration: float = 30.0, wait: float | None = None, owner: str | None = None,
         on_lost: Callable[[], object] | None = None,
     ) -> Lock:
-        """For one `with` statement under the lease, as of `acquire`, or for one `async with` in a coroutine. It gives
-        the lease back after the work, and raises `Lost` if the work has ended without an exception, but not within the
-        lease."""
+        """For one `with` statement under the lease, with the arguments of `acquire`, or for one `async with` in a
+        coroutine. It releases the lease after the work, and raises `Lost` if the work has ended without an exception,
+        but not within the lease."""
         return Lock(self, name, duration, wait, owner, on_lost)
 
     def try_lock(
@@ -360,9 +363,9 @@ class Server:
         """Waits for the lease of `name` for up to `wait` seconds: `None` for as long as it takes, 0 for one try.
 
         `duration`, 0.1 s to 24 h, is how long others are kept out after a holder died. `owner` is a label for people.
-        `on_lost` is called in a thread of its own when the lease is lost. Without `renew` the caller renews by
-        `lease.renew()`. Keep the lease, and give it back by `with` or `release()`: one that nothing refers to any more
-        is given back, too.
+        `on_lost` is called in a separate thread when the lease is lost. Without `renew` the caller renews by
+        `lease.renew()`. Keep the lease, and release it by `with` or `release()`: a lease that is no longer referred to
+        is released, too.
 
         Raises `Held`; `Refused`; `Unreachable` if no server answered for 10 s, and for the duration if that is longer;
         `RuntimeError` in a coroutine.
@@ -379,13 +382,13 @@ class Server:
         try:
             name.encode()
         except UnicodeEncodeError:
-            # JSON would make one of two names, as of a surrogate pair and its character.
+            # JSON would make one name of two, such as a surrogate pair and its character.
             raise ValueError(f"a name is text that UTF-8 can encode, without surrogates: {name!r}") from None
         if not 0.1 <= duration <= 86_400.0:
             raise ValueError("a duration is 0.1 s to 24 h")
         if wait is not None and not wait >= 0:
             raise ValueError("a wait is not negative")
-        millis = int(duration * 1000)  # what the client believes is never more than what it asked for
+        millis = int(duration * 1000)  # the client never believes for longer than the duration it requested
         span = millis / 1000
         owner = f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner
         request = {"name": name, "duration_ms": millis, "owner": owner.encode(errors="replace").decode()}
@@ -404,10 +407,11 @@ class Server:
             longest = 0.0
             body: dict[str, Any] = {**request, "uuid": term}
             if prev is not None:
-                # Without a wait: a server that waits would do so, as it sees a record that is held.
+                # Without a wait: the server would wait, since it sees a record that is held.
                 body["prev"] = prev
             elif wait != 0:
-                # Not so long that a grant at its end, or a repeat, could not be used; and time for the answer.
+                # Not so long that a grant at its end, or a repeat, could not be used; and it leaves time for the
+                # answer.
                 left = limit - now()
                 longest = max(0.0, min(_LONGEST_WAIT, span / 2, left - min(span / 6, left / 2)))
                 body["wait_ms"] = int(longest * 1000)
@@ -419,7 +423,7 @@ class Server:
                 if reply.is_success():
                     start = sent
                     if once:
-                        # Not more than was asked for, nor later than the answer: the server's word alone moves nothing.
+                        # Not more than was requested, nor later than the answer: the server's word alone moves nothing.
                         waited = min(_whole(reply.body.get("waited_ms")), body.get("wait_ms", 0)) / 1000
                         start = max(sent, min(sent + _BELIEF * waited, reply.at))
                     if now() < start + _BELIEF * span:
@@ -437,7 +441,7 @@ class Server:
                 raise
             if reply.code == "held":
                 heard, record = now(), reply.body
-                # A late copy of a try of ours that is over, and that nobody was given? Or has its holder died?
+                # A late copy of an ended try of ours, whose lease no caller got? Or has its holder died?
                 version = {"uuid": str(record.get("uuid")), "renewals": _whole(record.get("renewals"))}
                 if version["uuid"] in mine:
                     prev = {**version, "uuid": mine[version["uuid"]]}
@@ -449,7 +453,7 @@ class Server:
                 raise Refused(f"{name!r}: {reply.why}")
             if wait == 0 and reply.code != "spent" and prev is None:
                 limit = now()
-            # A server that answers at once, whatever it was asked, is not asked more often than one that is polled.
+            # A server that answers at once, whatever the request, gets no more requests than one that is polled.
             resume = max(now() + 0.01, sent + poll * random.uniform(0.9, 1.0), now() + reply.retry_after)
             _sleep(min(resume, limit), span, lock)
             if now() - heard > max(span, 10.0) or resume >= limit and record is None:
@@ -458,10 +462,10 @@ class Server:
                 raise Held(name, record)
 
     def _is_dead(self, name: str, version: Mapping[str, Any], duration: object) -> bool:
-        """Whether the record has been seen unchanged for its own duration: so nobody acts on it any more.
+        """Whether the record has been seen unchanged for its own duration: no holder acts on it any more.
 
-        Some stores have no clock that decides when a lease has ended. There only those who want it can tell, and a
-        server tells it only within one wait, which may be too short.
+        Some stores have no clock that decides when a lease has ended. There only contenders can find out, and a server
+        can do it for them only within one wait, which may be too short.
         """
         seen, since = self._seen.get(name, (None, 0.0))
         if seen == version:
@@ -474,7 +478,8 @@ class Server:
     def _try(
         self, body: dict[str, Any], sent: float, wait: float, limit: float, span: float, lock: Lock | None
     ) -> tuple[_Reply, bool]:
-        """Sends one try until there is an answer to it or no use in one; and whether it was sent once only."""
+        """Repeats one try until it is answered or further attempts are useless; returns also whether it was sent once
+        only."""
         until = min(sent + wait + span / 3, sent + _BELIEF * span)
         maybe = False
         once = True
@@ -497,15 +502,15 @@ class Server:
         return reply, once
 
     def _give_back(self, name: str, term: str, span: float) -> None:
-        """Releases in the background what was, or may have been, granted and is given to nobody."""
+        """Releases in the background a lease that was, or may have been, granted and that the caller does not get."""
         until = now() + span
-        # If there is no thread for it the record expires.
+        # If no thread can be started the record expires.
         with contextlib.suppress(RuntimeError):
             _start("release", functools.partial(self._release, name, term, None, until, span))
 
     def _release(self, name: str, term: str, token: int | None, until: float, span: float) -> bool | None:
-        """Sends a release until it is answered: whether the term was this client's to the end, `None` if that is not
-        known."""
+        """Sends a release until it is answered; returns whether the term was this client's to the end, `None` if that
+        is not known."""
         body: dict[str, Any] = {"name": name, "uuid": term}
         if token is not None:
             body["token"] = token
@@ -515,7 +520,7 @@ class Server:
             if reply.is_success():
                 return True
             if reply.code == "not-held":
-                # An earlier attempt may have been applied, and somebody else been quick.
+                # An earlier attempt may have been applied, and another client been quick.
                 return None if maybe else False
             maybe = maybe or reply.maybe
             resume = now() + _pause(span)
@@ -557,7 +562,7 @@ class Server:
         return self._tls
 
     def _understood(self, what: str, response: http.client.HTTPResponse, body: bytes) -> _Reply:
-        """What a response says. What no server of dlock says is no answer: the request may have been done."""
+        """Parses a response. One that no server of dlock sends counts as no answer: the request may have been done."""
         status = response.status
         strange = _Reply(maybe=True, why=f"status {status}, and not the answer of a dlock server")
         said: Any = None
@@ -582,7 +587,7 @@ class Server:
         return strange
 
     def _told(self, detail: object) -> str:
-        """What a server says to people, without what it should not know better than to repeat."""
+        """A server's text for people, without the secrets that it should not repeat."""
         if not isinstance(detail, str):
             return ""
         if self._token is not None:
@@ -593,9 +598,9 @@ class Server:
 class _Leaving:
     """The `__exit__` or `__aexit__` of a lock or lease.
 
-    A statement finds an object here that nothing else refers to. So that exists until the statement is left, and not
-    longer, even if a signal handler raises before the first line of `__exit__`, and the exception with its traceback is
-    kept.
+    A statement finds an object here that has no other references. So that object exists until the statement is left,
+    and no longer, even if a signal handler raises before the first line of `__exit__`, and the exception with its
+    traceback is kept.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -610,7 +615,7 @@ class _Leaving:
 
 
 def _no_statement() -> object:
-    """Instead of the reference to a statement."""
+    """In place of the reference to a statement."""
     return True
 
 
@@ -620,7 +625,7 @@ def _entered(statement: Callable[[], object]) -> Callable[[], object]:
 
 
 class Lease:
-    """A lease that was acquired. See `Server.acquire`; made by it alone."""
+    """An acquired lease. See `Server.acquire`, which alone makes it."""
 
     def __init__(
         self, server: Server, name: str, term: str, token: int, span: float, start: float,
@@ -635,7 +640,7 @@ class Lease:
         self._on_lost = on_lost
         self._renews = renew
         self._process = os.getpid()
-        self._mutex = threading.RLock()  # re-entrant: a signal handler may ask as well
+        self._mutex = threading.RLock()  # re-entrant: a signal handler may call it as well
         self._lost = threading.Event()
         self._stop = _Latch()
         # Guarded by the mutex.
@@ -650,8 +655,8 @@ class Lease:
         self._fatal = False
         self._failure = ""  # of the newest attempt
         self._abandoned = False  # not wanted any more, although a traceback may still refer to it
-        self._statement: Callable[[], object] = _no_statement  # that was begun last
-        self._within: Callable[[], object] = _no_statement  # the lease is not wanted when this one was left
+        self._statement: Callable[[], object] = _no_statement  # the statement begun last
+        self._within: Callable[[], object] = _no_statement  # the lease is not wanted once this statement was left
 
     def __repr__(self) -> str:
         return f"<Lease of {self.name!r}, token {self.token}>"
@@ -663,7 +668,7 @@ class Lease:
 
     @property
     def remaining(self) -> float:
-        """For how many seconds the lease stays valid if no renewal succeeds; 0 once it is over."""
+        """For how many seconds the lease stays valid if no renewal succeeds; 0 once it has ended."""
         if self._end():
             return 0.0
         with self._mutex:
@@ -671,22 +676,23 @@ class Lease:
 
     @property
     def lost(self) -> threading.Event:
-        """Set when the lease is lost: another has it, or its time has passed without a renewal. Not by `release()`."""
+        """Set when the lease is lost: another client has it, or its time has passed without a renewal. Not by
+        `release()`."""
         if os.getpid() == self._process:
             return self._lost
-        # An event that was copied by a fork may be locked for ever.
+        # An event that was copied by a fork may be locked forever.
         event = threading.Event()
         event.set()
         return event
 
     @property
     def asked(self) -> bool:
-        """Somebody has asked for the lock: end the work and give it back, if you can. A hint."""
+        """The lock was asked for: end the work and release it, if you can. A hint."""
         return self._asked
 
     @property
     def unsure(self) -> bool:
-        """Renewals do not succeed, and the lease may soon be lost: begin nothing long."""
+        """Renewals fail, and the lease may soon be lost: begin nothing long."""
         return self.valid and (self._fatal or now() >= self._renewed + self._span / 2)
 
     def check(self) -> None:
@@ -696,13 +702,13 @@ class Lease:
             raise Lost(f"{self.name!r}: {over}")
 
     def renew(self) -> bool:
-        """Renews once: whether that succeeded. Needed only for a lease that was acquired without `renew`.
+        """Renews once; returns whether that succeeded. Needed only for a lease that was acquired without `renew`.
 
-        Raises `Lost`. That there is no success is no loss: try again while the lease is valid.
+        Raises `Lost`. A failure is not a loss: try again while the lease is valid.
         """
         with self._mutex:
             self.check()
-            # One step: a larger number never has an earlier `sent`.
+            # In one step: a larger number never has an earlier `sent`.
             self._n += 1
             n = self._n
             sent = self._sent = now()
@@ -713,7 +719,7 @@ class Lease:
                 self._taken = not self._over
                 self._lose("the server says that it is over: expired there, revoked, or released by force")
             self._failure = reply.why or "an answer that came too late, or makes no sense"
-            self.check()  # also: a success after the deadline is none
+            self.check()  # a success after the deadline does not count either
             self._fatal = reply.code == "refused"
             asked = reply.body.get("asked")
             if not reply.is_success() or not isinstance(asked, bool):
@@ -726,13 +732,13 @@ class Lease:
             return True
 
     def release(self) -> bool | None:
-        """Gives the lease back; end the work first. It is invalid from now on.
+        """Releases the lease; end the work first. It is invalid from now on.
 
-        Sent until it is answered, or the lease has ended at the server anyway: that takes at most the duration.
-        `True`: it was valid until now, and is free. `False`: it was over before. `None`: not known, or called twice.
+        Sent until it is answered, or the lease has ended at the server anyway: that takes at most the duration. `True`:
+        it was valid until now, and is free. `False`: it had ended before. `None`: not known, or called twice.
         """
         if os.getpid() != self._process:
-            return False  # it is the parent's
+            return False  # it belongs to the parent
         try:
             with self._mutex:
                 over = self._end()
@@ -741,7 +747,7 @@ class Lease:
                 self._over = self._over or _RELEASED
                 until = self._sent + self._span
                 self._stop.set()
-            # What another has is not this client's to release.
+            # Another client's lease is not this client's to release.
             kept = False if self._taken else self._server._release(self.name, self._term, self.token, until, self._span)
         except BaseException:  # the caller is interrupted, and the lease ends all the same
             self._over = self._over or _RELEASED
@@ -766,8 +772,8 @@ class Lease:
             raise lost
 
     def _end(self) -> str:
-        """Why the lease is over; nothing while it is valid. Reads the clock: no flag decides that it is."""
-        # First of all: in a child the mutex may be locked for ever.
+        """Why the lease has ended; nothing while it is valid. Reads the clock: no flag decides that it is."""
+        # First of all: in a child the mutex may be locked forever.
         if os.getpid() != self._process:
             return "a lease is not inherited by a forked process"
         with self._mutex:
@@ -791,14 +797,14 @@ class Lease:
                 threading.Thread(target=self._on_lost, name="dlock on_lost", daemon=True).start()
 
     def _begin(self, holder: object) -> None:
-        """Renews until the lease is over, or its holder does not exist any more."""
-        # Wakes the thread up without a line of Python, in which there could be another exception.
+        """Renews until the lease has ended, or its holder does not exist any more."""
+        # Wakes the thread up without a line of Python, in which another exception could be raised.
         alive = weakref.ref(holder, self._stop.queue.put)
         give_back = functools.partial(self._server._release, self.name, self._term, self.token, span=self._span)
         _start("lease", functools.partial(_keep, weakref.ref(self), alive, self._stop, self._span, give_back))
 
     def _tend(self) -> float | None:
-        """Renews if that is due, and sees to it that a loss is told. When to look again; `None` for never."""
+        """Renews if that is due, and makes a loss known. Returns when to check again; `None` for never."""
         if self._end():
             return None
         if now() >= self._due:
@@ -817,7 +823,7 @@ def _keep(
     """The thread of a lease. It waits for nothing but the clock: each attempt is given up in time.
 
     While it waits it refers neither to the lease nor to its holder. So whatever an exception of a signal handler leaves
-    half done, nothing is renewed that nothing can give back.
+    half done, a lease that can no longer be released is not renewed.
     """
     while not stop.is_set():
         kept = lease()
@@ -835,7 +841,7 @@ def _keep(
 
 
 class Lock:
-    """For one `with` or `async with`. See `Server.lock`; made by it alone."""
+    """For one `with` or `async with`. See `Server.lock`, which alone makes it."""
 
     def __init__(
         self, server: Server, name: str, duration: float, wait: float | None, owner: str | None,
@@ -867,7 +873,7 @@ class Lock:
         try:
             lease: Lease = await _in_thread(self._take)
             return lease
-        except BaseException:  # a cancellation, too: it ends the wait
+        except BaseException:  # even a cancellation: it ends the wait
             self._abandon()
             raise
 
@@ -875,7 +881,7 @@ class Lock:
     def __aexit__(self, *outcome: Any) -> Coroutine[Any, Any, None]:
         leaving = self._leave(*outcome)
         if self._lease is not None:
-            self._lease._within = weakref.ref(leaving)  # for what is left of the statement
+            self._lease._within = weakref.ref(leaving)  # for the rest of the statement
         return leaving
 
     async def _leave(self, *outcome: Any) -> None:
@@ -898,7 +904,7 @@ class Lock:
             self._lease.__exit__(*outcome)
 
     def _abandon(self) -> None:
-        """Ends the wait for a lease, and the renewals of one that has not been given back."""
+        """Ends the wait for a lease, and the renewals of one that was not released."""
         self._abandoned = True
         if self._lease is not None:
             self._lease._abandoned = True
@@ -916,9 +922,9 @@ def _refuse_in_event_loop() -> None:
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
-    """What a function returns or raises in a thread of its own, which does not end when the coroutine is cancelled.
+    """The outcome of a function in its own thread, which does not end when the coroutine is cancelled.
 
-    Not in one of the event loop's: they are few, and all of them may be waiting for what the caller has.
+    Not in a thread of the event loop: there are few, and all of them may be waiting for the lease that the caller has.
     """
     outcome: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
@@ -937,7 +943,7 @@ _RELEASED = "it was given back"
 
 
 def _pause(span: float) -> float:
-    """Before a repeat."""
+    """The delay before a repeat."""
     return min(span / 30, 1.0) * random.uniform(0.5, 1.0)
 
 
@@ -948,7 +954,7 @@ def _shown(term: str) -> str:
 
 
 def _whole(value: object) -> int:
-    """A number as JSON has it; 0 for what is none."""
+    """A number as JSON has it; 0 for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
@@ -957,13 +963,13 @@ def _seconds(header: str | None) -> float:
 
 
 def _checked(url: str) -> urllib.parse.SplitResult:
-    """Never repeats the URL: somebody may have put a password into it."""
+    """Never repeats the URL: it may contain a password."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("a URL is http://HOST:PORT or https://HOST:PORT, perhaps with a path")
     if parts.username is not None or parts.password is not None:
         raise ValueError("a URL has no user name and no password; a token is an argument")
-    parts.port  # raises ValueError if it is none
+    parts.port  # raises ValueError if it is invalid
     return parts
 
 

@@ -40,7 +40,7 @@ TOKEN = "s3cret-of-the-tests"
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
-    """Waits for a condition in real time, so long that no machine is too busy."""
+    """Waits for a condition in real time, for so long that no machine is too busy."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -51,7 +51,7 @@ def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -
 
 
 class Interrupt(Exception):
-    """Of a signal handler."""
+    """Raised by a signal handler."""
 
 
 def interrupt(*_: object) -> None:
@@ -76,7 +76,7 @@ class Clock:
 
     @contextlib.contextmanager
     def running(self, rate: float) -> Iterator[None]:
-        """Moves on by itself, in small steps: on a busy machine it is slow, but never jumps."""
+        """Advances in small steps by itself: on a busy machine it is slow, but never jumps."""
         stop = threading.Event()
 
         def run() -> None:
@@ -145,7 +145,7 @@ class Store:
             return 200, {"token": self.records[body["name"]]["token"], "waited_ms": waited}
 
     def look(self, body: dict[str, Any]) -> int:
-        """Waits until the name may be free; for how long it was certainly not this request's."""
+        """Waits until the name may be free; returns for how long it was certainly not this request's."""
         begun = self.clock()
         waited = 0.0
         while body.get("wait_ms"):
@@ -225,7 +225,7 @@ Fault = Callable[[Handler, Request], None]
 
 
 class Fake(http.server.ThreadingHTTPServer):
-    """A server that is honest, but for what a test plans."""
+    """A server that is honest, except where a test plans otherwise."""
 
     daemon_threads = True
     block_on_close = False
@@ -244,7 +244,7 @@ class Fake(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     def plan(self, what: str, *faults: Fault) -> None:
-        """What becomes of the next requests of this kind, one each."""
+        """The faults of the next requests of this kind, one each."""
         self.planned[what].extend(faults)
 
     def take(self, request: Request) -> Fault:
@@ -434,7 +434,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.end)
 
     def fail_later(self, args: Any) -> None:
-        # What a signal handler raises in a destructor is ignored by Python, and here.
+        # Python ignores what a signal handler raises in a destructor, and so does this hook.
         if not isinstance(args.exc_value, Interrupt):
             self.failed.append(repr(args.exc_value))
 
@@ -445,7 +445,7 @@ class Case(unittest.TestCase):
         return fake
 
     def end(self) -> None:
-        """No thread of a lease outlives its test: its clock would be another one."""
+        """No thread of a lease outlives its test: it would read another clock."""
         for lease in self.leases:
             lease._stop.set()
         self.clock.advance(1000.0)
@@ -461,7 +461,7 @@ class Case(unittest.TestCase):
 
     @contextlib.contextmanager
     def dozing(self) -> Iterator[None]:
-        """Whoever would sleep moves the clock instead; no attempt is given up, however slow the machine is."""
+        """Every sleep moves the clock instead; no attempt is given up, however slow the machine is."""
 
         def doze(until: float, *more: Any) -> None:
             self.clock.time = max(self.clock.time, until)
@@ -470,7 +470,7 @@ class Case(unittest.TestCase):
             yield
 
     def until(self, lease: Lease) -> float:
-        """When the client stops to believe."""
+        """When the client stops believing in its lease."""
         return lease._until
 
 
@@ -612,7 +612,7 @@ class Belief(Case):
 
 class Renewals(Case):
     def renewed(self, n: int) -> None:
-        """Waits until so many renewals have come, and are answered."""
+        """Waits until this many renewals have come, and are answered."""
         eventually(lambda: len(self.fake.sent("renew")) >= n, f"renewal {n}")
 
     def test_lease_lives_longer_than_its_duration_by_renewals_a_third_apart(self) -> None:
@@ -989,7 +989,7 @@ class Endings(Case):
         with self.server.lock("a", duration=D) as lease, warnings.catch_warnings():
             self.leases.append(lease)
             warnings.simplefilter("ignore", DeprecationWarning)
-            # As bad as it can be: another thread has the mutex at the fork.
+            # The worst case: another thread has the mutex at the fork.
             held, go = threading.Event(), threading.Event()
 
             def hold() -> None:
@@ -1051,7 +1051,7 @@ class Alarm:
             raise Interrupt
 
     def interrupts(self, work: Callable[[], object], seconds: float) -> bool:
-        """Whether the signal, which comes after so many seconds, has ended the work."""
+        """Whether the signal, which comes after this many seconds, has ended the work."""
         try:
             try:
                 self.armed = True
@@ -1066,7 +1066,8 @@ class Alarm:
 
 
 def interrupt_often(times: int, work: Callable[[int], object]) -> int:
-    """Does it with one number after the other until so many were interrupted, at moments of all kinds; how many."""
+    """Runs it with one number after the other until this many runs were interrupted, at all kinds of moments; returns
+    the number of runs."""
     begun = time.monotonic()
     work(0)
     longest = time.monotonic() - begun
@@ -1077,7 +1078,7 @@ def interrupt_often(times: int, work: Callable[[int], object]) -> int:
             hits += alarm.interrupts(lambda: work(i), random.uniform(0.0, longest))
             if hits == times:
                 return i
-            # It follows a machine that becomes busy, or quiet again.
+            # It adapts to a machine that becomes busy, or idle again.
             longest = 0.9 * longest + 0.2 * (time.monotonic() - begun)
     raise AssertionError
 
@@ -1128,10 +1129,10 @@ class Interruptions(Case):
         self.assertGreater(len(kept), 100)
 
     def interrupt_everywhere(self, use: Callable[[int], object], within: tuple[str, ...] = ()) -> int:
-        """Uses a lock until that is not interrupted: how often that takes. Keeps the exceptions.
+        """Uses a lock until that is not interrupted; returns how many tries it took. Keeps the exceptions.
 
-        Python runs signal handlers at the begin of its functions and after calls of others: there a profiler can raise,
-        too. `within`: in these functions alone.
+        Python runs signal handlers at the beginning of its functions and after calls of others: there a profiler can
+        raise, too. `within`: only in these functions.
         """
         self.kept: list[BaseException] = []
         for i in itertools.count(1):
@@ -1399,7 +1400,7 @@ class Coroutines(Case):
         with mock.patch("sys.unraisablehook", lambda _: None):
             loop = asyncio.new_event_loop()
             loop.run_until_complete(main())
-            loop.set_exception_handler(lambda *_: None)  # that a task was destroyed
+            loop.set_exception_handler(lambda *_: None)  # the message that a task was destroyed
             loop.close()
             tasks.clear()
             gc.collect()
@@ -1539,7 +1540,7 @@ class Waiting(Case):
 
     def test_attempt_that_waits_may_take_so_much_longer(self) -> None:
         def grant(handler: Handler, request: Request) -> None:
-            time.sleep(0.25)  # the client looks at its clock meanwhile
+            time.sleep(0.25)  # the client reads its clock meanwhile
             handler.reply(200, {"token": 5, "waited_ms": 500})
 
         self.fake.plan("acquire", after(0.6, grant))
@@ -1662,7 +1663,7 @@ class Secrets(Case):
 
 
 class Tls(Case):
-    """With a certificate for localhost that nobody trusts, and its key."""
+    """With a certificate for localhost that no client trusts, and its key."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -1724,7 +1725,7 @@ class Tls(Case):
 
 
 class Exclusion(unittest.TestCase):
-    """In real time, as it is under way: several clients, two servers before one store, and faults of all kinds."""
+    """In real time, as in production: several clients, two servers before one store, and faults of all kinds."""
 
     def test_never_two_valid_leases_whatever_is_lost_late_or_doubled(self) -> None:
         seed = int(os.environ.get("DLOCK_TEST_SEED", random.randrange(1 << 30)))
@@ -1755,7 +1756,8 @@ class Exclusion(unittest.TestCase):
             server = Server([fake.url for fake in fakes])
             while not stop.is_set():
                 with contextlib.suppress(dlock.Error):
-                    # Some cannot renew: all of theirs is lost for longer than any of these faults lasts.
+                    # Some cannot renew: all their renewals are lost for longer than any of these faults
+                    # lasts.
                     renews = random.random() < 0.5
                     lease = server.acquire("abc"[i % 3], duration=D, wait=D, renew=renews)
                     current[i] = lease

@@ -14,11 +14,11 @@ from pathlib import Path
 from dlock import Held, Lost, Server
 
 DURATION = 12.0
-"""Of leases: a server has some seconds to come back, and a thread to be told of a loss, on any machine."""
+"""Of leases: long enough for a server to come back, and for a thread to learn of a loss, on any machine."""
 
 
 class Process:
-    """A server, which can be killed and started anew in its place."""
+    """A server, which can be killed and restarted in its place."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Process:
             listening = re.search(rb"listening url=\S*http://([0-9.:]+)", line)
             if listening is not None:
                 self.address = listening[1].decode()
-                # What it says later must not fill the pipe.
+                # Its later output must not fill the pipe.
                 self.reader = threading.Thread(target=log.read)
                 self.reader.start()
                 return

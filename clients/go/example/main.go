@@ -29,13 +29,14 @@ func nightly(urls []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// The work ends first, the release comes last, also after a panic. Its error says that the work has outlived its lease.
+	// The work ends first, the release comes last, even after a panic. Its error says that the work has outlived its
+	// lease.
 	return server.With(ctx, "nightly", 30*time.Second, func(ctx context.Context, lease *dlock.Lease) error {
 		return work(ctx, lease.Token)
 	})
 }
 
-// work stops when the lease is over, and hands the token to the storage with each write.
+// work stops when the lease has ended, and passes the token to the storage with each write.
 func work(ctx context.Context, token uint64) error {
 	for step := 1; step <= 3; step++ {
 		select {

@@ -1,4 +1,4 @@
-//! Once per period: the trap that a mutex alone is, and `--at-least`.
+//! Once per period: the trap of a mutex alone, and `--at-least`.
 #![expect(
     clippy::disallowed_methods,
     reason = "a test measures how long processes take"
@@ -10,8 +10,8 @@ use crate::support::Scene;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// What cron starts on three hosts whose clocks are further apart than the job takes. Each one's exit
-/// code, in the order of their clocks.
+/// Cron's starts on three hosts whose clocks differ by more than the job takes. Each one's exit code,
+/// in the order of their clocks.
 fn night(scene: &Scene, options: &[&str]) -> Vec<i32> {
     let host = |_| scene.run(options, r#"echo ran >> "$T/trace""#).code();
     (0..3).map(host).collect()
@@ -68,7 +68,7 @@ fn waiter_runs_the_job_once_more_when_the_lock_opens() {
     assert_eq!(scene.trace().len(), 2);
 }
 
-/// As `--wait` takes them.
+/// In the units that `--wait` takes.
 #[test]
 fn plain_number_is_seconds() {
     let scene = Scene::new();

@@ -1,4 +1,5 @@
-//! What can't work is refused, with the right code and words that help, and changes nothing.
+//! Input that can't work is refused, with the right code and a helpful message, and changes
+//! nothing.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
@@ -70,7 +71,7 @@ fn leases_out_of_range_are_64() {
             "{lease}"
         );
     }
-    // The shortest may be over before a busy machine has started anything.
+    // The shortest lease may end before a busy machine has started anything.
     let shortest = scene.finish(["run", "lock", "--lease", "100ms", "--", "true"]);
     assert!([0, 80].contains(&shortest.code()), "{shortest:?}");
     assert_eq!(
@@ -251,7 +252,7 @@ fn output_that_can_not_be_written_is_74() {
         let finished = scene.start(shell).finish(Duration::from_secs(30));
         assert_refused(&finished, 74, "can't write to standard output");
     }
-    // A reader that has had enough is none.
+    // A reader that has read enough is not an error.
     let mut shell = std::process::Command::new("sh");
     scene.adopt(&mut shell);
     shell.args(["-c", r#"for words in status "watch lock"; do { "$DLOCK" $words; echo "code $?" >&2; } | true; done"#]);
@@ -327,7 +328,7 @@ fn record_with_nonsense_in_it_is_78_and_stays_as_it_is() {
             array[0]["error"].as_str().unwrap().contains("\"lock\""),
             "{status:?}"
         );
-        // It stayed as it was, and other locks are not touched by it.
+        // It stayed as it was, and other locks are not affected by it.
         let kept = format!(
             "SELECT count(*) FROM lock WHERE name = 'lock' AND {}",
             nonsense.replacen('=', "IS", 1)
@@ -351,10 +352,10 @@ fn record_with_nonsense_in_it_is_78_and_stays_as_it_is() {
 #[test]
 fn directory_without_permission_is_78() {
     let scene = Scene::new();
-    // Root may do everything, so the program runs as somebody else; that one has to reach it.
+    // Root may do everything, so the program runs as another user; that user has to reach it.
     let program = scene.path("dlock");
-    // By another process: a file that this one has open for writing while another test starts a
-    // program cannot be executed ("text file busy").
+    // The copy is made by another process: a file that this one has open for writing while another
+    // test starts a program cannot be executed ("text file busy").
     let copied = std::process::Command::new("cp")
         .arg(DLOCK)
         .arg(&program)
@@ -417,7 +418,7 @@ fn directory_without_permission_is_78() {
 #[test]
 fn helpers_started_by_hand_do_no_harm() {
     let scene = Scene::new();
-    // The guard's channel is at its end at once.
+    // The guard's channel ends at once.
     for words in [
         &["__guard"][..],
         &["__anchor"],

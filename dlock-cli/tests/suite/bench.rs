@@ -17,7 +17,7 @@ fn file_is_measured_and_left_clean() {
     assert!(table.out.contains(stay), "{table:?}");
     let aged = "UPDATE lock SET token = 1, expiry = expiry - 8 * 86400 * 1000000000";
     assert_eq!(scene.open_store().execute(aged, []).unwrap(), 10);
-    // Once more, with as many records as before and one for each lease more.
+    // Once more, with as many records as before plus one for each additional lease.
     let listed: Value = serde_json::from_str(&scene.finish(["status", "--json"]).out).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 10, "{listed}");
     assert_eq!(scene.finish(["purge"]).out, "purged 10 records\n");

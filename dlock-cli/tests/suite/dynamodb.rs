@@ -1,4 +1,4 @@
-//! Locks in a table of a compatible store, as a program of AWS finds it: by its environment.
+//! Locks in a table of a compatible store, as an AWS program finds it: through its environment.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    /// What a program needs to use a table of this server.
+    /// The variables that a program needs to use a table of this server.
     fn variables(&self, table: &str) -> Vec<(&'static str, String)> {
         variables(&self.url, table)
     }
@@ -87,7 +87,7 @@ fn variables(url: &str, table: &str) -> Vec<(&'static str, String)> {
         ("AWS_ACCESS_KEY_ID", "AKIDTEST".into()),
         ("AWS_SECRET_ACCESS_KEY", SECRET.into()),
         ("AWS_SESSION_TOKEN", format!("{SECRET}-of-the-session")),
-        // Never asks a machine that may be there.
+        // Keeps it from querying a metadata service that may exist.
         ("AWS_EC2_METADATA_DISABLED", "true".into()),
     ]
 }
@@ -112,7 +112,7 @@ fn left_by_a_dead_holder(scene: &Scene, lease: Duration) {
     holder.signal(Signal::KILL);
 }
 
-/// A process that asks once: whether it was granted the lock.
+/// A process that tries once: whether it was granted the lock.
 fn is_granted(scene: &Scene) -> bool {
     let tried = scene.finish(TRY);
     let granted = tried.code() == 0;
@@ -152,7 +152,7 @@ fn observations_of_one_store_leave_those_of_another() {
     for scene in &scenes {
         left_by_a_dead_holder(scene, lease);
     }
-    // By turns, so that they would take one file from each other.
+    // In turns, so that they would take one file from each other.
     let mut refused: Vec<_> = scenes.iter().collect();
     until("tries that are granted on each", || {
         thread::sleep(lease / 6);
@@ -166,7 +166,7 @@ fn what_can_not_be_kept_is_told() {
     let server = Server::start();
     let mut variables = server.variables("locks");
     let shut = Scene::new();
-    // A file where the folder should be.
+    // A file in place of the folder.
     fs::write(shut.path("state"), "").unwrap();
     let state = shut.path("state").to_str().unwrap().to_owned();
     variables.push(("XDG_STATE_HOME", state));
@@ -251,7 +251,7 @@ fn profile_of_the_user_is_read() {
     std::fs::write(folder.join("config"), config).unwrap();
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
-    // The store's own goes first.
+    // The store's own profile takes precedence.
     let named = |profile: &str| {
         let mut command = scene.dlock(RUN);
         command.env("AWS_PROFILE", "nobody");
@@ -321,7 +321,7 @@ fn refusing(code: &'static str) -> String {
     })
 }
 
-/// A server of JSON: status and body for a request.
+/// A JSON server: `answer` gives the status and the body for a request.
 fn answering(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -363,7 +363,7 @@ fn server_that_is_gone_ends_the_command_and_newcomers_are_69() {
 
 #[test]
 fn server_that_says_nothing_is_69_in_bounded_time() {
-    // Connections are made by the system, and nobody accepts them.
+    // The system makes the connections, but no process accepts them.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let scene = Scene::with(variables(&url, "locks"));

@@ -10,7 +10,7 @@ const SHORT: &str = "15s";
 /// For tests in which a lease ends only where they end it.
 const LONG: &str = "1h";
 
-/// `dlock elect job`, which asks often enough to notice what a test does to the store.
+/// `dlock elect job`, which tries often enough to notice what a test does to the store.
 fn elect(scene: &Scene, id: &str, options: &[&str]) -> Command {
     let mut command = scene.dlock(["elect", "job", "--id", id]);
     command.args(options);
@@ -197,18 +197,18 @@ fn command_that_does_not_end_when_the_leader_steps_down_is_killed_after_the_grac
 fn command_that_ends_by_itself_ends_the_candidate_with_its_code() {
     let scene = Scene::new();
     let mut command = scene.dlock(["elect", "job", "--lease", LONG]);
-    // The last word is the command's, as everything behind --exec.
+    // The last words belong to the command, like everything behind --exec.
     command.args(["--exec", "sh", "-c", "exit 3", "--lease"]);
     let ended = scene.start(command).finish(Duration::from_secs(20));
     assert_eq!(ended.code(), 3, "{ended:?}");
-    // As behind the two dashes of 'dlock run'.
+    // Like behind the two dashes of 'dlock run'.
     let words = ["elect", "job", "--lease", LONG, "--", "sh", "-c", "exit 4"];
     let ended = scene.finish(words);
     assert_eq!(ended.code(), 4, "{ended:?}");
     let missing = ["elect", "job", "--lease", LONG, "--exec", "no-such-command"];
     let missing = scene.finish(missing);
     assert_eq!(missing.code(), 127, "{missing:?}");
-    // Both have given the leadership back, which would have been theirs for an hour.
+    // Both have released the leadership, which would have been theirs for an hour.
     let again = scene.finish(["elect", "job", "--lease", "5h", "--exec", "true"]);
     assert_eq!(again.code(), 0, "{again:?}");
 }
@@ -227,8 +227,8 @@ fn command_is_killed_when_the_leadership_is_lost_and_starts_anew_with_the_next()
     assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
 }
 
-/// A command may take HUP for something else than its end: to read its settings again. The sender did
-/// not mean `dlock` then, and a later loss is one as any other.
+/// A command may use HUP for something other than its end: to read its settings again. The sender did not mean
+/// `dlock` then, and a later loss is an ordinary one.
 #[test]
 fn hangup_that_the_command_survived_is_forgotten_by_the_next_loss() {
     let scene = Scene::new();
@@ -253,7 +253,7 @@ fn hangup_that_the_command_survived_is_forgotten_by_the_next_loss() {
     assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
 }
 
-/// It may have wanted the whole job to end; the command can't show that any more.
+/// HUP may have been meant to end the whole job; the command can't show that any more.
 #[test]
 fn hangup_in_the_grace_of_the_command_ends_the_candidate() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! One at a time, in turn, and only as long as it has to be.
+//! One at a time, in turn, and no longer than necessary.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn same_name_in_another_store_is_another_lock() {
 #[test]
 fn no_wait_and_a_limit_end_with_75_and_name_the_holder() {
     let scene = Scene::new();
-    // For an hour: who waits for its end does not come back.
+    // For an hour: a process that waits for its end does not return.
     let held = [
         "acquire",
         "lock",
@@ -97,7 +97,7 @@ fn no_wait_and_a_limit_end_with_75_and_name_the_holder() {
     ];
     assert_eq!(scene.finish(held).code(), 0);
     let watch = Stopwatch::start();
-    // One try, one try, and so long.
+    // One try, one try, and a wait of that time.
     for patience in [&["--no-wait"][..], &["--wait", "0s"], &["--wait", "7s"]] {
         let run = [&["run", "lock"], patience, &["--", "touch", "never"]].concat();
         let refused = scene.finish(run);

@@ -11,8 +11,8 @@ fn held(scene: &Scene) {
     assert_ended(&acquired, 0, "");
 }
 
-/// The same words behind `flock FILE` and `dlock run NAME`, with a lock that is free and one that is held: the same
-/// codes, and the same output.
+/// The same words after `flock FILE` and `dlock run NAME`, with a free lock and a held one: the same codes, and the
+/// same output.
 #[test]
 fn short_options_mean_what_they_mean_to_flock() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! What becomes of the command when `dlock run`, its guard or both are killed or stopped.
+//! The fate of the command when `dlock run`, its guard or both are killed or stopped.
 
 use std::{process::Command, time::Duration};
 
@@ -49,7 +49,7 @@ fn kill_of_dlock_run_ends_its_command_at_once_and_lets_the_waiter_in_when_the_le
 fn kill_of_dlock_run_at_any_moment_of_its_start_leaves_no_command() {
     let scene = Scene::new();
     for step in 0..40 {
-        // A lock for each, and an hour: the guard knows by nothing else that the command is to end.
+        // A separate lock for each, and an hour: nothing else lets the guard know that the command must end.
         let mut command = scene.dlock(["run", &format!("lock-{step}"), "--lease", "1h"]);
         command.args(["--", "sh", "-c", "sleep 63 & sleep 63"]);
         let holder = scene.start(command);
@@ -90,7 +90,7 @@ fn command_of_a_stopped_dlock_run_gets_term_before_kill() {
     holder.signal(Signal::STOP);
     scene.await_trace("asked");
     holder.signal(Signal::CONT);
-    // It ended in good order, but because it had to.
+    // It ended cleanly, but because it had to.
     assert_eq!(holder.code(), 80);
 }
 
@@ -136,13 +136,13 @@ fn command_does_not_outlive_its_guard() {
     );
 }
 
-/// The guard of a run that has just been started, as soon as it exists; `None` if the run was over before
-/// anybody saw it.
+/// The guard of a run that was just started, as soon as it exists; `None` if the run ended before the guard
+/// was seen.
 fn newborn_guard(run: &mut crate::support::Process) -> Option<i32> {
     let children = format!("/proc/{0}/task/{0}/children", run.id());
     let watch = Stopwatch::start();
     loop {
-        // No pause: the moment that is looked for is short.
+        // No pause: the moment we look for is short.
         let children = std::fs::read_to_string(&children).unwrap_or_default();
         let first = children.split(' ').next().and_then(|id| id.parse().ok());
         if let Some(guard) = first.and_then(crate::support::seen)
@@ -158,7 +158,7 @@ fn newborn_guard(run: &mut crate::support::Process) -> Option<i32> {
     }
 }
 
-/// Whether this guard has its anchor: it says that it is ready right after that.
+/// Whether this guard has its anchor: it reports that it is ready right after that.
 fn has_anchor(guard: i32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{guard}/task/{guard}/children"));
     children.is_ok_and(|children| !children.is_empty())
@@ -167,8 +167,8 @@ fn has_anchor(guard: i32) -> bool {
 #[test]
 fn command_does_not_start_before_its_guard_is_ready() {
     let scene = Scene::new();
-    // It takes some luck to stop the guard between its start and its being ready. Where it was ready, or over,
-    // nothing follows; where it was not, the command must not start.
+    // It takes some luck to stop the guard between its start and its being ready. Where it was ready, or had
+    // ended, nothing follows; where it was not, the command must not start.
     let mut caught = 0;
     for _ in 0..200 {
         let mut run = scene.run(&[], r#"echo in >> "$T/trace""#);
@@ -239,7 +239,7 @@ fn guard_takes_no_notice_of_any_signal_but_the_last() {
         signal(guard.id, number);
         sent |= 1_u64 << (number.as_raw() - 1);
     }
-    // Each of them waits, for ever.
+    // Each of them waits forever.
     let status = std::fs::read_to_string(format!("/proc/{}/status", guard.id)).unwrap();
     let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
     let pending = u64::from_str_radix(pending.unwrap().trim(), 16).unwrap();
@@ -257,7 +257,7 @@ fn kill_of_dlock_run_and_its_guard_together_still_ends_the_command_itself() {
     let [guard] = &scene.guards()[..] else {
         panic!("{:?}", scene.processes())
     };
-    // Neither has the time to see the other one go. (A guard that is merely stopped would be
+    // Neither has the time to notice the death of the other. (A guard that is merely stopped would be
     // continued by the kernel when its parent dies.)
     holder.signal(Signal::STOP);
     signal(guard.id, Signal::KILL);
@@ -297,7 +297,7 @@ fn guard_and_stub_do_not_look_like_dlock() {
     drop(holder);
 }
 
-/// As process 1 of a container, it is given what the command leaves behind.
+/// As process 1 of a container, it inherits the processes that the command leaves behind.
 #[test]
 fn first_process_of_a_container_reaps_orphans() {
     let scene = Scene::new();

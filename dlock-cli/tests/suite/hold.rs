@@ -1,4 +1,4 @@
-//! `dlock hold`, `dlock ask`, and what `dlock run` does when it is asked.
+//! `dlock hold`, `dlock ask`, and the response of `dlock run` to a request for its lock.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn loss_is_80() {
     });
     assert_ended(&released, 0, "");
     assert_ended(&holder.finish(SOON), 80, "is not held any more");
-    // By force: it is learnt when it is given back.
+    // By force: it learns of it when it releases.
     let holder = hold(&scene, &["--lease", "1h"]);
     let force = ["release", "lock", "--force", "--yes"];
     assert_ended(&scene.finish(force), 0, "");
@@ -96,7 +96,7 @@ fn question_changes_nothing_unless_the_holder_wants_to_hear_it() {
         (&asked["state"], &asked["asked"]),
         (&"held".into(), &true.into())
     );
-    // That of which the answer tells it, and the next one.
+    // The renewal whose answer carries the request, and the next one.
     scene.await_renewal();
     scene.await_renewal();
     std::fs::write(scene.path("go"), "").unwrap();

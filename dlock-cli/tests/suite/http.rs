@@ -25,7 +25,7 @@ use crate::support::{
     until,
 };
 
-/// A server before a file, for as long as this is there.
+/// A server before a file, for as long as this value lives.
 struct Served {
     url: String,
     service: Service,
@@ -64,7 +64,7 @@ impl Served {
 
 shared_stories!(Served::start().scene(), clock: true);
 
-/// As with the other stores: who stands waits for its store, and leads once it is there.
+/// As with the other stores: a candidate waits for its store, and leads once it is there.
 #[test]
 fn candidate_waits_for_a_server_that_is_down_at_its_start() {
     let served = Served::start();
@@ -96,7 +96,7 @@ fn candidate_waits_for_a_server_that_is_down_at_its_start() {
     assert_eq!(candidate.out().matches("does not answer").count(), 1);
     candidate.signal(Signal::TERM);
     assert_eq!(candidate.code(), 143);
-    // What can't be mended by waiting ends it.
+    // An error that waiting can't cure ends it.
     let refused = scene.finish(["elect", "job", "--store", "sqlite:/no/such/folder/l.db"]);
     assert_eq!(refused.code(), 78, "{refused:?}");
 }
@@ -207,10 +207,11 @@ fn certificate_says_who_one_is() {
     );
     let advice = "sslcert and sslkey name the files of this client's";
     assert_ended(&scene(String::new()).finish(TRY), 78, advice);
-    // Another authority's.
+    // Signed by another authority.
     let stranger = scene(of(&own.certificate, &own.key));
     assert_ended(&stranger.finish(TRY), 78, advice);
-    // Of these words a driver of HTTP/2 keeps none, or the text. To etcd's the server is one that wants certificates.
+    // An HTTP/2 driver keeps none of these words, or only the text. To etcd's driver the server is one that wants
+    // certificates.
     let etcd = url.replace("https://", "etcds://");
     let authority = own.authority.to_str().unwrap().to_owned();
     let etcd = Scene::with(vec![("DLOCK_STORE", etcd), ("SSL_CERT_FILE", authority)]);
@@ -225,8 +226,8 @@ fn certificate_says_who_one_is() {
     assert_ended(&scene(half).finish(TRY), 78, "without its key");
 }
 
-/// All requests over TLS share a connection. One that carries nothing to the server any more, and says nothing, is
-/// replaced while the lease lasts.
+/// All requests over TLS share a connection. A connection that has silently stopped carrying anything to the server
+/// is replaced while the lease lasts.
 #[test]
 fn holder_outlives_a_silent_connection() {
     let folder = tempfile::tempdir().unwrap();
@@ -293,7 +294,7 @@ fn what_is_no_server_of_dlock_is_told_so() {
 
 #[test]
 fn silent_server_does_not_answer() {
-    // The system opens the connections, and nobody reads what they carry.
+    // The system opens the connections, but no process reads what they carry.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let silent = Scene::with(vec![("DLOCK_STORE", url)]).finish(TRY);

@@ -1,4 +1,4 @@
-//! `dlock run` inside of the command of another one.
+//! `dlock run` inside the command of another one.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn lock_that_is_held_around_is_refused_at_once() {
         let finished = scene.run(&[], &script).finish(SOON);
         assert_ended(&finished, 75, "held by a 'dlock' around this command");
     }
-    // However far around it is.
+    // However many levels up it is.
     let far = r#"exec "$DLOCK" run other -- "$DLOCK" run lock -- touch "$T/never""#;
     let finished = scene.run(&[], far).finish(SOON);
     assert_ended(&finished, 75, "held by a 'dlock' around this command");
@@ -44,7 +44,7 @@ fn leader_is_one_too() {
     );
 }
 
-/// A daemon that a run has left, a shell that was started under one.
+/// A daemon that a run has left behind, a shell that was started under one.
 #[test]
 fn environment_of_a_run_that_has_ended_refuses_nothing() {
     let scene = Scene::new();
@@ -56,7 +56,7 @@ fn environment_of_a_run_that_has_ended_refuses_nothing() {
         command.env("DLOCK_AROUND", format!("{token} lock\n"));
         scene.start(command)
     };
-    // Free, and then held by somebody else.
+    // Free, and then held by another process.
     assert_ended(
         &inherited(&["run", "lock", "--", "true"]).finish(SOON),
         0,

@@ -1,4 +1,4 @@
-//! What the command gets, and what its end becomes.
+//! The command's environment, and the consequences of its end.
 
 use std::{process::Stdio, time::Duration};
 
@@ -163,7 +163,8 @@ fn command_leads_its_own_process_group() {
 #[test]
 fn what_the_command_leaves_in_its_group_ends_before_the_release() {
     let scene = Scene::new();
-    // One that does not heed TERM, and one that notes when it comes, behind when the command ended.
+    // One that ignores TERM, and one that notes when it comes, next to the time at which the
+    // command ended.
     let holder = scene.run(
         &["--lease", "60s", "--grace", "5s"],
         r#"exec 9>> "$T/critical"; flock -n 9
@@ -181,6 +182,6 @@ fn what_the_command_leaves_in_its_group_ends_before_the_release() {
     let [ended, asked] = scene.trace().iter().map(uptime).collect::<Vec<_>>()[..] else {
         panic!("{:?}", scene.trace());
     };
-    // They have a fifth of a second to end by themselves. Both are rounded down to a hundredth.
+    // They have a fifth of a second to end on their own. Both are rounded down to a hundredth.
     assert!(asked - ended >= 0.19, "{asked} and {ended}");
 }

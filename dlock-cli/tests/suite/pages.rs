@@ -1,4 +1,4 @@
-//! `dlock completions` in real shells, and what man(1) makes of the pages of `dlock man`.
+//! `dlock completions` in real shells, and man(1)'s rendering of the pages of `dlock man`.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
@@ -18,7 +18,7 @@ fn script(scene: &Scene, shell: &str, file: &str) {
     fs::write(scene.path(file), printed.out).unwrap();
 }
 
-/// What a program of this machine says.
+/// The output of a program of this machine.
 #[track_caller]
 fn ask(scene: &Scene, program: &str, arguments: &[&str]) -> Finished {
     let mut command = Command::new(program);

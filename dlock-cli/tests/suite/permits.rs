@@ -1,4 +1,4 @@
-//! `dlock run --permits`: so many commands at a time.
+//! `dlock run --permits`: that many commands at a time.
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
@@ -6,7 +6,7 @@ use crate::support::{Scene, stores::assert_ended, until};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A command that says which permit it has, and lasts until it may go.
+/// A command that says which permit it has, and runs until it may end.
 const STAYS: &str =
     r#"echo "$DLOCK_NAME" >> "$T/inside"; while [ ! -e "$T/go" ]; do sleep 0.05; done"#;
 
@@ -46,7 +46,7 @@ fn so_many_commands_run_at_a_time_and_no_more() {
     );
     let refused = scene.finish([&words[..], &["--all", "-n", "-c", "true"]].concat());
     assert_ended(&refused, 75, "the lock \"crawler/1\" is held by");
-    // A third one, if one says so.
+    // A third one, for a run that says 3.
     let third = ["run", "crawler", "--permits", "3", "-n", "-c", "true"];
     assert_ended(&scene.finish(third), 0, "");
 

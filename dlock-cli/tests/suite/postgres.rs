@@ -36,7 +36,7 @@ fn start(settings: &[&str]) -> Service {
     service
 }
 
-/// The server that tests share which do no harm to it.
+/// The server shared by tests that do no harm to it.
 pub(crate) fn shared() -> &'static Service {
     static SERVER: OnceLock<Service> = OnceLock::new();
     SERVER.get_or_init(|| start(&[]))
@@ -61,7 +61,7 @@ pub(crate) fn execute_in(service: &Service, database: &str, sql: &str) {
     });
 }
 
-/// A database of a test's own.
+/// A test's own database.
 fn database(service: &Service) -> String {
     static DATABASES: AtomicU32 = AtomicU32::new(0);
     let name = format!("app{}", DATABASES.fetch_add(1, Ordering::Relaxed));
@@ -151,7 +151,7 @@ fn schema_table_and_prefix_are_as_the_store_says() {
     let ours = on("?schema=ours&table=our-locks&prefix=a");
     set_up(&ours);
     prefixes_are_stores_of_their_own(&ours, &on("?schema=ours&table=our-locks&prefix=b"));
-    // The tables of others were not made.
+    // The tables of others were not created.
     assert_all_end(&on("?schema=ours"), &[TRY], 78, &[r#""ours"."lock""#]);
     assert_all_end(&on(""), &[TRY], 78, &[r#""dlock"."lock""#]);
     assert_all_end(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::{Scene, stores::assert_ended};
 
-/// Copies of the record of `lock`, as a machine that started anew has left them.
+/// Copies of the record of `lock`, as a machine that was rebooted has left them.
 fn age(scene: &Scene, count: usize) {
     let columns = "uuid, renewals, owner, since, duration, released, asked, wanted, data";
     let copy = format!(

@@ -59,7 +59,7 @@ fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
     assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
 }
 
-/// A look gets a sixth of the lease, and the question itself a third.
+/// A read gets a sixth of the lease, and the acquire itself a third.
 #[test]
 fn run_that_does_not_wait_does_not_say_so_of_a_silent_store() {
     let mut service = start();
@@ -220,7 +220,7 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     store_is_found_wrong(&scene, 69, "does not answer");
 }
 
-/// What the store was asked for and did not answer: nobody knows, and asking again tells.
+/// A call that the store did not answer: its result is unknown, and a repeat finds it out.
 #[test]
 fn ticket_of_a_silent_server_is_69_and_then_as_good_as_before() {
     let mut service = start();
@@ -237,7 +237,7 @@ fn ticket_of_a_silent_server_is_69_and_then_as_good_as_before() {
         assert_ended(&finished, 69, "does not answer");
     }
     service.signal("CONT").unwrap();
-    // What was sent may arrive now.
+    // The requests that were sent may arrive now.
     assert_ended(&with_ticket(&scene, ticket, &["give-back"]), 0, "");
     assert_ended(&with_ticket(&scene, ticket, &["renew"]), 80, "is over");
     assert_ended(&scene.finish(TRY), 0, "");

@@ -10,7 +10,7 @@ use crate::support::{
 
 const FORCE: &[&str] = &["release", "lock", "--force", "--yes"];
 
-/// Holds the lock for as long as the test does not say `go`.
+/// Holds the lock until the test says `go`.
 const HOLD: &str = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.02; done"#;
 
 #[test]
@@ -88,7 +88,7 @@ fn force_without_a_terminal_changes_nothing_and_says_how_to_look_first() {
     let refused = scene.finish(["release", "lock", "--force"]);
     assert_ended(&refused, 64, "dlock status \"lock\"");
     assert_ended(&refused, 64, "two at a time");
-    // A script would follow that advice without a look.
+    // A script would follow that advice blindly.
     assert!(!refused.err.contains("--yes"), "{refused:?}");
     assert_ended(&scene.finish(["release", "lock", "--yes"]), 64, "--force");
     assert!(scene.status().contains("\"held\""));

@@ -56,7 +56,7 @@ fn one_that_is_not_to_be_had_leaves_the_others_free() {
         let refused = scene.finish([&words[..], &[patience]].concat());
         assert_ended(&refused, 75, "the lock \"b\" is held by web 1");
         assert_eq!(state(&scene, "a"), "released", "{patience}");
-        // Nobody asked for it.
+        // It was never requested.
         assert_ended(&scene.finish(["status", "c"]), 1, "it was never held");
     }
     let watch = Stopwatch::start();
@@ -111,7 +111,8 @@ fn loss_of_one_is_the_loss_of_all() {
     assert_eq!(state(&scene, "a"), "released");
 }
 
-/// What one has is renewed while it waits for the rest; and is given back if it is lost.
+/// The locks that a run has are renewed while it waits for the rest, and are released if one is
+/// lost.
 #[test]
 fn lock_is_kept_while_another_one_is_waited_for() {
     let scene = Scene::new();

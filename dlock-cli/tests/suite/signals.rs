@@ -27,8 +27,8 @@ fn signals_are_passed_on_to_the_command() {
     }
 }
 
-/// A parent may have blocked them, for itself or by accident, and that is inherited. Neither a run that waits nor its
-/// command could be ended then but by KILL.
+/// A parent may have blocked them, for itself or by accident, and that is inherited. Otherwise only KILL could end a
+/// waiting run or its command.
 #[test]
 fn signals_that_were_blocked_by_the_parent_end_a_run_all_the_same() {
     let scene = Scene::new();
@@ -95,7 +95,7 @@ fn signal_that_was_ignored_stays_ignored() {
     ]);
     let holder = scene.start(command);
     scene.await_trace("in");
-    // Not handled and not passed on, and the command ignores it too.
+    // Neither handled nor passed on, and the command ignores it too.
     holder.signal(Signal::HUP);
     for process in scene.processes() {
         crate::support::signal(process.id, Signal::HUP);
@@ -141,7 +141,7 @@ fn stopped_command_keeps_its_lock_and_goes_on_when_it_is_continued() {
     until("the command to stop", || {
         (state(leader) == Some('T')).then_some(())
     });
-    // Nobody has jobs here, so dlock run does not stop, and renews.
+    // This session has no job control, so dlock run does not stop, and renews.
     scene.await_renewal();
     assert_eq!(state(leader), Some('T'));
     holder.signal(Signal::CONT);

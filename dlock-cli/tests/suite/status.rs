@@ -139,7 +139,7 @@ fn only_what_keeps_others_out_and_matches_is_shown_as_held() {
     assert_eq!(scene.finish(["status", "--held", "x*"]).out, "no locks\n");
 }
 
-/// A name of a kilobyte does not widen every line to a kilobyte. Programs get it as it is.
+/// A name of a kilobyte does not widen every line to a kilobyte. Programs get it unchanged.
 #[test]
 fn long_name_is_shortened_in_the_table_only() {
     let scene = Scene::new();
@@ -211,7 +211,7 @@ fn default_store_is_in_the_state_directory_and_only_its_users() {
             .start(command)
             .finish(std::time::Duration::from_secs(30))
     };
-    // Looking makes nothing.
+    // Looking creates nothing.
     let nothing = start(&["status"], None);
     assert_eq!((nothing.code(), nothing.out.as_str()), (0, "no locks\n"));
     assert!(!scene.path(".local").exists());
@@ -223,7 +223,7 @@ fn default_store_is_in_the_state_directory_and_only_its_users() {
         folder.metadata().unwrap().permissions().mode() & 0o777,
         0o700
     );
-    // A relative one is ignored, as its specification says.
+    // A relative one is ignored, as the specification demands.
     assert_eq!(start(&run, Some("relative")).code(), 0);
     assert!(!scene.path("relative").exists());
     let state = scene.path("elsewhere");
@@ -265,6 +265,6 @@ fn names_and_owners_can_not_write_on_the_terminal() {
             .all(|character| !character.is_control()),
         "{table:?}"
     );
-    // Programs get them as they are.
+    // Programs get them unchanged.
     assert_eq!(json(&scene, &[])[0]["name"], "a\u{1b}[31mb\nc");
 }

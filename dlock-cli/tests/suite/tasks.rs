@@ -232,7 +232,7 @@ fn tasks_are_cancelled_and_retried() {
     assert_eq!(queue.dlock(&["show", "99"]).code(), 1);
 }
 
-/// For programs, each task has an object, also one that is not there.
+/// For programs, each task has an object, even a task that does not exist.
 #[test]
 fn changes_are_told_as_json() {
     let queue = Queue::new();

@@ -21,7 +21,7 @@ fn at(url: &str) -> Scene {
     Scene::with(vec![("DLOCK_DATABASE", url.to_owned())])
 }
 
-/// A database of a test's own, without tables.
+/// A test's own database, without tables.
 fn database() -> String {
     url(shared(), &format!("guarded:{SECRET}"), "")
 }
@@ -95,7 +95,7 @@ fn queue_is_made_filled_shown_and_changed() {
     assert_eq!(scene.finish(["tasks", "cancel", "9"]).code(), 1);
 }
 
-/// The tables of locks are another matter, and `dlock run` makes none of a queue.
+/// The tables of locks are separate, and `dlock run` creates none of a queue.
 #[test]
 fn schemas_are_queues_of_their_own() {
     let url = database();

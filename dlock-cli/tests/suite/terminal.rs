@@ -1,10 +1,10 @@
-//! On a terminal: foreground, Ctrl-C, Ctrl-Z, and what is left of the terminal afterwards.
+//! On a terminal: foreground, Ctrl-C, Ctrl-Z, and the state of the terminal afterwards.
 
 use std::time::Duration;
 
 use crate::support::{ALONE, Scene, shell::Shell, until};
 
-// No script here starts processes in a loop: a stop that meets the moment between a shell's `vfork`
+// No script here starts processes in a loop: a stop that hits the moment between a shell's `vfork`
 // and its child's `exec` stops the child only, and the shell waits for it unstoppably. That is so
 // without `dlock` too.
 
@@ -128,7 +128,7 @@ fn bg_lets_the_command_go_on_until_it_wants_the_terminal() {
     shell.line("bg; echo back$((1))ground");
     shell.expect("back1ground");
     std::fs::write(scene.path("go"), "go\n").unwrap();
-    // Reading stops a background job; the shell tells at its next prompt.
+    // Reading stops a background job; the shell reports it at its next prompt.
     until("the job to be stopped", || {
         shell.line("jobs");
         std::thread::sleep(Duration::from_millis(100));
@@ -234,7 +234,7 @@ fn pipeline_shares_the_terminal() {
     shell.line("some words");
     shell.expect("got: some words");
     shell.expect_code(4);
-    // Keys that make signals reach it although it is behind the foreground.
+    // Keys that make signals reach it although it is in the background.
     shell.line(&piped(
         r#"trap "exit 5" INT; echo in >> "$T/trace"; sleep 60 & wait"#,
     ));
@@ -294,7 +294,7 @@ fn closed_terminal_ends_the_command() {
         r#"{ALONE} echo in >> "$T/trace"; exec sleep 60"#
     )));
     scene.await_trace("in");
-    // The session's leader goes, so the terminal does.
+    // When the session's leader goes, so does the terminal.
     drop(shell);
     until("the end of everything", || {
         scene.processes().is_empty().then_some(())

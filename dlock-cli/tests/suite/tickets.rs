@@ -104,7 +104,7 @@ fn ticket_of_a_lease_that_ran_out_says_so_while_nobody_else_has_the_lock() {
 fn lease_that_is_renewed_outlives_its_first_end() {
     let scene = Scene::new();
     let ticket = ticket(&scene, "1h");
-    // It is said to have begun an hour before, nearly.
+    // The record is changed to have begun almost an hour earlier.
     let store = scene.open_store();
     let age = "UPDATE lock SET expiry = expiry - 3000 * 1000000000";
     assert_eq!(store.execute(age, []).unwrap(), 1);

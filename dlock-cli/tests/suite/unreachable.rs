@@ -1,4 +1,4 @@
-//! A store that goes away, and leases that are taken away.
+//! A store that disappears, and leases that are taken away.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::{ALONE, Scene, until};
 use rusqlite::Connection;
 
-/// A connection that keeps every other one from writing, until it is dropped.
+/// A connection that keeps all others from writing, until it is dropped.
 fn lock_the_store(scene: &Scene) -> Connection {
     let connection = scene.open_store();
     connection.execute_batch("BEGIN EXCLUSIVE").unwrap();

@@ -8,13 +8,13 @@ use crate::support::{Process, Scene, stores::assert_ended, tickets::with_ticket,
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// The line that comes after those that there are, as JSON.
+/// The next line after those read so far, as JSON.
 fn next(watcher: &Process, lines: &mut usize) -> Value {
     let line = until("another line", || {
         watcher.out().lines().nth(*lines).map(str::to_owned)
     });
     *lines += 1;
-    // The end of a line that is being written.
+    // The rest of a line that is being written.
     until("the whole line", || {
         serde_json::from_str(watcher.out().lines().nth(*lines - 1).unwrap_or(&line)).ok()
     })
@@ -42,7 +42,7 @@ fn every_change_is_a_line() {
     );
     assert!(held["until"].as_str() > held["at"].as_str(), "{held}");
 
-    // A renewal is none.
+    // A renewal prints no line.
     assert_ended(&with_ticket(&scene, ticket, &["renew"]), 0, "");
     assert_ended(&scene.finish(["ask", "lock"]), 0, "");
     let asked = next(&watcher, &mut lines);

@@ -1,10 +1,10 @@
-//! What looks at a store as a whole, tried with every kind of server.
+//! Commands that look at a store as a whole, tried with every kind of server.
 
 use serde_json::Value;
 
 use super::{Scene, stores::assert_ended};
 
-/// `dlock doctor`, of a store that lacks nothing, or nothing that matters.
+/// `dlock doctor`, on a store that lacks nothing, or nothing that matters.
 pub(crate) fn healthy_store_is_told_so(scene: &Scene) {
     // However slow this machine is.
     let finished = scene.finish(["doctor", "--json", "--lease", "1h"]);
@@ -40,7 +40,7 @@ pub(crate) fn healthy_store_is_told_so(scene: &Scene) {
     assert_eq!(record["state"], "released", "{record}");
 }
 
-/// `dlock doctor`, of a store without an answer: it does not say that the store is there.
+/// `dlock doctor`, on a store without an answer: it does not say that the store is there.
 pub(crate) fn store_is_found_wrong(scene: &Scene, code: i32, why: &str) {
     let doctor = scene.finish(["doctor"]);
     assert_ended(&doctor, code, "");
@@ -82,7 +82,7 @@ pub(crate) fn store_is_measured_and_left_clean(scene: &Scene) {
     assert!(left.out.contains("released"), "{left:?}");
 }
 
-/// `dlock doctor` and `dlock bench`, of a store that lacks nothing.
+/// `dlock doctor` and `dlock bench`, on a store that lacks nothing.
 pub(crate) fn healthy_store_is_examined_and_measured(scene: &Scene) {
     healthy_store_is_told_so(scene);
     store_is_measured_and_left_clean(scene);

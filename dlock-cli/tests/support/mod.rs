@@ -1,8 +1,8 @@
-//! What the tests of the program share: scenes with real processes, and watching them.
+//! The shared parts of the program's tests: scenes with real processes, and watching them.
 //!
 //! Every process of a scene, and whatever it starts, carries the scene's mark in its environment; or,
-//! since guards have no environment, writes its errors into the scene's folder. At its end, also when
-//! the test fails, a scene kills whatever still does.
+//! since guards have no environment, writes its errors into the scene's folder. At its end, even when
+//! the test fails, a scene kills every process that still does.
 
 #![allow(
     dead_code,
@@ -34,8 +34,8 @@ use tempfile::TempDir;
 pub(crate) use self::waiting::{Stopwatch, until};
 pub(crate) use super::DLOCK;
 
-/// A script's prefix: the rest runs alone, or writes OVERLAP into the trace. The system gives the
-/// file lock back when the last process that has inherited it is gone, so a grandchild counts too.
+/// A script's prefix: the rest runs alone, or writes OVERLAP into the trace. The system releases the
+/// file lock when the last process that has inherited it is gone, so a grandchild counts too.
 pub(crate) const ALONE: &str = r#"exec 9>> "$T/critical"
     if ! flock -n 9; then echo OVERLAP >> "$T/trace"; exit 99; fi
     "#;
@@ -46,7 +46,7 @@ const MARK: &str = "DLOCK_TEST_SCENE";
 pub(crate) struct Scene {
     folder: TempDir,
     mark: String,
-    /// Beside, or instead of, what every scene has in its environment.
+    /// Added to, or replacing, the variables that every scene has in its environment.
     variables: Vec<(&'static str, String)>,
     outputs: AtomicU32,
 }
@@ -96,7 +96,8 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// Lets `command` belong to this scene: nothing of the tester's environment but the path.
+    /// Makes `command` belong to this scene: it gets nothing of the tester's environment but the
+    /// path.
     pub(crate) fn adopt(&self, command: &mut Command) {
         command
             .env_clear()
@@ -115,7 +116,7 @@ impl Scene {
             ("DLOCK", DLOCK.to_owned()),
             ("DLOCK_STORE", format!("sqlite:{folder}/locks.db")),
         ];
-        // The last one of a name counts.
+        // The last value of a name counts.
         environment.extend(self.variables.iter().cloned());
         environment
     }
@@ -169,7 +170,7 @@ impl Scene {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until the trace has a line that starts so, and returns what follows.
+    /// Waits until the trace has a line with this beginning, and returns its rest.
     pub(crate) fn await_trace(&self, start: &str) -> String {
         until(&format!("a line {start:?} in the trace"), || {
             self.trace()
@@ -178,7 +179,7 @@ impl Scene {
         })
     }
 
-    /// Nobody is inside [`ALONE`], nor anything that was started there.
+    /// No process is inside [`ALONE`], nor was started there.
     pub(crate) fn nobody_is_alone(&self) -> bool {
         let file = File::options()
             .create(true)
@@ -221,14 +222,14 @@ impl Scene {
         self.finish(["status", "lock", "--json"]).out
     }
 
-    /// A connection past `dlock`, for a store that exists.
+    /// A direct connection, bypassing `dlock`, to a store that exists.
     pub(crate) fn open_store(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.path("locks.db")).unwrap();
         connection.busy_timeout(Duration::from_secs(5)).unwrap();
         connection
     }
 
-    /// Ends the lease of this lock in the store, however long its holder has it.
+    /// Ends the lease of this lock in the store, however long it has left.
     #[track_caller]
     pub(crate) fn end_lease(&self, name: &str) {
         let end = "UPDATE lock SET expiry = 0 WHERE name = ?1";
@@ -252,7 +253,7 @@ pub(crate) fn at(url: impl Into<String>) -> Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // What is killed can't start anything, but what is not yet killed can.
+        // A killed process can't start anything, but one that is not yet killed can.
         for _ in 0..1000 {
             let processes = self.processes();
             if processes.is_empty() {
@@ -266,7 +267,7 @@ impl Drop for Scene {
     }
 }
 
-/// What a process left.
+/// The result of a process.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
@@ -301,7 +302,7 @@ impl Process {
         fs::read_to_string(&self.out).unwrap()
     }
 
-    /// Waits until it says this on standard error.
+    /// Waits until it prints this on standard error.
     #[track_caller]
     pub(crate) fn await_err(&mut self, text: &str) {
         until(&format!("{text:?} on standard error"), || {
@@ -353,7 +354,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Ours until it is reaped, so the number is right. What it started is its scene's.
+        // The child is ours until it is reaped, so the number is right. Processes that it started
+        // belong to its scene.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -377,12 +379,12 @@ pub(crate) fn seen(id: i32) -> Option<Seen> {
     })
 }
 
-/// Not running any more; a zombie that its parent has not looked at counts as gone.
+/// Not running any more; a zombie that its parent has not reaped counts as gone.
 pub(crate) fn is_gone(id: i32) -> bool {
     seen(id).is_none_or(|process| matches!(process.state, 'Z' | 'X'))
 }
 
-/// A status that a signal made.
+/// The signal of a status that a signal caused.
 pub(crate) fn killed_by(status: ExitStatus) -> Option<i32> {
     status.signal()
 }

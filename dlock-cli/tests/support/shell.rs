@@ -1,4 +1,4 @@
-//! An interactive shell on a terminal of its own.
+//! An interactive shell on its own terminal.
 
 use std::{
     io::{Read, Write},
@@ -15,7 +15,7 @@ use super::{Scene, until};
 pub(crate) struct Shell {
     keyboard: Arc<Pty>,
     screen: Arc<Mutex<String>>,
-    /// What was looked at already.
+    /// The length of the output read so far.
     read: usize,
     child: Child,
 }
@@ -82,8 +82,8 @@ impl Shell {
         self.keys(&char::from(key).to_string());
     }
 
-    /// Waits until this is on the screen, behind what was waited for before, and returns what came
-    /// before it. Typed text is on the screen too: let the shell join what it should print.
+    /// Waits until this is on the screen, after the text that was waited for last, and returns what
+    /// came before it. Typed text is on the screen too: let the shell join what it should print.
     #[track_caller]
     pub(crate) fn expect(&mut self, text: &str) -> String {
         let before = until(
@@ -97,12 +97,12 @@ impl Shell {
         before
     }
 
-    /// What the screen shows behind what was waited for.
+    /// The output on the screen after the text that was waited for last.
     pub(crate) fn unread(&self) -> String {
         self.screen.lock().unwrap()[self.read..].to_owned()
     }
 
-    /// The exit code of a command that is typed, and what it printed before.
+    /// The exit code of a typed command, and what it printed before.
     #[track_caller]
     pub(crate) fn expect_code(&mut self, code: i32) -> String {
         let printed = self.expect("code=");
@@ -113,7 +113,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Its number is ours until it is reaped. What it started is the scene's.
+        // Its number is ours until it is reaped. Processes that it started belong to the scene.
         self.child.kill().ok();
         self.child.wait().ok();
         if thread::panicking() {

@@ -1,4 +1,4 @@
-//! What is tried with every kind of server.
+//! The stories that are tried with every kind of server.
 
 use std::{fs, time::Duration};
 
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::{ALONE, Finished, Scene, seen, until};
 
-/// What nobody may print.
+/// The secret that must never be printed.
 pub(crate) const SECRET: &str = "hunter2-of-these-tests";
 
-/// What a store that does not answer may cost: ten seconds of asking, and what a slow machine adds.
+/// The limit for a store that does not answer: ten seconds of retries, plus the delay of a slow machine.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Runs what starts a server. The server itself does not need the runtime.
+/// Runs a future that starts a server. The server itself does not need the runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -25,7 +25,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// Freezes a server: the system still accepts connections for it, and it says nothing.
+/// Freezes a server: the system still accepts connections for it, but it sends nothing.
 pub(crate) fn freeze(service: &mut Service) {
     service.signal("STOP").unwrap();
     let id = i32::try_from(service.place().pid().unwrap()).unwrap();
@@ -34,7 +34,7 @@ pub(crate) fn freeze(service: &mut Service) {
     });
 }
 
-/// It ended with this code, said this, and did not tell the secret.
+/// It ended with this code and this message, and did not reveal the secret.
 #[track_caller]
 pub(crate) fn assert_ended(finished: &Finished, code: i32, words: &str) {
     assert_eq!(finished.code(), code, "{finished:?}");
@@ -45,7 +45,7 @@ pub(crate) fn assert_ended(finished: &Finished, code: i32, words: &str) {
     }
 }
 
-/// Every subcommand that uses the store ends so, and says all these words. They run at the same time.
+/// Every subcommand that uses the store ends with this code, and prints all these words. They run at the same time.
 #[track_caller]
 pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, words: &[&str]) {
     // Of what the program is made is no business of its users.
@@ -81,7 +81,7 @@ pub(crate) const SETUP: &[&str] = &["setup"];
 pub(crate) const PURGE: &[&str] = &["purge"];
 pub(crate) const RELEASE: &[&str] = &["release", "lock"];
 
-/// Makes what is missing, twice.
+/// Creates what is missing, twice.
 #[track_caller]
 pub(crate) fn set_up(scene: &Scene) {
     for _ in 0..2 {
@@ -91,8 +91,8 @@ pub(crate) fn set_up(scene: &Scene) {
     }
 }
 
-/// Two `dlock setup` at once, first where nothing is there, then beside a holder, when `damage` has taken
-/// something away that the holder does not need: both succeed, and what is held stays as it was.
+/// Two `dlock setup` at once, first where nothing exists, then while a lock is held, after `damage` has removed
+/// something that the holder does not need: both succeed, and the held lock stays as it was.
 pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOnce()) {
     let two = || {
         let both = [SETUP, SETUP].map(|setup| scene.start(scene.dlock(setup)));
@@ -124,7 +124,7 @@ pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOn
     }
     fs::write(scene.path("go"), "").unwrap();
     assert_ended(&holder.finish(Duration::from_secs(30)), 0, "");
-    // Whatever a lock can need is there.
+    // Everything that a lock can need exists.
     let closing = ["run", "lock", "--at-least", "1s", "--", "true"];
     assert_ended(&scene.finish(closing), 0, "");
 }
@@ -145,12 +145,12 @@ pub(crate) fn commands_take_turns(scene: &Scene) {
     assert!(tokens.is_sorted_by(|a, b| a < b), "{trace:?}");
 }
 
-/// A waiter takes over a holder that was killed, and not while its command still works.
+/// A waiter takes over from a holder that was killed, and not while its command still works.
 pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     let script = |line: &str, then: &str| {
         format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
     };
-    // Long enough for a busy machine not to lose it before its time.
+    // Long enough for a busy machine not to lose it early.
     let holder = scene.run(&["--lease", "8s"], &script("first", "sleep 600"));
     let first: u64 = scene.await_trace("first").parse().unwrap();
     let refused = scene.finish(TRY);
@@ -164,7 +164,7 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     assert_eq!(scene.trace().len(), 2, "{:?}", scene.trace());
 }
 
-/// A waiter that listens to the store, and never looks by itself, gets the lock that `dlock run` gives back.
+/// A waiter that listens to the store, and never polls, gets the lock that `dlock run` releases.
 pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
     static LISTENER: Program = Program {
         name: "listener",
@@ -189,7 +189,7 @@ pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
             .build()
             .unwrap();
         let waiting = tokio::spawn(async move { lock.acquire().await });
-        // It asks, and listens.
+        // It tries once, and listens.
         tokio::time::sleep(Duration::from_secs(1)).await;
         fs::write(scene.path("go"), "").unwrap();
         let granted = tokio::time::timeout(Duration::from_secs(60), waiting).await;
@@ -198,15 +198,15 @@ pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
     assert_ended(&holder.finish(Duration::from_secs(60)), 0, "");
 }
 
-/// `dlock elect`: the command runs on one candidate at a time, ends where somebody asks the leader to
-/// step down, and runs on another one after a leader was killed.
+/// `dlock elect`: the command runs on one candidate at a time, ends where the leader is asked to step down, and runs
+/// on another one after a leader was killed.
 pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
     let script = format!(
         r#"{ALONE} trap 'exit 7' TERM; echo "$DLOCK_OWNER $DLOCK_TOKEN" >> "$T/trace"
         while :; do sleep 0.05 9>&-; done"#
     );
     let candidate = |id: &str, attempt: &str| {
-        // Long enough for a busy machine not to lose it before its time.
+        // Long enough for a busy machine not to lose it early.
         let mut command = scene.dlock(["elect", "job", "--lease", "8s", "--id", id]);
         command.args(["--attempt", attempt, "--exec", "sh", "-c", &script]);
         scene.start(command)
@@ -235,7 +235,7 @@ pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
     assert!(tokens.is_sorted_by(|a, b| a < b), "{trace:?}");
 }
 
-/// `dlock status`, of a lock that is held and then released. `clock`: the store knows what is left.
+/// `dlock status`, of a lock that is held and then released. `clock`: the store knows the remaining time.
 pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
     assert_ended(&scene.finish(STATUS_OF_ONE), 1, "it was never held");
     assert_eq!(scene.finish(STATUS).out, "no locks\n");
@@ -271,8 +271,8 @@ pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
     assert_eq!(json()["state"], "released");
 }
 
-/// Takes the store away from a holder, and looks what becomes of it and of newcomers. That the end comes before that
-/// of the lease is seen where another one waits for it (`unreachable.rs`).
+/// Takes the store away from a holder, and checks the consequences for it and for newcomers. `unreachable.rs`
+/// checks, with another process waiting for the lock, that the end comes before that of the lease.
 pub(crate) fn command_ends_before_its_lease_when_the_store_is_gone(
     scene: &Scene,
     take_away: impl FnOnce(),
@@ -295,7 +295,7 @@ pub(crate) fn all_end_without_an_answer(scene: &Scene) {
     assert_all_end(scene, subcommands, 69, &["does not answer"]);
 }
 
-/// Everything that is printed while a command runs, and what its helpers can see.
+/// Everything that is printed while a command runs, and everything visible in its helpers.
 pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
     let traced = |arguments: &[&str]| {
         let mut command = scene.dlock(arguments);
@@ -322,7 +322,7 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
     };
     let environment = read(guard.id, "environ");
     assert!(!environment.contains(SECRET), "{environment:?}");
-    // The command has what the user has: on purpose, and it shows that this test can see a secret.
+    // The command has what the user has: on purpose, and it proves that this test can see a secret.
     let others = processes.iter().filter(|process| process.id != guard.id);
     assert!(
         others
@@ -338,7 +338,7 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
     fs::write(scene.path("go"), "").unwrap();
     let holder = holder.finish(Duration::from_secs(30));
     assert_ended(&holder, 0, "");
-    // What other libraries log is theirs to choose: requests as a whole, for example.
+    // Other libraries log what they choose: whole requests, for example.
     for library in [
         " aws_",
         " deadpool",
@@ -355,8 +355,8 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
     );
 }
 
-/// `dlock release`: the holder's command ends at its next renewal, and the waiter's starts after that.
-/// On every store, also where only an observer knows when.
+/// `dlock release`: the holder's command ends at its next renewal, and the waiter's starts after that. On every
+/// store, even where only an observer knows when.
 pub(crate) fn revoked_holder_ends_before_the_next_one(scene: &Scene) {
     let script = |line: &str, then: &str| {
         format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
@@ -367,7 +367,7 @@ pub(crate) fn revoked_holder_ends_before_the_next_one(scene: &Scene) {
     );
     scene.await_trace("first");
     let waiter = scene.run(&["--lease", "6s"], &script("second", "exit 5"));
-    // A renewal between the read and the write: it is told, and asked for again.
+    // A renewal came between the read and the write: dlock reports it, and the release is repeated.
     let released = until("a release between two renewals", || {
         let released = scene.finish(["release", "lock"]);
         (released.code() != 75).then_some(released)
@@ -410,7 +410,7 @@ pub(crate) fn force_frees_at_once(scene: &Scene) {
     drop(holder);
 }
 
-/// `dlock purge`, of a store that has nothing old.
+/// `dlock purge`, on a store that has nothing old.
 pub(crate) fn nothing_is_purged(scene: &Scene) {
     assert_ended(&scene.finish(RUN), 0, "");
     let purged = scene.finish(["purge"]);

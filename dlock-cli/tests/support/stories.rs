@@ -16,7 +16,7 @@ pub(crate) use super::{
     tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
 };
 
-/// A test of each story, on the scene that `$scene` makes. `$clock`: the store knows what is left of a lease.
+/// A test of each story, on the scene that `$scene` makes. `$clock`: the store knows the remaining time of a lease.
 macro_rules! shared_stories {
     ($scene:expr, clock: $clock:literal) => {
         shared_stories! { $scene =>
@@ -47,8 +47,8 @@ macro_rules! shared_stories {
 }
 pub(crate) use shared_stories;
 
-/// A server over TLS: those enter who trust the authority of its certificate and call it by the name in it.
-/// `trusting`: a scene that trusts this authority, and calls the server so.
+/// A server over TLS: it is reached only by clients that trust the authority of its certificate and use the name in
+/// it. `trusting`: a scene that trusts this authority, and uses that name.
 pub(crate) fn certificate_of_the_server_is_checked(
     trusting: impl Fn(&Certificates, &str) -> Scene,
     ours: &Certificates,

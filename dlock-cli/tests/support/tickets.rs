@@ -13,7 +13,7 @@ use super::{
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Whose ticket it is: `dlock` with this in the environment.
+/// The label of the ticket: `dlock` with this in the environment.
 #[track_caller]
 pub(crate) fn with_ticket(scene: &Scene, ticket: &str, arguments: &[&str]) -> super::Finished {
     let mut command = scene.dlock(arguments);
@@ -21,7 +21,7 @@ pub(crate) fn with_ticket(scene: &Scene, ticket: &str, arguments: &[&str]) -> su
     scene.start(command).finish(SOON)
 }
 
-/// `dlock acquire`, `renew` and `give-back`: nobody else enters between them, and afterwards somebody can.
+/// `dlock acquire`, `renew` and `give-back`: no other process enters between them, and afterwards one can.
 pub(crate) fn ticket_holds_from_one_command_to_the_next(scene: &Scene) {
     let acquired = scene.finish(["acquire", "lock", "--lease", "1h", "--owner", "script"]);
     assert_ended(&acquired, 0, "");

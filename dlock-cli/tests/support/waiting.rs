@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Measures.
+/// A stopwatch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 

@@ -11,7 +11,7 @@ async fn connection_too_many_takes_the_place_of_a_stranger_first() {
     let server = Running::start(bounds, None).await;
     let mut known = server.connect().await;
     assert_eq!(ask(&mut known, "/known").await, ok("known"));
-    // One has asked for something that all may see, one has begun a request, and one waits for an answer.
+    // One has requested something public, one has begun a request, and one waits for an answer.
     let mut strangers = [
         server.connect().await,
         server.connect().await,
@@ -30,7 +30,7 @@ async fn connection_too_many_takes_the_place_of_a_stranger_first() {
     assert_eq!(ask(&mut known, "/known").await, ok("known"));
     let _fourth = server.hold().await;
     assert_eq!(answer(&mut known).await, None);
-    // All have a request under way.
+    // All have a request in flight.
     let mut late = server.connect().await;
     send(&mut late, "/").await;
     server.released.add_permits(1);
@@ -56,7 +56,7 @@ async fn requests_pass_while_two_hundred_connections_do_nothing() {
     for _ in 0..20 {
         assert_eq!(ask(&mut stream, "/").await, ok("here"));
     }
-    // They were there all the time.
+    // They were connected all the time.
     for (n, stream) in others.iter_mut().enumerate() {
         if n % 3 == 1 {
             stream

@@ -1,4 +1,4 @@
-//! Clients that take their time.
+//! Slow clients.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn client_that_drips_its_headers_is_cut_off() {
     let mut stream = server.connect().await;
     within(async {
         let mut dripping = stream.write_all(b"GET / HTTP/1.1\r\nx: ").await;
-        // Until the system says that nobody reads it any more.
+        // Until the system reports that the other end reads no more.
         while dripping.is_ok() {
             sleep(SOON / 10).await;
             dripping = stream.write_all(b"y").await;
@@ -55,7 +55,7 @@ async fn idle_connection_outlives_the_time_for_headers() {
     let mut bounds = wide();
     bounds.head = Duration::from_secs(2);
     let server = Running::start(bounds.clone(), None).await;
-    // On a machine that is busy the first request may come late, too.
+    // On a busy machine the first request may come late, too.
     let mut stream = loop {
         let mut stream = server.connect().await;
         if ask(&mut stream, "/").await == ok("here") {
@@ -66,7 +66,7 @@ async fn idle_connection_outlives_the_time_for_headers() {
     assert_eq!(ask(&mut stream, "/").await, ok("here"));
 }
 
-/// There is room for another, though nobody has left.
+/// There is room for another, though no client has left.
 #[tokio::test]
 async fn client_that_does_not_read_its_answer_is_cut_off() {
     let mut bounds = wide();
@@ -78,7 +78,7 @@ async fn client_that_does_not_read_its_answer_is_cut_off() {
     let mut next = server.connect().await;
     assert_eq!(ask(&mut next, "/").await, ok("here"));
     let mut read = Vec::new();
-    // What was on its way may still come, or a reset.
+    // Bytes that were in flight may still come, or a reset.
     within(silent.read_to_end(&mut read)).await.ok();
     assert!(read.len() < BIG, "all of it came");
 }

@@ -42,7 +42,7 @@ async fn connections_without_a_request_do_not_delay_the_end() {
     let mut idle = server.connect().await;
     assert_eq!(ask(&mut idle, "/").await, ok("here"));
     server.stop.cancel();
-    // Well before the time for requests under way is over.
+    // Well before the time for requests in flight has passed.
     server.ended().await;
     drop(new);
 }

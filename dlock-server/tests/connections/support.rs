@@ -1,4 +1,4 @@
-//! A server of a small router, and clients that speak to it byte by byte.
+//! A server with a small router, and clients that speak to it byte by byte.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -17,13 +17,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Until when a test waits for what must come: longer than any machine takes.
+/// How long a test waits for what must come: longer than any machine takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes of the answer to `/big`: more than buffers of the system take.
+/// Bytes of the answer to `/big`: more than the system's buffers hold.
 pub(crate) const BIG: usize = 64 * 1024 * 1024;
 
-/// A server, and what its handlers do.
+/// A server, and the state of its handlers.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) stop: CancellationToken,
@@ -86,7 +86,7 @@ impl Running {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection with a request for `/held` under way.
+    /// A connection with a request for `/held` in flight.
     pub(crate) async fn hold(&self) -> TcpStream {
         self.hold_at("/held").await
     }
@@ -123,7 +123,7 @@ pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
 /// Sends a request without a body.
 pub(crate) async fn send(stream: &mut (impl AsyncWrite + Unpin), path: &str) {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    // A server that refuses us may have closed already; the answer tells.
+    // A server that refuses us may have closed already; the answer shows it.
     stream.write_all(request.as_bytes()).await.ok();
     stream.flush().await.ok();
 }

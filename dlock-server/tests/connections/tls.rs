@@ -22,7 +22,7 @@ use crate::support::{Running, ask, ok, wide, within};
 const HOST: &str = "localhost";
 const WORKER: &str = "worker.example.com";
 
-/// A server's certificate, and others, in a folder of the test's own.
+/// A server's certificate, and others, in the test's own folder.
 struct Folder(TempDir);
 
 impl Folder {
@@ -72,7 +72,7 @@ async fn connect(server: &Running, client: &TlsConnector) -> std::io::Result<Tls
     within(client.connect(name, server.connect().await)).await
 }
 
-/// What the server answers; `None` if there is no TLS with it, or it does not want us.
+/// The server's answer; `None` if TLS with it fails, or it refuses us.
 async fn who(server: &Running, client: &TlsConnector) -> Option<(u16, String)> {
     ask(&mut connect(server, client).await.ok()?, "/who").await
 }
@@ -100,7 +100,7 @@ async fn client_chooses_the_protocol() {
         .unwrap();
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "nobody");
-    // The server says that it stops, and the client leaves.
+    // The server announces that it stops, and the client leaves.
     server.stop.cancel();
     within(connection).await.unwrap().unwrap();
     server.ended().await;
@@ -166,7 +166,7 @@ async fn new_certificate_counts_for_new_connections_and_a_broken_one_for_none() 
     assert_eq!(who(&server, &trusts_old).await, None);
     assert_eq!(ask(&mut open, "/").await, ok("here"));
 
-    // Half of another pair, and no certificate at all.
+    // A key without its certificate, and no certificate at all.
     fs::copy(&old.certificate, &used.certificate).unwrap();
     assert!(
         tls.reload()

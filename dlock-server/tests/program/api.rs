@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Served, User, str, until};
 
-/// As its description tells it: a lease, a task, the next one, a heartbeat, its completion, and the generator. Each
-/// request goes to another one of two servers.
+/// As its description shows it: a lease, a task, the next one, a heartbeat, its completion, and the generator. The
+/// requests alternate between two servers.
 pub(crate) fn walk_through(servers: [&Served; 2]) {
     let mut turn = 0;
     let mut ask = |what: &str, body: Value, status: u16| {
@@ -79,7 +79,7 @@ pub(crate) fn walk_through(servers: [&Served; 2]) {
 #[test]
 fn walk_through_of_the_sample_goes_as_it_says() {
     let user = User::new();
-    // Without a word of configuration.
+    // Without any configuration.
     let (first, second) = (user.serve(&[]), user.serve(&[]));
     walk_through([&first, &second]);
 }
@@ -115,7 +115,7 @@ fn demo_generates_and_works_and_leaves_nothing_switched_on() {
     let served = user.serve(&[]);
     let status = served.ask("GET /api/generator/status", &json!({})).1;
     assert_eq!(status["status"], "STOPPED");
-    // What its workers had was given back; what the other one has is its own.
+    // The tasks of its workers were given back; those of the other server are untouched.
     let started = served.ask("GET /api/tasks/started", &json!({})).1;
     let started = started["tasks"].as_array().unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A server that is killed while others serve the same store: it takes nothing along (N1).
+//! A server that is killed while others serve the same store: nothing is lost with it (N1).
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::time::Duration;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::support::{PATIENCE, Served, User};
 
-/// So long that a busy machine loses none, and a third of it passes between renewals.
+/// Long enough that a busy machine loses none, and that a third of it passes between renewals.
 const DURATION: Duration = Duration::from_secs(15);
 
-/// Locks behind these servers, of which the first is asked until it is gone.
+/// Locks behind these servers, of which the first is used until it is gone.
 async fn provider(addresses: &[&str]) -> HttpProvider {
-    // Somebody else in this build may have chosen rustls without a provider of cryptography for the client.
+    // Another crate in this build may have chosen rustls without a provider of cryptography for the client.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
@@ -32,7 +32,7 @@ fn lock(provider: HttpProvider) -> DLock {
     lock.provider(provider).build().unwrap()
 }
 
-/// Whether a server has answered requests for this.
+/// Whether a server has answered requests of this kind.
 fn has_served(served: &Served, what: &str) -> bool {
     let (_, metrics) = served.get("/metrics");
     let Value::String(metrics) = metrics else {

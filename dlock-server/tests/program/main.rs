@@ -1,4 +1,4 @@
-//! The program `dlock-server` as who runs it meets it: real processes, signals, files.
+//! The program `dlock-server` as its operator sees it: real processes, signals, files.
 
 #![cfg(all(unix, feature = "sqlite"))]
 

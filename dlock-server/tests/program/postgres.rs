@@ -49,7 +49,7 @@ fn store_with_locks_alone_is_served_without_tasks_until_a_queue_is_made() {
         checked.out.contains("serve locks of") && checked.out.contains("'dlock tasks setup'"),
         "{checked:?}"
     );
-    // The interface is made of tasks.
+    // The interface is built on tasks.
     let refused = user.finish(&["--store", &store, "--api"]);
     assert_eq!(refused.code, Some(78), "{refused:?}");
     assert!(refused.err.contains("'dlock tasks setup'"), "{refused:?}");

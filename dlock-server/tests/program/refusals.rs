@@ -1,4 +1,4 @@
-//! What does not start, and what is said then.
+//! Configurations that do not start, and their messages.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! Passwords, which nobody is told.
+//! Passwords, which are never shown.
 
 use crate::support::User;
 
@@ -12,12 +12,12 @@ fn store_that_is_none_is_refused_without_being_repeated() {
     assert!(!finished.err.contains(SECRET), "{finished:?}");
 }
 
-/// It may come back.
+/// The store may come back.
 #[cfg(feature = "redis")]
 #[test]
 fn server_starts_before_its_store_and_logs_no_password() {
     use rustix::process::Signal;
-    // Nobody listens there.
+    // No server listens there.
     let store = format!("redis://me:{SECRET}@127.0.0.1:1");
     let mut served =
         User::new().serve_with(&[], &[("DLOCK_STORE", &store), ("DLOCK_LOG", "debug")]);

@@ -1,4 +1,4 @@
-//! What is served without a word of configuration.
+//! The service without any configuration.
 
 use std::io::Write;
 
@@ -116,6 +116,6 @@ fn server_has_no_more_connections_than_it_was_told() {
     };
     let mut first = asked();
     let _second = asked();
-    // It idled, and gave its place to the second one.
+    // It was idle, and its place went to the second one.
     assert!(answer(&mut first).is_none());
 }

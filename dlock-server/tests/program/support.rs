@@ -15,13 +15,13 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Until when a test waits for what must come: longer than any machine takes.
+/// How long a test waits for what must come: longer than any machine takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const ACQUIRE: &str = "/v1/default/leases/acquire";
 pub(crate) const RENEW: &str = "/v1/default/leases/renew";
 
-/// A user with a home of their own.
+/// A user with their own home.
 pub(crate) struct User {
     home: TempDir,
 }
@@ -42,7 +42,7 @@ impl User {
         self.home.path().join("dlock/locks.db")
     }
 
-    /// A file of this text.
+    /// A file with this text.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.home.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -124,7 +124,7 @@ impl From<Output> for Finished {
 pub(crate) struct Served {
     child: Child,
     lines: Receiver<String>,
-    /// What it has logged so far, as far as it was looked at.
+    /// The log so far, as far as it was read.
     pub(crate) log: Vec<String>,
     pub(crate) address: String,
 }
@@ -155,7 +155,7 @@ impl Served {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Ends it without a chance to do anything more.
+    /// Kills it, so that it can do nothing more.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -171,7 +171,7 @@ impl Served {
         self.child.wait().unwrap().code()
     }
 
-    /// Lets it open no more than so many files.
+    /// Lets it open no more than this many files.
     pub(crate) fn open_files(&self, most: u64) {
         let most = Rlimit {
             current: Some(most),
@@ -192,7 +192,7 @@ impl Served {
         answer(&mut stream).unwrap()
     }
 
-    /// Waits until somebody waits for a lease.
+    /// Waits until a request waits for a lease.
     pub(crate) fn until_one_waits(&self) {
         until("nobody waits", || {
             let (_, metrics) = self.get("/metrics");
@@ -205,7 +205,7 @@ impl Served {
         self.ask(&format!("POST {path}"), body)
     }
 
-    /// Any request, as `PUT /api/leases/renew`.
+    /// Any request, e.g. `PUT /api/leases/renew`.
     pub(crate) fn ask(&self, what: &str, body: &Value) -> (u16, Value) {
         let mut stream = self.connect();
         send(&mut stream, what, "", &body.to_string());
@@ -260,7 +260,7 @@ pub(crate) fn answer(stream: &mut TcpStream) -> Option<(u16, Value)> {
     ))
 }
 
-/// What asks for a lock for half a minute.
+/// The body of a request for a lock for half a minute.
 pub(crate) fn term(name: &str, number: u128, wait_ms: u64) -> Value {
     json!({"name": name, "uuid": uuid(number), "duration_ms": 30_000, "wait_ms": wait_ms})
 }
@@ -273,7 +273,7 @@ pub(crate) fn str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Waits until this answers something.
+/// Waits until this returns a value.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let pause = Duration::from_millis(50);

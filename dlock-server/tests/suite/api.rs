@@ -1,4 +1,4 @@
-//! The interface of the sample, as its description has it: paths, bodies, statuses, and what it gets wrong.
+//! The interface of the sample, as its description has it: paths, bodies, statuses, and its mistakes.
 
 mod generator;
 mod leases;
@@ -40,13 +40,13 @@ fn api_before_locks(locks: &MemoryStore) -> Api {
 /// The same before these tasks.
 fn api_before(tasks: &Arc<dyn TaskStore>) -> Api {
     let api = Api::new().with_tasks(Arc::clone(tasks));
-    // A service is the same one in all its clones.
+    // All clones of a service are the same one.
     drop(api.service.clone().with_api());
     api
 }
 
 impl Api {
-    /// A request, as `PUT /api/leases/renew`.
+    /// A request, e.g. `PUT /api/leases/renew`.
     async fn ask(&self, what: &str, body: Value) -> Answer {
         self.ask_with_key(what, None, body).await
     }
@@ -67,7 +67,7 @@ impl Api {
         self.send(request.body(body).unwrap()).await
     }
 
-    /// A request that has to be answered so; the body.
+    /// A request that must be answered with this status; returns the body.
     #[track_caller]
     fn gets(&self, what: &str, body: Value, status: u16) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();

@@ -1,5 +1,5 @@
-//! Each route, and what its calls of the store are: which of them are shed first (N6), which go by the connections that a
-//! store keeps for holders (G1), and which wait for others of their client.
+//! Each route, and its calls of the store: which of them are shed first (N6), which use the connections that a store
+//! keeps for holders (G1), and which wait for others of their client.
 
 mod clients;
 
@@ -37,7 +37,7 @@ use crate::{
 /// Calls of the store at a time.
 const CALLS: usize = 20;
 
-/// Calls under way at which a class is shed.
+/// Calls in flight at which a class is shed.
 const CLASSES: [(&str, usize); 5] = [
     ("list", 10),
     ("wait", 12),
@@ -46,8 +46,8 @@ const CLASSES: [(&str, usize); 5] = [
     ("claim", 20),
 ];
 
-/// Each route as `METHOD path class`: `hold` is never shed, `none` asks no store, and a `view`
-/// waits for a call of the server itself. `{id}` and the like are filled in.
+/// Each route as `METHOD path class`: `hold` is never shed, `none` does not call the store, and a `view` waits for a
+/// call of the server itself. `{id}` and the like are filled in.
 const ROUTES: &str = "
     POST /v1/{namespace}/leases/acquire acquire
     POST /v1/{namespace}/leases/renew hold
@@ -125,11 +125,11 @@ fn routes() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> 
     })
 }
 
-/// A server before a store, a lease and a claim of each interface.
+/// A server before a store, with a lease and a claim of each interface.
 struct Before {
     service: Service,
     router: Router,
-    /// Whose requests are sent, if the server asks for that.
+    /// The sender's token, if the server asks for one.
     token: &'static str,
     crowd: Crowd,
     stuck: Arc<AtomicBool>,
@@ -278,13 +278,13 @@ impl Before {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// So many calls of the store that are never answered.
+    /// This many calls of the store that are never answered.
     fn fill(&self, calls: usize) -> Vec<impl Future + use<>> {
         self.stuck.store(true, Ordering::SeqCst);
         let mut pending = Vec::new();
         for _ in 0..calls {
             let request = self.request("POST", "/v1/{namespace}/leases/renew-many");
-            // What has used up its share of the runtime is pending, too.
+            // A future that has used up its share of the runtime is pending, too.
             let call = unconstrained(self.router.clone().oneshot(request));
             let mut call = Box::pin(call);
             let answer = (&mut call).now_or_never();

@@ -1,4 +1,4 @@
-//! Locks behind a server pass the suite that locks in a store pass: the way over HTTP takes nothing away.
+//! Locks behind a server pass the suite that locks in a store pass: HTTP takes nothing away.
 
 use std::{sync::Arc, time::Duration};
 

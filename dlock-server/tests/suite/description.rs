@@ -1,4 +1,4 @@
-//! The description of the interface, against which every answer of the tests is held.
+//! The description of the interface, against which every answer of the tests is checked.
 
 use std::{
     collections::HashMap,
@@ -20,12 +20,12 @@ use crate::support::{ACQUIRE, Api, acquire};
 
 pub(crate) struct Description {
     whole: Value,
-    /// Of schemas that were asked for, by their text.
+    /// For schemas that were used, by their text.
     validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
 impl Description {
-    /// That of any router: all have the same.
+    /// The description of any router: all have the same.
     pub(crate) fn of(router: &Router) -> &'static Self {
         static DESCRIPTION: OnceLock<Description> = OnceLock::new();
         DESCRIPTION.get_or_init(|| Self::read(router))
@@ -60,7 +60,7 @@ impl Description {
         Arc::clone(validator)
     }
 
-    /// The path of the description that this one is an instance of.
+    /// The path in the description of which this one is an instance.
     fn described<'own>(&'own self, path: &str) -> Option<&'own Value> {
         let paths = self.whole["paths"].as_object().unwrap();
         let is_instance = |template: &str| {
@@ -79,7 +79,7 @@ impl Description {
         exact.or_else(|| of_template.next().map(|(_, item)| item))
     }
 
-    /// Whether an answer is one that the description has.
+    /// Whether an answer matches the description.
     pub(crate) fn check(
         &self,
         method: &Method,

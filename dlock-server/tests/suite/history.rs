@@ -1,4 +1,4 @@
-//! What a server has seen happen to leases.
+//! The events of leases that a server has seen.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn what_goes_through_the_server_is_known_without_a_look() {
             1 => {
                 post(&api, "ask", json!({"name": "door", "uuid": shown(1)})).await;
                 post(&api, "release", json!({"name": "door", "uuid": uuid(1)})).await;
-                // A repeat happens once.
+                // A repeat is one event.
                 post(&api, "release", json!({"name": "door", "uuid": uuid(1)})).await;
             }
             2 => {
@@ -89,7 +89,7 @@ async fn what_happens_without_the_server_is_known_from_its_looks() {
     let release = Release::new(name.clone(), one, None);
     api.store.release(&release).await.unwrap();
     api.store.acquire(&take(two, "web-2")).await.unwrap();
-    // A look at one name is a look, too.
+    // Reading one name is a look, too.
     api.get("/v1/default/leases/one?name=door").await;
     assert_eq!(whats(&api).await, ["held", "renewed", "granted"]);
     let entries = entries(&api).await;

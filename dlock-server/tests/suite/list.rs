@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::support::{Api, connect};
 
-/// Somebody may use the store without a server.
+/// The store may be used without a server.
 #[tokio::test]
 async fn record_without_a_name_in_its_namespace_is_left_out() {
     let api = Api::new();

@@ -1,4 +1,4 @@
-//! What people watch.
+//! The watched views.
 
 use std::{sync::Arc, time::Duration};
 
@@ -232,7 +232,8 @@ async fn tasks_are_shown_with_their_queues() {
     assert_eq!(page["tasks"][0]["kind"], "mail");
 }
 
-/// Whoever may read opens as many as there are places, and nobody waits the worse for it.
+/// A client with the right to read opens as many as there are places, and no waiter is the worse
+/// for it.
 #[tokio::test(start_paused = true)]
 async fn streams_take_no_place_of_those_who_wait() {
     let api = Api::limited(limits(|limits| {
@@ -284,14 +285,14 @@ async fn tasks_are_counted_once_for_all_pages_of_all_namespaces() {
     assert!((4..=6).contains(&counts), "{counts}");
 }
 
-/// A page takes a stream that says nothing for 20 s for dead.
+/// A page treats a stream that is silent for 20 s as dead.
 #[tokio::test(start_paused = true)]
 async fn a_stream_says_something_while_its_view_is_not_looked_at() {
     let api = Api::new();
     let response = stream(&api, LEASES).await;
     let mut body = response.into_body().into_data_stream();
     body.next().await.unwrap().unwrap();
-    // The next look has no answer for a long time.
+    // The next read has no answer for a long time.
     api.store.always(Op::List, Fault::LoseRequest);
     for _ in 0..10 {
         let said = timeout(Duration::from_secs(15), body.next()).await;

@@ -1,4 +1,4 @@
-//! How much memory requests and answers take of a server.
+//! How much of a server's memory requests and answers take.
 
 use std::{
     convert::Infallible,
@@ -21,7 +21,7 @@ use crate::support::{ACQUIRE, Api, acquire, limits, uuid};
 const KIB: usize = 1024;
 const TASKS: &str = "/v1/default/tasks";
 
-/// A request whose body comes in pieces of a KiB, of which this many were read.
+/// A request whose body comes in pieces of one KiB; `read` counts those that were read.
 fn slow(path: &str, kib: usize, read: &Arc<AtomicUsize>) -> Request<Body> {
     let read = Arc::clone(read);
     let pieces = stream::iter(0..kib).map(move |_| {
@@ -63,7 +63,8 @@ async fn body_of_somebody_unknown_is_not_read_and_that_of_a_log_in_is_small() {
     }
 }
 
-/// Requests whose bodies are not whole yet have their bytes; those of holders have as much again, and a small body has none.
+/// Requests whose bodies are incomplete occupy their bytes; those of holders may have as much again, and a small body
+/// occupies none.
 #[tokio::test]
 async fn bodies_are_refused_when_there_is_no_memory_for_them() {
     let limits = limits(|limits| limits.memory = 100 * KIB);

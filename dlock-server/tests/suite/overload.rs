@@ -1,4 +1,4 @@
-//! What is shed, and what never is (N6).
+//! Which requests are shed, and which never are (N6).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn renewals_and_releases_pass_when_the_store_is_slow_for_all_others() {
     let crowd = (2..40).map(|number| api.post(ACQUIRE, acquire("door", number)));
     let crowd = futures_util::future::join_all(crowd);
     let holder = async {
-        // The crowd's first calls are under way.
+        // The crowd's first calls are in flight.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let renew = json!({"name": "kept", "uuid": uuid(1), "n": 1});
         let renewed = api.post("/v1/default/leases/renew", renew).await;
@@ -70,7 +70,7 @@ async fn rate_holds_back_new_leases_and_no_renewal() {
         let answer = api.post(ACQUIRE, acquire(&number.to_string(), number));
         admitted += u32::from(answer.await.status != 429);
     }
-    // Those of one second at once, and then as many as time passes.
+    // Those of one second at once, and then as many as the elapsed time allows.
     let most = 3.0 + 3.0 * began.elapsed().as_secs_f64();
     assert!(f64::from(admitted) <= most, "{admitted} of {most}");
     for n in 1..20 {

@@ -1,4 +1,4 @@
-//! The dashboard's files. What they do is tested in a browser, in `proof/browser`.
+//! The dashboard's files. Their behaviour is tested in a browser, in `proof/browser`.
 
 use axum::{
     body::{Body, to_bytes},
@@ -74,7 +74,7 @@ async fn a_file_that_a_browser_has_is_not_sent_again() {
     assert_ne!(headers["etag"], tag);
 }
 
-/// It reads nothing of what comes, but would take a place among the streams, and a query a second.
+/// It reads nothing of the answer, but would take a place among the streams, and a query a second.
 #[tokio::test]
 async fn a_page_of_another_site_does_not_even_look_but_its_links_lead_here() {
     let api = Api::new();

@@ -50,7 +50,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
         let expected = (400, "bad-request".to_owned(), pointer.to_owned());
         assert_eq!(said, expected);
     }
-    // What no store could keep.
+    // Values that no store could keep.
     for (key, value) in [
         ("duration_ms", json!(99)),
         ("duration_ms", json!(86_400_001)),
@@ -141,7 +141,7 @@ async fn store_without_an_answer_is_told_from_one_that_refused() {
     }
 }
 
-/// Nobody needs a token to ask, so many who ask at once are one question to the store.
+/// The request needs no token, so many concurrent ones make one query to the store.
 #[tokio::test(start_paused = true)]
 async fn readiness_is_what_the_store_says_once_a_second() {
     let api = Api::limited(limits(|limits| {
@@ -165,7 +165,7 @@ async fn readiness_is_what_the_store_says_once_a_second() {
         assert_eq!(api.store.count(Op::Read), 1);
         sleep(Duration::from_secs(1)).await;
     }
-    // The tasks of a server are a store of their own.
+    // The tasks of a server are a separate store.
     let tasks = store::Watched::new(MemoryTasks::new());
     let api = api.with_tasks(tasks.shared());
     tasks.next(store::Fault::Fatal);
@@ -175,7 +175,7 @@ async fn readiness_is_what_the_store_says_once_a_second() {
     }
 }
 
-/// Acceptance 16: a request whose reply was lost says the same when it is repeated.
+/// Acceptance 16: a request whose reply was lost gets the same answer when it is repeated.
 #[tokio::test]
 async fn repeat_answers_as_the_first_one_would_have() {
     let api = Api::new();
@@ -209,7 +209,7 @@ async fn repeat_answers_as_the_first_one_would_have() {
     assert_eq!((late.status, late.code()), (409, "spent"));
 }
 
-/// N3: what is refused is no success, and says who has the lease.
+/// N3: a refusal is not a success, and says who has the lease.
 #[tokio::test]
 async fn contention_and_loss_are_never_a_success() {
     let api = Api::new();
@@ -274,7 +274,7 @@ async fn page_of_another_site_can_do_nothing() {
     );
 }
 
-/// Names and labels are anybody's: they come back as they were, and as JSON alone.
+/// Clients choose names and labels: they come back as they were, and as JSON only.
 #[tokio::test]
 async fn hostile_names_are_only_names() {
     let api = Api::new();

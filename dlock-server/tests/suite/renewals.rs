@@ -13,7 +13,7 @@ use crate::support::{ACQUIRE, Answer, Api, acquire, uuid};
 const RENEW: &str = "/v1/default/leases/renew";
 const CLIENTS: u32 = 200;
 
-/// All clients renew at the same time. Every third one names a term that never was.
+/// All clients renew at the same time. Every third one names a term that never existed.
 async fn renew_all(api: &Api, n: u64) -> Vec<Answer> {
     let renew = |client: u32| async move {
         let term = uuid(if client.is_multiple_of(3) {
@@ -44,7 +44,7 @@ async fn each_renewal_of_a_trip_has_its_own_answer() {
         let expected = if client.is_multiple_of(3) { 409 } else { 200 };
         assert_eq!(answer.status, expected, "{client}: {answer:?}");
     }
-    // A trip that fails says so to all who travelled.
+    // A trip that fails is answered to all who travelled.
     api.store
         .always(Op::Renew, Fault::FailBefore(ErrorKind::NotApplied));
     for answer in renew_all(&api, 2).await {
@@ -61,7 +61,8 @@ async fn each_renewal_of_a_trip_has_its_own_answer() {
     assert_eq!(codes(&next), codes(&answers), "and the next ones go");
 }
 
-/// Clients that come one after the other, a millisecond apart; what each was answered, and after which time.
+/// Clients that come one after the other, a millisecond apart; returns each one's answer and how long it
+/// took.
 async fn renew_in_turn(api: &Api, clients: u32) -> Vec<(Answer, Duration)> {
     let renew = |client: u32| async move {
         sleep(Duration::from_millis(client.into())).await;
@@ -100,7 +101,7 @@ async fn the_more_renewals_come_the_more_travel_in_one_trip() {
     );
 }
 
-/// Who waits for a trip is told as soon as who travels.
+/// A renewal that waits for a trip is answered as soon as one that travels.
 #[tokio::test(start_paused = true)]
 async fn silent_store_keeps_no_renewal_for_longer_than_a_call() {
     let api = Api::new();

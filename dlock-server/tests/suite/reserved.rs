@@ -1,4 +1,4 @@
-//! A store whose connections are all taken but the one that it keeps for holders.
+//! A store whose connections are all taken except the one that it keeps for holders.
 
 use std::{
     future::pending,

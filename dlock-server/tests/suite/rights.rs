@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{ACQUIRE, Api, acquire, shown, uuid};
 
-/// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
+/// The rights that each path needs, one of these. Clients without rights are served only the routes at the end.
 const NEEDS: [(&str, &str, &[&str]); 36] = [
     ("POST", "leases/acquire", &["hold"]),
     ("POST", "leases/renew", &["hold"]),
@@ -22,7 +22,7 @@ const NEEDS: [(&str, &str, &[&str]); 36] = [
     ("POST", "leases/force", &["admin"]),
     ("GET", "leases", &["read"]),
     ("GET", "leases/one?name=door", &["read", "hold"]),
-    // A stream has no end that a test could wait for: it is refused as a whole for the missing rights alone.
+    // A stream has no end that a test could wait for: it is refused as a whole only for missing rights.
     ("GET", "leases/watch", &["read", "hold"]),
     ("GET", "leases/live", &["read"]),
     ("POST", "/v1/purge", &["admin"]),
@@ -88,7 +88,7 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
     for (method, path, needs) in NEEDS {
         for right in RIGHTS {
             for (namespace, counts) in [("team", true), ("other", false), ("*", true)] {
-                // What is done everywhere needs a right everywhere.
+                // A request for all namespaces needs a right in all.
                 let counts = counts && (!path.starts_with('/') || namespace == "*");
                 let opens = counts && needs.contains(&right);
                 if ["leases/watch", "leases/live", "tasks/live"].contains(&path) && opens {
@@ -96,7 +96,7 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
                 }
                 api.restrict(&rights(right, namespace));
                 let status = status(&api, method, path).await;
-                // Empty bodies and unknown names are refused behind the rights.
+                // Empty bodies and unknown names are refused after the rights.
                 let expected = match (needs, opens) {
                     ([], _) => &[404][..],
                     (_, true) => &[200, 400, 404],
@@ -112,7 +112,7 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
 }
 
 thread_local! {
-    /// What was logged on this thread, which a test has to itself.
+    /// The log of this thread, which belongs to one test alone.
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -131,7 +131,7 @@ impl Write for Here {
 #[tokio::test]
 async fn each_request_of_an_administrator_and_each_stranger_is_logged() {
     let subscriber = tracing_subscriber::fmt().with_ansi(false);
-    // Of the whole program: one of a thread may miss what another thread was first to come by.
+    // For the whole program: a subscriber of one thread may miss a line whose call site another thread reached first.
     tracing::subscriber::set_global_default(subscriber.with_writer(|| Here).finish()).unwrap();
     let mut api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
     api.restrict(&rights("admin", "*"));
@@ -200,7 +200,7 @@ async fn who_is_unknown_gets_nothing_but_health() {
     assert_eq!(refused.headers["www-authenticate"], "Bearer");
 }
 
-/// A floor at the end of all tokens would make the name unusable for ever.
+/// A floor at the end of all tokens would make the name unusable forever.
 #[tokio::test]
 async fn only_an_administrator_uses_up_tokens() {
     let mut api = Api::new();
@@ -258,7 +258,8 @@ async fn names_of_one_namespace_are_not_those_of_another() {
     }
 }
 
-/// All that keeps, ends or takes over a lease or a claim proves itself by the uuid that its client drew, and that one is not shown.
+/// Every request that keeps, ends or takes over a lease or a claim proves itself by the uuid that its client drew, and
+/// that uuid is not shown.
 #[tokio::test]
 async fn what_is_shown_of_a_term_is_no_proof() {
     let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
@@ -328,7 +329,7 @@ async fn what_is_shown_of_a_term_is_no_proof() {
     }
     let (by_readers, by_holders) = refused.split_at(12);
     assert_eq!(by_readers, [true; 12], "what a reader knows");
-    // The third request takes the lease over, and the seventh ends the claim: what comes after them is late.
+    // The third request takes the lease over, and the seventh ends the claim: the requests after them are late.
     assert_eq!(by_holders[..3], [false; 3], "what was drawn for the lease");
     assert_eq!(by_holders[4..7], [false; 3], "what was drawn for the claim");
 }
@@ -351,7 +352,7 @@ async fn what_is_shown_of_a_term_is_no_repeat_in_the_sample() {
     assert_eq!(api.post("/api/leases", read).await.status, 409);
     let none = api.post("/api/tasks/next", next(shown(1))).await;
     assert_eq!(none.status, 204);
-    // The uuids that were drawn are.
+    // The uuids that were drawn still work.
     let again = api.post("/api/leases", own).await;
     assert_eq!(
         (again.status, &again.body["token"]),

@@ -43,7 +43,7 @@ async fn log_in(api: &Api) -> Answer {
     answer
 }
 
-/// What a browser sends back.
+/// The cookie that a browser sends back.
 fn cookie(headers: &HeaderMap) -> String {
     let set = headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
@@ -88,7 +88,7 @@ async fn a_log_in_opens_what_its_token_does_until_the_log_out() {
         gone.starts_with("__Host-dlock=;") && gone.contains("Max-Age=0"),
         "{gone}"
     );
-    // A token that is taken away ends the log-ins that it opened.
+    // A token that is revoked ends the log-ins that it opened.
     api.restrict("[[certificate]]\nname = \"other\"\nrights = { team = [\"read\"] }");
     assert_eq!(
         send(&api, Method::GET, &list("team"), &with, none)
@@ -162,7 +162,7 @@ async fn what_a_cookie_changes_comes_from_the_page_of_this_server() {
         let answer = send(&api, Method::POST, ACQUIRE, &headers, acquire("door", 1)).await;
         assert_eq!(answer.status, status, "{proof:?}");
     }
-    // A program proves itself by the token, and is no browser.
+    // A program proves itself by the token, and is not a browser.
     let program = [
         host,
         ("authorization", "Bearer secret"),

@@ -51,7 +51,7 @@ fn waiting<'api>(
     Box::pin(api.send(of(token, "POST", ACQUIRE, &body)))
 }
 
-/// How many of so many waits of a token are not refused, and what is left of them.
+/// How many of this many waits of a token are not refused; returns the remaining ones.
 fn waits<'api>(
     api: &'api Api,
     token: &str,
@@ -95,7 +95,7 @@ async fn token_that_is_alone_or_says_so_has_another_share() {
         (entry("alone", SECRET, ""), 8),
         (two("share = 100"), 8),
         (two("share = 25"), 2),
-        // One at least.
+        // At least one.
         (two("share = 1"), 1),
     ] {
         let api = api_with(&rights, set).await;
@@ -109,7 +109,7 @@ async fn token_that_is_alone_or_says_so_has_another_share() {
     assert_eq!(waits(&api, "secret", 10..20).len(), 6);
 }
 
-/// A view is kept until its next look is due, also when its stream was left at once.
+/// A view is kept until its next read is due, even when its stream was left at once.
 #[tokio::test(start_paused = true)]
 async fn streams_that_are_left_at_once_close_the_dashboard_to_no_other() {
     let api = api_with(&two(""), |limits| limits.streams = 4).await;
@@ -162,7 +162,7 @@ async fn one_token_takes_no_calls_from_others() {
     assert_eq!(api.send(renew).await.status, 200);
     let mut call = Box::pin(api.send(of("other", "POST", ACQUIRE, &acquire("window", 20))));
     assert!((&mut call).now_or_never().is_none());
-    // A call runs to its end when its client has gone.
+    // A call runs to its end after its client has gone.
     drop(calls);
     let look = || {
         of(
@@ -192,7 +192,7 @@ async fn one_token_leaves_memory_to_others() {
     assert_eq!(alone.status, 400);
 }
 
-/// The file of tokens is read again while requests are under way.
+/// The file of tokens is read again while requests are in flight.
 #[tokio::test(start_paused = true)]
 async fn reload_leaves_a_client_what_it_has() {
     let set = |limits: &mut dlock_server::Limits| limits.waits = 8;
@@ -204,7 +204,7 @@ async fn reload_leaves_a_client_what_it_has() {
     assert_eq!(waits(&api, "other", 30..32).len(), 2);
     drop(held);
     assert_eq!(waits(&api, "secret", 40..44).len(), 4);
-    // One that says another share begins anew.
+    // An entry with another share begins anew.
     api.restrict(&two("share = 25"));
     assert_eq!(waits(&api, "secret", 50..53).len(), 2);
 }
@@ -230,7 +230,7 @@ async fn entry_says_its_own_rate() {
             );
             answered += usize::from(api.send(look).await.status == 200);
         }
-        // As many as within a second, and then as time passes.
+        // As many as within a second, and then more as time passes.
         assert!(answered >= most && answered < 10, "{token}: {answered}");
     }
 }

@@ -1,4 +1,4 @@
-//! Servers to ask, and askers that hold every answer against the description.
+//! Servers to query, and clients that check every answer against the description.
 
 use std::{
     io,
@@ -65,8 +65,8 @@ pub(crate) async fn serve(file: &Path) -> SocketAddr {
     address
 }
 
-/// Removes the folder when this process is gone, however it went: the pipe to the shell closes then. (A fixture is
-/// never dropped.)
+/// Removes the folder when this process is gone, however it ended: the pipe to the shell closes then. (A fixture
+/// is never dropped.)
 fn remove_at_the_end(folder: &Path) -> io::Result<Child> {
     Command::new("sh")
         .args(["-c", "trap '' INT TERM HUP; cat; rm -rf \"$0\""])
@@ -81,7 +81,7 @@ pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpPr
     loop {
         match HttpProvider::connect(servers(addresses, limit)).await {
             Ok(provider) => return provider,
-            // A machine with much to do may be too slow for the limit at first.
+            // A busy machine may be too slow for the limit at first.
             Err(error) => assert!(Instant::now() < until, "{error:?}"),
         }
         sleep(Duration::from_millis(10)).await;
@@ -90,7 +90,7 @@ pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpPr
 
 /// Servers, each of whose answers comes within this time.
 pub(crate) fn servers(addresses: &[SocketAddr], limit: Duration) -> Server {
-    // Somebody else in this build may have chosen rustls without a provider of cryptography for the client.
+    // Another crate in this build may have chosen rustls without a provider of cryptography for the client.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
@@ -102,7 +102,7 @@ pub(crate) fn servers(addresses: &[SocketAddr], limit: Duration) -> Server {
     Server::new(client, addresses.iter().map(String::as_str)).unwrap()
 }
 
-/// The router without a network, before a store in memory whose calls fail as told.
+/// The router without a network, before a store in memory whose calls fail on demand.
 pub(crate) struct Api {
     pub(crate) store: Faulty<MemoryProvider>,
     pub(crate) service: Service,
@@ -121,7 +121,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The code of a problem; "" of a success.
+    /// The code of a problem; "" for a success.
     pub(crate) fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()
     }
@@ -187,7 +187,7 @@ impl Api {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// Holds a body against what is described for it.
+    /// Checks a body against its description.
     pub(crate) fn check(&self, path: &str, content: &str, body: &Value) {
         self.description
             .check(&Method::GET, path, 200, content, body);
@@ -233,7 +233,7 @@ pub(crate) fn uuid(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-/// As it is shown.
+/// The uuid as it is shown.
 pub(crate) fn shown(number: u32) -> String {
     dlock_http::pseudonym(uuid(number).parse().unwrap()).to_string()
 }

@@ -42,14 +42,14 @@ fn waiting(number: u32, wait: u64) -> Value {
     body
 }
 
-/// Adds a task, and answers its number.
+/// Adds a task, and returns its number.
 async fn add(api: &Api) -> i64 {
     let added = api.post(TASKS, json!({"tasks": [{"kind": "a"}]})).await;
     assert_eq!(added.status, 200, "{added:?}");
     added.body["tasks"][0]["id"].as_i64().unwrap()
 }
 
-/// What proves the claim of this task: of the first one that the claim got.
+/// The proof of the claim on this task: on the first one that the claim got.
 fn key(number: u32, claimed: &Answer) -> (i64, Value) {
     let task = &claimed.body["tasks"][0];
     let id = task["id"].as_i64().unwrap_or_else(|| panic!("{claimed:?}"));

@@ -1,4 +1,4 @@
-//! Waiting inside of a request (N5).
+//! Waiting within a request (N5).
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,14 +43,14 @@ async fn waiter_gets_the_lease_when_it_is_released_and_learns_how_long_it_waited
         let poll = Duration::from_millis(if wakeups { 50 } else { 150 });
         assert!(passed < Duration::from_secs(3) + poll, "{passed:?}");
         let told = waited.body["waited_ms"].as_u64().unwrap();
-        // The last look that showed another's uuid was sent after the release.
+        // The last read that showed another's uuid was sent after the release.
         assert!(told <= 3_200, "{told}");
-        // One ask that marks, and one that gets it, however long it took.
+        // One call that marks, and one that gets it, however long it took.
         assert_eq!(api.store.count(Op::Acquire), 3);
     }
 }
 
-/// The clock of the wait is the real one: a wait of some time is told as no more than that.
+/// The wait's clock is the real one: the reported time is no more than the time waited.
 #[tokio::test]
 async fn waited_time_is_never_more_than_has_passed() {
     let api = Api::new();
@@ -68,7 +68,7 @@ async fn waited_time_is_never_more_than_has_passed() {
     );
 }
 
-/// What passed between the last look that showed another and the answer may be the term's already.
+/// The time between the last read that showed another's term and the answer may belong to the new term already.
 #[tokio::test]
 async fn time_in_which_the_lease_may_have_begun_is_not_told() {
     let slow = Duration::from_secs(1);
@@ -82,7 +82,7 @@ async fn time_in_which_the_lease_may_have_begun_is_not_told() {
     }
 }
 
-/// Whether the store can be listened to matters only to those who have to wait.
+/// Whether the store can be listened to matters only to requests that have to wait.
 #[tokio::test(start_paused = true)]
 async fn free_lease_is_not_waited_for_when_the_hints_hang() {
     let api = Api::new();
@@ -129,7 +129,7 @@ async fn release_while_the_server_begins_to_listen_is_not_missed() {
     );
 }
 
-/// A6: who claims the version that holds the name needs no wait.
+/// A6: a client that claims the version that holds the name needs no wait.
 #[tokio::test(start_paused = true)]
 async fn claim_of_the_version_that_holds_it_wins_at_once() {
     let api = Api::new();
@@ -148,7 +148,7 @@ async fn claim_of_the_version_that_holds_it_wins_at_once() {
     assert_eq!(api.post(ACQUIRE, other).await.code(), "held");
 }
 
-/// A try that has its lease learns nothing of the time it waited then.
+/// A try that already has its lease learns nothing of the time it waited then.
 #[tokio::test]
 async fn repeat_of_a_wait_is_told_of_no_time() {
     let api = Api::new();
@@ -171,7 +171,7 @@ async fn waiter_gets_a_lease_that_runs_out() {
 /// On a store whose clock decides nothing the server observes for the waiter, and claims only what it has seen.
 #[tokio::test]
 async fn waiter_outlasts_a_dead_holder_also_where_only_observers_can_tell() {
-    // Without hints it looks several times until then.
+    // Without hints it reads several times until then.
     let store = Faulty::new(MemoryProvider::new(&MemoryStore::observer()).wakeups(false));
     let api = Api::before(store, Limits::default());
     let mut short = acquire("door", 1);
@@ -217,7 +217,7 @@ async fn time_that_is_up_is_answered_by_who_has_the_lease() {
     assert!((2_000..2_100).contains(&start.elapsed().as_millis()));
 }
 
-/// A client that hangs up must not get the lease later, when it does not know.
+/// A client that hangs up must not get the lease later, without knowing it.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_for_a_waiter_that_has_gone() {
     let api = Arc::new(Api::new());
@@ -231,7 +231,7 @@ async fn nothing_is_asked_for_a_waiter_that_has_gone() {
     release(&api, 1).await;
     sleep(Duration::from_secs(30)).await;
     assert_eq!(api.store.count(Op::Acquire), 2, "the holder's, and a mark");
-    // Its turn is over as well.
+    // Its turn has ended as well.
     assert_eq!(
         api.post(ACQUIRE, waiting("door", 3, 1_000)).await.status,
         200
@@ -259,7 +259,7 @@ async fn server_that_stops_answers_those_who_wait_and_serves_those_who_hold() {
     assert_eq!(release(&api, 1).await.status, 200);
 }
 
-/// However many wait, each for a name of its own, and however seldom the store tells of releases.
+/// However many wait, each for its own name, and however rarely the store reports releases.
 #[tokio::test(start_paused = true)]
 async fn server_looks_no_more_often_for_a_thousand_than_for_some() {
     const WAITERS: u32 = 900;
@@ -277,7 +277,7 @@ async fn server_looks_no_more_often_for_a_thousand_than_for_some() {
         let waited = join_all((0..WAITERS).map(wait)).await;
         assert!(waited.iter().all(|answer| answer.code() == "held"));
         let looks = api.store.count(Op::Read);
-        // One or two when they come, and 500 in each of ten seconds.
+        // One or two when they arrive, and 500 in each of ten seconds.
         assert!(
             looks <= 2 * WAITERS as usize + 5_000,
             "{looks} looks, hints: {wakeups}"

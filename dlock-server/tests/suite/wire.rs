@@ -1,4 +1,5 @@
-//! A provider behind a server keeps its promises when the wire to the server breaks, and when a server goes.
+//! A provider behind a server keeps its promises when the connection to the server breaks, and when a server
+//! stops.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -17,7 +18,7 @@ struct Http(Served);
 impl Wired for Http {
     type Provider = HttpProvider;
 
-    /// What the store can do is asked once, at the beginning.
+    /// The store's capabilities are queried once, at the beginning.
     const HANDSHAKE: usize = 0;
 
     async fn start() -> Self {
@@ -35,7 +36,7 @@ impl Wired for Http {
 
 dlock_testkit::wire_conformance!(Http);
 
-/// N1: nothing of a lease is in a server.
+/// N1: no part of a lease is in a server.
 #[tokio::test(flavor = "multi_thread")]
 async fn lease_goes_on_at_the_next_server_when_one_is_gone() {
     let served = Served::start().await;

@@ -17,8 +17,8 @@ fn write(scene: &Scene, key: &str) {
     fs::write(scene.path(".aws/credentials"), keys).unwrap();
 }
 
-/// Keys that are rotated in the user's file are used from the next request on; until then the reason is said by the
-/// service's own name for it.
+/// Keys that are rotated in the user's file are used from the next request on; until then the message gives the
+/// reason in the service's own words.
 #[test]
 fn rotated_keys_are_read_by_a_running_program() {
     let rotated = Arc::new(AtomicBool::new(false));

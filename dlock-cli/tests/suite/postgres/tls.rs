@@ -32,7 +32,7 @@ impl Tls {
             "ssl=on",
             &format!("ssl_cert_file={}", certificates.certificate.display()),
             &format!("ssl_key_file={}", certificates.key.display()),
-            // Of clients that show one.
+            // For clients that show one.
             &format!("ssl_ca_file={}", certificates.authority.display()),
         ]);
         Self {
@@ -58,7 +58,8 @@ fn is_encrypted(tls: &Tls, scene: &Scene) -> bool {
     has(tls, scene, "ssl")
 }
 
-/// Whether the server says so of all sessions of this program, which holds a lock meanwhile; or of none.
+/// Whether the server says so of all sessions of this program, which holds a lock meanwhile; or of no
+/// session.
 fn has(tls: &Tls, scene: &Scene, what: &str) -> bool {
     set_up(scene);
     let holder = scene.run(&[], r#"echo in >> "$T/trace"; sleep 60"#);
@@ -112,7 +113,7 @@ fn certificate_says_who_one_is() {
         ("DLOCK_STORE", url_of(&tls.scene("?sslmode=require"))),
     ]);
     assert!(has(&tls, &by_variable, known));
-    // Of an authority that the server does not know.
+    // From an authority that the server does not know.
     let folder = tempfile::tempdir().unwrap();
     let stranger = Certificates::new(folder.path(), "localhost").unwrap();
     let refused = tls.scene(&by(&stranger, &stranger.key)).finish(SETUP);
@@ -132,7 +133,7 @@ fn certificate_says_who_one_is() {
 fn sslmode_means_what_it_means_to_postgres() {
     let tls = Tls::start(Certificates::new);
     let root = tls.root();
-    // Nothing to trust: encrypted all the same.
+    // No authority to trust: encrypted all the same.
     assert!(!is_encrypted(&tls, &tls.scene("?sslmode=disable")));
     for query in ["", "?sslmode=prefer", "?sslmode=require"] {
         assert!(is_encrypted(&tls, &tls.scene(query)), "{query}");

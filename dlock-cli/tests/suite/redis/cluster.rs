@@ -16,7 +16,7 @@ use crate::support::{
     until,
 };
 
-/// What a server answers to a command.
+/// A server's answer to a command.
 fn say(service: &Service, command: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
     stream
@@ -54,7 +54,7 @@ fn any_node_leads_to_the_locks_of_a_cluster() {
     let scene = |node: &Service, query: &str| {
         at(format!("redis://127.0.0.1:{}{query}", node.place().port()))
     };
-    // One of each node.
+    // One on each node.
     let names = ["lock-0", "lock-2"];
     let run = |scene: &Scene, name, lease| {
         let run = ["run", name, "--lease", lease, "--no-wait", "--", "true"];
@@ -65,7 +65,7 @@ fn any_node_leads_to_the_locks_of_a_cluster() {
         assert_eq!(names.map(|name| run(&both, name, "30s")), [0; 2]);
         let alone = scene(node, "");
         assert_eq!(run(&alone, names[here], "30s"), 0);
-        // How long that is asked for follows from the lease.
+        // How long the store is queried follows from the lease.
         assert_eq!(run(&alone, names[1 - here], "2s"), 69);
     }
     let both = scene(&nodes[0], "?cluster=true");

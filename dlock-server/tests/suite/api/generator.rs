@@ -15,7 +15,7 @@ const START: &str = "POST /api/generator/start";
 const STATUS: &str = "GET /api/generator/status";
 const STOP: &str = "DELETE /api/generator/stop";
 
-/// What a server does for the generator, until it is killed.
+/// A server's work for the generator, until it is killed.
 fn server(tasks: &Arc<dyn TaskStore>) -> JoinHandle<()> {
     let tasks = Arc::clone(tasks);
     tokio::spawn(async move { generate(tasks, std::future::pending()).await.unwrap() })
@@ -28,7 +28,7 @@ async fn generated(tasks: &Arc<dyn TaskStore>) -> usize {
     tasks.list(&filter).await.unwrap().len()
 }
 
-/// 004-6, 30: any server starts it, tells of it and stops it.
+/// 004-6, 30: any server starts it, shows its state and stops it.
 #[tokio::test(start_paused = true)]
 async fn every_server_starts_tells_and_stops() {
     let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());
@@ -67,7 +67,7 @@ async fn every_server_starts_tells_and_stops() {
     first.gets(STOP, Value::Null, 200).await;
 }
 
-/// As the demo does. What somebody else has switched on stays on.
+/// As the demo does. A generator that was switched on elsewhere stays on.
 #[tokio::test(start_paused = true)]
 async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
     let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());
@@ -81,7 +81,7 @@ async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
     let kept = keep_on(stopped);
     sleep(Duration::from_secs(1)).await;
     assert!(is_on().await);
-    // A second one has nothing to switch on, nor off.
+    // A second one has nothing to switch on or off.
     let (_, at_once) = oneshot::channel();
     keep_on(at_once).await.unwrap();
     assert!(is_on().await);
@@ -98,7 +98,7 @@ async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
     let kept = keep_on(stopped);
     sleep(Duration::from_secs(1)).await;
     assert!(is_on().await);
-    // Somebody switches it off and on again: that is another one.
+    // A user switches it off and on again: that is another one.
     api.gets(STOP, Value::Null, 200).await;
     api.gets(START, Value::Null, 200).await;
     drop(stop);
@@ -133,7 +133,7 @@ async fn tasks_come_every_two_seconds_whichever_servers_die() {
         if servers.is_empty() {
             assert!(more <= 1, "{more} by nobody");
         } else {
-            // The lease of the one that was killed is 10 s.
+            // The lease of the killed one is 10 s.
             assert!(
                 (18..=30).contains(&more),
                 "{more} with {} servers",
@@ -169,7 +169,7 @@ async fn turn_that_is_repeated_adds_no_second_task() {
         dies.abort();
         sleep(Duration::from_secs(10)).await;
     }
-    // The first of them had a turn of its own, and the others repeated it.
+    // The first of them had its own turn, and the others repeated it.
     assert_eq!(generated(&tasks).await, before + 1);
 }
 

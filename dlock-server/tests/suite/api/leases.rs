@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{RELEASE, RENEW, TAKE, api, api_before_locks, door};
 use crate::support::{Api, uuid};
 
-/// A lease is over a little after this.
+/// A lease has ended after this time.
 const LEASE: Duration = Duration::from_millis(30_001);
 
 async fn resources(api: &Api, path: &str) -> Vec<String> {
@@ -203,7 +203,7 @@ async fn number_is_of_a_resource_and_no_refusal_uses_one() {
     api.gets(&delete, door("anna"), 404).await;
 }
 
-/// A task has a number, too, and is no lease, whatever it says.
+/// A task has a number, too, and is not a lease, whatever it says.
 #[tokio::test]
 async fn number_of_a_task_is_no_number_of_a_lease() {
     let api = api();
@@ -238,12 +238,12 @@ async fn repeat_after_a_lost_answer_is_the_same_try() {
     assert_eq!(api.ask_with_key(TAKE, key, door("anna")).await, keyed);
     let other = api.ask_with_key(TAKE, Some("another"), door("anna")).await;
     assert_eq!(other.code(), "held");
-    // The term before cannot be meant any more.
+    // The earlier term cannot be meant any more.
     api.gets(RENEW, named.clone(), 404).await;
     api.gets(RELEASE, named, 404).await;
 }
 
-/// Acquired, and no word of it (A2).
+/// Acquired, but without an answer (A2).
 #[tokio::test(start_paused = true)]
 async fn answer_that_the_store_lost_is_found_by_a_repeat() {
     let api = api();
@@ -343,7 +343,7 @@ async fn list_goes_on_where_it_ended() {
     assert_eq!(found, all);
 }
 
-/// Its holder counts its renewals itself, and would believe in one that was counted here.
+/// Its holder counts its renewals itself, and would believe a renewal that was counted here.
 #[tokio::test]
 async fn lease_that_was_taken_by_another_interface_is_left_alone() {
     let api = api();

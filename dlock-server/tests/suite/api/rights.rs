@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::api;
 use crate::rights::{RIGHTS, rights};
 
-/// What each path needs, one of these.
+/// The rights that each path needs, one of these.
 const NEEDS: [(&str, &[&str]); 23] = [
     ("GET /api/leases", &["read"]),
     ("GET /api/leases/active", &["read"]),
@@ -42,7 +42,7 @@ async fn each_path_needs_its_right_to_the_namespace_default() {
             for (what, needs) in NEEDS {
                 let answer = api.ask(what, Value::Null).await;
                 let opens = needs.contains(&right) && namespace != "team";
-                // Empty bodies and unknown numbers are refused behind the rights.
+                // Empty bodies and unknown numbers are refused after the rights.
                 let expected = match (needs, opens) {
                     ([], _) => &[200, 404][..],
                     (_, true) => &[200, 400, 404, 409],

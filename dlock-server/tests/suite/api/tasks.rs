@@ -8,7 +8,7 @@ use tokio::time::advance;
 use super::api;
 use crate::support::{Api, uuid};
 
-/// A lease is over a little after this.
+/// A lease has ended after this time.
 const LEASE: Duration = Duration::from_millis(30_001);
 
 const NEXT: &str = "POST /api/tasks/next";
@@ -69,7 +69,7 @@ async fn task_is_fetched_kept_and_completed_as_the_sample_says() {
         (&kept["startedAt"], &kept["claim"]),
         (&fetched["startedAt"], &fetched["claim"])
     );
-    // Leases and tasks in memory have a clock each.
+    // Leases and tasks in memory have separate clocks.
     for moved in ["last_heartbeat_at", "must_heartbeat_before"] {
         assert_ne!(kept[moved], fetched[moved], "{kept}");
     }
@@ -119,7 +119,7 @@ async fn what_is_not_there_is_never_a_success() {
             404,
         )
         .await;
-        // Nobody has fetched it.
+        // It was not fetched.
         api.gets(
             &format!("PUT /api/tasks/{id}/{ending}"),
             processor("anna"),
@@ -146,7 +146,7 @@ async fn what_is_not_there_is_never_a_success() {
     for body in [json!({}), json!([1]), long] {
         api.gets("POST /api/tasks", body, 400).await;
     }
-    // Not of this interface.
+    // Not from this interface.
     let other = json!({"tasks": [{"kind": "a"}]});
     let other = api.post("/v1/default/tasks", other).await.body["tasks"][0]["id"].clone();
     api.gets(&format!("GET /api/tasks/{other}"), Value::Null, 404)
@@ -154,7 +154,8 @@ async fn what_is_not_there_is_never_a_success() {
     assert_eq!(ids(&api, "").await, [id]);
 }
 
-/// 004-1: a worker that stood still can neither keep nor complete what another one has fetched since.
+/// 004-1: a worker that was paused can neither keep nor complete a task that another one has fetched
+/// since.
 #[tokio::test(start_paused = true)]
 async fn claim_that_is_over_keeps_and_completes_nothing() {
     let api = api();
@@ -162,7 +163,7 @@ async fn claim_that_is_over_keeps_and_completes_nothing() {
     let first = api.gets(NEXT, processor("anna"), 202).await;
     let whats = ["heartbeat", "complete"].map(|ending| format!("PUT /api/tasks/{id}/{ending}"));
     advance(LEASE).await;
-    // Over, and nobody has it yet: the sample refuses that, too.
+    // Ended, and not taken yet: the sample refuses that, too.
     for what in &whats {
         let over = api.gets(what, processor("anna"), 409).await;
         assert_eq!(over["error"], "the lease of the task has run out");
@@ -188,7 +189,7 @@ async fn workers_of_one_name_are_told_apart_by_their_claims() {
     let id = add(&api).await;
     let whats = ["heartbeat", "complete"].map(|ending| format!("PUT /api/tasks/{id}/{ending}"));
     let first = api.gets(NEXT, processor("worker"), 202).await;
-    // One claim is all that can be meant.
+    // Only one claim can be meant.
     api.gets(&whats[0], processor("worker"), 202).await;
     advance(LEASE).await;
     let second = api.gets(NEXT, processor("worker"), 202).await;
@@ -201,7 +202,7 @@ async fn workers_of_one_name_are_told_apart_by_their_claims() {
     let own = with(processor("worker"), "claim", &second["claim"]);
     api.gets(&whats[0], own.clone(), 202).await;
     advance(LEASE).await;
-    // Another name after it is clear again; the first one is not.
+    // Another name after it is unambiguous again; the first one is not.
     api.gets(NEXT, processor("bert"), 202).await;
     api.gets(&whats[0], processor("bert"), 202).await;
     advance(LEASE).await;
@@ -225,7 +226,7 @@ async fn repeat_of_a_try_gets_the_same_task() {
         (&again["id"], &again["claim"]),
         (&first["id"], &first["claim"])
     );
-    // It is one claim, so it is clear what is meant.
+    // It is one claim, so the meaning is clear.
     api.gets(
         &format!("PUT /api/tasks/{}/heartbeat", first["id"]),
         processor("anna"),

@@ -1,4 +1,4 @@
-//! Each route of holders, where one of several clients has a lot under way.
+//! Each route of holders, where one of several clients has many calls in flight.
 
 use dlock_server::Rights;
 

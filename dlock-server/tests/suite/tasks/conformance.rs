@@ -1,4 +1,4 @@
-//! Tasks behind a server pass the suite that tasks in a store pass: the way over HTTP takes nothing away.
+//! Tasks behind a server pass the suite that tasks in a store pass: HTTP takes nothing away.
 
 use std::time::Duration;
 

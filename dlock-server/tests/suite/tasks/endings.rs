@@ -1,4 +1,4 @@
-//! How claims end and are kept, and what is said of those that are over.
+//! How claims end and are kept, and the answers about ended ones.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::{CLAIM, TASKS, add, api, claim, key, take, with};
 use crate::support::{shown, uuid};
 
-/// How a claim can end, what the task becomes, and what the ending says of it.
+/// How a claim can end, the state of the task then, and the body of the ending.
 type Way = (&'static str, &'static str, fn() -> Value);
 
 const ENDINGS: [Way; 5] = [
@@ -162,7 +162,7 @@ async fn checkpoint_reaches_the_next_attempt_and_a_late_one_does_not() {
         .await;
     assert_eq!(back.status, 200);
     let second = api.post(CLAIM, claim(2)).await;
-    // One that is `null` is not none.
+    // A checkpoint of `null` is not a missing one.
     assert_eq!(
         second.body["tasks"][0].get("checkpoint"),
         Some(&Value::Null)

@@ -1,4 +1,4 @@
-//! Clients that hang up, servers that go, and answers that are lost.
+//! Clients that hang up, servers that stop, and answers that are lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::support::{Api, Served, limits, serve, servers};
 
-/// The task would be leased to nobody.
+/// The task would be leased to a client that is gone.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_claimed_for_a_waiter_that_has_gone() {
     let (api, store) = api();
@@ -39,7 +39,7 @@ async fn nothing_is_claimed_for_a_waiter_that_has_gone() {
     assert_eq!(store.claims(), before);
     let task = api.get(&format!("{TASKS}/{id}")).await;
     assert_eq!(task.body["state"], "ready");
-    // Their turns are over as well.
+    // Their turns have ended as well.
     assert_eq!(api.post(CLAIM, waiting(3, 1_000)).await.status, 200);
 }
 
@@ -96,12 +96,12 @@ async fn repeat_of_a_lost_claim_gets_what_it_holds() {
     assert_eq!(got.body["tasks"], once_more.body["tasks"]);
     let ids = [1, 2].map(|index: usize| got.body["tasks"][index - 1]["id"].as_i64());
     assert_eq!(ids, [Some(1), Some(2)]);
-    // Nobody else has lost anything by it.
+    // No other client has lost anything by it.
     let (id, _) = take(&api, 2).await;
     assert_eq!(id, 3);
 }
 
-/// N1: nothing of a claim is in a server.
+/// N1: no part of a claim is in a server.
 #[tokio::test(flavor = "multi_thread")]
 async fn claim_goes_on_at_the_next_server_when_its_own_is_gone() {
     let served = Served::start().await;
@@ -117,7 +117,7 @@ async fn claim_goes_on_at_the_next_server_when_its_own_is_gone() {
     let key = tasks.claim(&mine).await.unwrap().tasks.remove(0).key;
     proxy.refuse().await;
     proxy.reset();
-    // A connection that was open breaks; the call may be repeated, and says the same.
+    // An open connection breaks; the call may be repeated, and gets the same answer.
     let complete = [Ending::new(key, How::Complete(json!(7)))];
     let ended = match tasks.finish(&complete).await {
         Ok(ended) => ended,

@@ -1,4 +1,4 @@
-//! What is in a namespace is seen and changed in no other (N2).
+//! Contents of a namespace are seen and changed in no other (N2).
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ async fn task_of_another_namespace_is_as_if_it_were_not_there() {
     assert_eq!(counts["counts"], expected);
 }
 
-/// Numbers can be guessed. Who tries them from another namespace learns nothing: neither that there is such a task,
-/// nor what it is doing, nor who has it.
+/// Numbers can be guessed. A client that tries them from another namespace learns nothing: neither whether the task
+/// exists, nor what it is doing, nor which worker has it.
 #[tokio::test]
 async fn guessed_claims_of_another_namespace_tell_nothing() {
     let (api, _) = api();
@@ -98,12 +98,12 @@ async fn guessed_claims_of_another_namespace_tell_nothing() {
     let (there, nowhere) = (tell(id).await, tell(99).await);
     assert_eq!(there, nowhere);
     assert_eq!(there[0]["code"], "lost");
-    // In its own namespace the same guess is told what the task is doing.
+    // In its own namespace the same guess is answered with the state of the task.
     let lost = api.post(&format!("{TASKS}/{id}/complete"), guess).await;
     assert_eq!(lost.body["state"], "running");
 }
 
-/// Not every store asks of which queues a repeat is.
+/// Not every store checks to which queues a repeat belongs.
 #[tokio::test]
 async fn repeat_of_a_claim_shows_no_task_of_another_namespace() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ async fn repeat_of_a_claim_shows_no_task_of_another_namespace() {
     assert_eq!(api.post(CLAIM, again).await.status, 200);
 }
 
-/// However many tasks others have.
+/// However many tasks other namespaces have.
 #[tokio::test(start_paused = true)]
 async fn empty_namespace_has_one_page() {
     let (api, _) = api();
@@ -128,7 +128,7 @@ async fn empty_namespace_has_one_page() {
     assert_eq!(page, json!({"tasks": []}));
 }
 
-/// Without a queue the pages are looked for among the tasks of all namespaces.
+/// Without a queue the pages are searched for among the tasks of all namespaces.
 #[tokio::test]
 async fn pages_go_on_where_others_tasks_lie_between() {
     let (api, _) = api();
@@ -163,7 +163,7 @@ async fn pages_go_on_where_others_tasks_lie_between() {
         pages > 3,
         "one page was to end in the middle of others' tasks"
     );
-    // Of one queue, a page has what there is.
+    // Of one queue, a page has all there is.
     let page = api
         .get(&format!("{TASKS}?queue=default&limit=9"))
         .await

@@ -1,4 +1,4 @@
-//! What is shed, and what never is (N6).
+//! Which requests are shed, and which never are (N6).
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ async fn heartbeats_and_endings_pass_when_claims_take_all_of_the_store() {
     store.let_claims_hang();
     let crowd = (2..40).map(|number| api.post(CLAIM, claim(number)));
     let worker = async {
-        // The crowd's first calls are under way.
+        // The crowd's first calls are in flight.
         sleep(Duration::from_millis(100)).await;
         let beat = with(&key, json!({"id": id, "n": 1}));
         let beat = api
@@ -28,7 +28,7 @@ async fn heartbeats_and_endings_pass_when_claims_take_all_of_the_store() {
         let left = api.post(&format!("{TASKS}/{id}/checkpoint"), left).await;
         let list = api.get(TASKS).await;
         let new = api.post(TASKS, json!({"tasks": [{"kind": "a"}]})).await;
-        // What it is lost to is not looked up now.
+        // The current state of the task is not looked up now.
         let other = with(&key, json!({"uuid": uuid(9)}));
         let lost = api.post(&format!("{TASKS}/{id}/complete"), other).await;
         let done = api
@@ -68,7 +68,7 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
         admitted += u32::from(api.post(TASKS, new).await.status != 429);
         admitted += u32::from(api.post(CLAIM, claim(2)).await.status != 429);
     }
-    // Those of one second at once, and then as many as time passes.
+    // Those of one second at once, and then as many as the elapsed time allows.
     let most = 3.0 + 3.0 * began.elapsed().as_secs_f64();
     assert!(f64::from(admitted) <= most, "{admitted} of {most}");
     for n in 1..20 {
@@ -85,7 +85,7 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
     }
 }
 
-/// What is claimed at once is bounded by its size, and the worker learns that there is more.
+/// The size of one claim's answer is bounded, and the worker learns that there is more.
 #[tokio::test]
 async fn claim_ends_when_its_answer_is_large() {
     for (size, expected) in [(30_000, 35), (10, 120)] {
@@ -111,7 +111,7 @@ async fn claim_ends_when_its_answer_is_large() {
     }
 }
 
-/// The tasks of the parts before are leased to the client, which learns of them at once or by a repeat.
+/// The tasks of earlier parts are leased to the client, which learns of them at once or by a repeat.
 #[tokio::test]
 async fn claim_whose_second_part_fails_loses_no_task() {
     for (fault, status, first) in [(Fault::Refuse, 200, 8), (Fault::LoseReply, 504, 0)] {

@@ -1,4 +1,4 @@
-//! Who may have ended tasks forgotten.
+//! Which clients may have ended tasks forgotten.
 
 use std::{sync::Arc, time::Duration};
 

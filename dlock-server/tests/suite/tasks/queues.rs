@@ -1,4 +1,4 @@
-//! Queues that are paused (K11), and those that have a limit (K8).
+//! Paused queues (K11), and queues with a limit (K8).
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn limited_queue_gives_as_many_as_it_may() {
         limit(json!(2)).await;
     });
     assert_eq!(waited.body["tasks"][0]["id"], ids[1], "{waited:?}");
-    // Both at once, and what is not given stays.
+    // Both at once; a setting that is not given stays.
     let both = json!({"queue": "default", "paused": true, "limit": 5});
     assert_eq!(api.put(QUEUES, both).await.status, 200);
     set(&api, false).await;

@@ -1,4 +1,4 @@
-//! A store whose claims and counts are counted, and whose calls fail as told.
+//! A store whose claims and counts are counted, and whose calls fail on demand.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::reserved::{Crowd, Reserved};
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Refuse,
@@ -60,7 +60,7 @@ impl Watched {
         Self(inner, Crowd::default())
     }
 
-    /// The same, and only holders are served when this crowd comes.
+    /// The same, but only holders are served once this crowd comes.
     pub(crate) fn before(self, crowd: &Crowd) -> Self {
         Self(self.0, crowd.clone())
     }
@@ -79,12 +79,12 @@ impl Watched {
         self.0.counts.load(Ordering::SeqCst)
     }
 
-    /// What becomes of the next call.
+    /// Sets the fate of the next call.
     pub(crate) fn next(&self, fault: Fault) {
         *self.0.next.lock().unwrap() = [Some(fault)].into();
     }
 
-    /// What becomes of the call after the next one.
+    /// Sets the fate of the call after the next one.
     pub(crate) fn second(&self, fault: Fault) {
         *self.0.next.lock().unwrap() = [None, Some(fault)].into();
     }

@@ -1,4 +1,4 @@
-//! Waiting for a task inside of a request.
+//! Waiting for a task within a request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,7 +53,7 @@ async fn time_that_is_up_has_no_task() {
     assert_eq!(nothing.status, 204);
     assert!(!nothing.headers.contains_key("dlock-next-ms"));
     assert!((2_000..2_100).contains(&start.elapsed().as_millis()));
-    // What is to come is told.
+    // The answer says when a task is due.
     let later = json!({"tasks": [{"kind": "a", "run_in_ms": 90_000}]});
     assert_eq!(api.post(TASKS, later).await.status, 200);
     let nothing = api.post(CLAIM, claim(2)).await;
@@ -65,7 +65,7 @@ async fn time_that_is_up_has_no_task() {
     assert_eq!((nothing.status, next), (204, 90_000));
 }
 
-/// Those who wait for the same stand in line: a hint costs the store no claim of each of them.
+/// Requests for the same tasks stand in line: a hint does not cost the store a claim for each of them.
 #[tokio::test(start_paused = true)]
 async fn who_has_waited_longest_gets_the_task_and_the_others_cost_nothing() {
     const CROWD: u32 = 20;
@@ -98,7 +98,7 @@ async fn who_has_waited_longest_gets_the_task_and_the_others_cost_nothing() {
     );
 }
 
-/// The clock of the wait is the real one: the lease may count from there, and not from later than its claim.
+/// The wait's clock is the real one: the lease may count from there, and not from later than its claim.
 #[tokio::test]
 async fn waited_time_is_never_more_than_has_passed() {
     let (api, _) = api();
@@ -118,7 +118,7 @@ async fn waited_time_is_never_more_than_has_passed() {
     assert_eq!(at_once.body["waited_ms"], 0);
 }
 
-/// What the first copy got would be answered as if it had been claimed after the wait.
+/// A task that the first copy got would be answered as if it had been claimed after the wait.
 #[tokio::test]
 async fn repeat_does_not_wait() {
     let (api, store) = api();
@@ -139,7 +139,7 @@ async fn claim_of_a_wait_that_has_no_answer_ends_the_wait() {
     let (waited, ()) = tokio::join!(api.post(CLAIM, waiting(1, 20_000)), async {
         sleep(Duration::from_millis(100)).await;
         let id = add(&api).await;
-        // The hint is on its way, and the claim is not.
+        // The hint is in flight, and the claim is not sent yet.
         store.next(Fault::LoseReply);
         assert_eq!(id, 1);
     });

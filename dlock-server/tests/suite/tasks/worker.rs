@@ -131,7 +131,7 @@ async fn worker_hears_that_its_task_is_to_stop() {
     running.await.unwrap().unwrap();
 }
 
-/// A worker whose server goes away for a while works on at another.
+/// A worker whose server is away for a while continues at another.
 #[tokio::test(flavor = "multi_thread")]
 async fn worker_goes_on_at_the_next_server() {
     let served = Served::start().await;
