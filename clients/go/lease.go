@@ -359,7 +359,7 @@ func (l *Lease) renew() bool {
 	defer l.mutex.Unlock()
 	if answer.code == "lost" && l.over == nil {
 		l.taken = true
-		l.finish(fmt.Errorf("%w: the server says that it is over: expired there, revoked, or released by force", ErrLost))
+		l.finish(fmt.Errorf("%w: the server says that it has ended: expired there, revoked, or released by force", ErrLost))
 	}
 	l.failure = answer.why
 	if l.failure == "" {

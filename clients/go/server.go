@@ -130,7 +130,7 @@ func New(config Config) (*Server, error) {
 			return nil, errors.New("dlock: a URL is http://HOST:PORT or https://HOST:PORT, perhaps with a path")
 		}
 		if config.Token != "" && parsed.Scheme == "http" && !isLoopback(parsed.Hostname()) && !config.Insecure {
-			return nil, errors.New("dlock: a token over plain HTTP can be read on its way: use https, or Insecure")
+			return nil, errors.New("dlock: a token over plain HTTP can be read in transit: use https, or Insecure")
 		}
 		server.urls = append(server.urls, parsed)
 	}

@@ -330,7 +330,7 @@ class Server:
             if not re.fullmatch("[!-~]+", token):
                 raise ValueError("a token is ASCII without spaces")
             if not insecure and any(url.scheme == "http" and not _is_loopback(url) for url in self._urls):
-                raise ValueError("a token over plain HTTP can be read on its way: use https, or insecure=True")
+                raise ValueError("a token over plain HTTP can be read in transit: use https, or insecure=True")
         self._namespace = namespace
         self._token = token
         self._tls = tls
@@ -534,7 +534,7 @@ class Server:
         """One attempt of one request, given up when the clock says so."""
         most = _MOST_ATTEMPTS if what == "acquire" else 2 * _MOST_ATTEMPTS
         if list(_running.values()).count("request") >= most:
-            return _Reply(why=f"{most} requests of this process are under way")
+            return _Reply(why=f"{most} requests of this process are in flight")
         turn = self._turn % len(self._urls)
         seconds = min(max(until - now(), 0.001), 60.0)
         attempt = _Attempt(self, self._urls[turn], what, json.dumps(body).encode(), seconds)
@@ -717,7 +717,7 @@ class Lease:
         with self._mutex:
             if reply.code == "lost":
                 self._taken = not self._over
-                self._lose("the server says that it is over: expired there, revoked, or released by force")
+                self._lose("the server says that it has ended: expired there, revoked, or released by force")
             self._failure = reply.why or "an answer that came too late, or makes no sense"
             self.check()  # a success after the deadline does not count either
             self._fatal = reply.code == "refused"

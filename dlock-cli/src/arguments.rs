@@ -26,7 +26,7 @@ pub(crate) fn name(text: &str) -> Result<Name, Failure> {
     let shown = without_credentials(text);
     if shown != text {
         let what = format!(
-            "{shown} has a password and is no name of a lock: say --store URL, or DLOCK_STORE"
+            "{shown} has a password and is not the name of a lock: say --store URL, or DLOCK_STORE"
         );
         return Err(Failure::new(Exit::Usage, what));
     }
@@ -224,8 +224,8 @@ pub(crate) struct SetupArguments {
 }
 
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
-    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
-    on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
+    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Every user \
+    of this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
     [env: DLOCK_STORE] [default: locks of this host only, in dlock/locks.db of this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 
 /// Which store.
@@ -292,7 +292,7 @@ fn time(text: &str) -> Result<Duration, String> {
 fn pause(text: &str) -> Result<Duration, String> {
     let pause = time(text)?;
     if pause < Duration::from_millis(100) {
-        return Err("a store is asked every 100ms at most".to_owned());
+        return Err("a store is queried every 100ms at most".to_owned());
     }
     Ok(pause)
 }

@@ -147,7 +147,7 @@ pub(crate) fn cut_off(cut: Cut) -> Failure {
         ),
         Cut::Resigned => Failure::new(
             Exit::LeaseLost,
-            "the command was ended, because somebody asked for the lock",
+            "the command was ended, because the lock was asked for",
         ),
     }
 }

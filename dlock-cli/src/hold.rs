@@ -95,7 +95,7 @@ async fn hold(
         Over::Signal(_) | Over::Asked if given_back == GivenBack::NotOurs => Err(Failure::new(
             Exit::LeaseLost,
             format!(
-                "{:?} was not ours any more when it was to be given back: somebody took it away by force, or the store lost its memory",
+                "{:?} was not ours any more when it was to be given back: it was taken away by force, or the store lost its memory",
                 lock.name().as_str()
             ),
         )),

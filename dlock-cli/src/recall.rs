@@ -70,6 +70,6 @@ fn nobody(name: &Name, record: &Record) -> Failure {
     let (shown, condition) = (name.as_str(), Condition::of(record));
     Failure::new(
         Exit::Nothing,
-        format!("nobody holds {shown:?}: it is {}", condition.as_str()),
+        format!("{shown:?} has no holder: it is {}", condition.as_str()),
     )
 }

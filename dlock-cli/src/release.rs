@@ -40,7 +40,7 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
             "--force asks before it releases, and there is no terminal to ask on",
         )
         .advise(format!(
-            "with --force the old holder may work beside the next one, two at a time, for up to a lease: look who it is, and whether it is alive, with 'dlock status {:?}'. Without --force there are never two. 'dlock release --help' says how a script forces it",
+            "with --force the old holder may work concurrently with the next one, two at a time, for up to a lease: check who it is, and whether it is alive, with 'dlock status {:?}'. Without --force there are never two. 'dlock release --help' says how a script forces it",
             name.as_str()
         )));
     }
@@ -61,7 +61,7 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
         Condition::Closed if !force => {
             return Err(
                 Failure::new(Exit::NotAcquired, lock.condition(&record)).advise(
-                    "nobody holds it, and it opens by itself then: --force opens it now, and the work may run again",
+                    "it has no holder, and opens automatically then: --force opens it now, and the work may run again",
                 ),
             );
         }
@@ -126,7 +126,7 @@ impl Lock {
             ));
         } else {
             say(format_args!(
-                "{held}; if {} still works, it goes on until its next renewal, for at most {}, beside the next holder: only a check of the token keeps its writes out",
+                "{held}; if {} still works, it continues until its next renewal, for at most {}, concurrently with the next holder: only a check of the token keeps its writes out",
                 harmless(&record.owner),
                 // The holder may have renewed since the record was read.
                 exact(record.duration),

@@ -140,7 +140,7 @@ fn line(name: &Name, record: Option<&Record>, json: bool) -> Result<String, Fail
     }
     let at = at.unwrap_or_else(|| "?".into());
     let Some(record) = record else {
-        return Ok(format!("{at} nobody ever held {:?}", name.as_str()));
+        return Ok(format!("{at} {:?} was never held", name.as_str()));
     };
     let mut line = format!("{at} {}", display::condition(name, record));
     if Condition::of(record) == Condition::Held {

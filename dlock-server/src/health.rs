@@ -50,7 +50,7 @@ async fn healthz() -> Json<Done> {
     tag = "server",
     responses(
         (status = 200, description = "Send it requests.", body = Done),
-        (status = "default", description = "Do not, for the moment.", body = Problem),
+        (status = "default", description = "Send it none, for the moment.", body = Problem),
     ),
 )]
 async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {

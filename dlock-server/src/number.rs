@@ -23,6 +23,6 @@ impl FromRequestParts<Service> for Number {
         let number = named.and_then(|(_, text)| TaskId::new(text.parse().ok()?));
         number
             .map(Self)
-            .ok_or_else(|| Refusal::new(Code::NotFound, "nothing has such a number"))
+            .ok_or_else(|| Refusal::new(Code::NotFound, "this number does not exist"))
     }
 }

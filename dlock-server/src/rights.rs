@@ -79,7 +79,7 @@ pub enum InvalidRights {
     },
     /// A namespace is invalid.
     #[error(
-        "{namespace:?} is no namespace: 1 to 63 of a-z, 0-9 and - are, and * stands for all of them"
+        "{namespace:?} is not a namespace: a namespace has 1 to 63 of a-z, 0-9 and -, and * stands for all of them"
     )]
     Namespace {
         /// The text in its place.

@@ -18,7 +18,7 @@ pub(crate) struct TasksArguments {
     // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(
         help = "Where the tasks are: sqlite:PATH or postgres://USER@HOST/DATABASE[?schema=SCHEMA], a database with the \
-            tables of a queue. Everybody on this machine sees a password that is given here: put the whole URL into \
+            tables of a queue. Every user of this machine sees a password that is given here: put the whole URL into \
             DLOCK_DATABASE instead [env: DLOCK_DATABASE]",
         long,
         visible_alias = "store",

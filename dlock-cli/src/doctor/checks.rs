@@ -127,7 +127,7 @@ impl<'a> Patient<'a> {
             Ok(None) => {
                 return Err(Failure::new(
                     Exit::StoreUnusable,
-                    "what was written is not there",
+                    "the record that was written is not there",
                 ));
             }
             Err(error) => return Err(self.failure("can't read", error).await),
@@ -194,10 +194,10 @@ impl<'a> Patient<'a> {
         if self.store.remembers() {
             Finding::good(
                 check,
-                "what this machine sees of locks is kept for its next programs",
+                "this machine's observations of locks are kept for its next programs",
             )
         } else {
-            Finding::good(check, "what a program sees of locks ends with it").advise(
+            Finding::good(check, "a program's observations of locks end with it").advise(
                 "set HOME or XDG_STATE_HOME to a folder on a local disk, or let programs wait for longer than the lease of a dead holder",
             )
         }
@@ -226,7 +226,7 @@ fn latency((took, what): (Duration, &str), lease: Duration) -> Finding {
     }
     let needed = (took * TOO_SLOW * 6).max(Duration::from_secs(1));
     finding.wrong(format!(
-        "take a lease of {} or more, or bring the store nearer; 'dlock bench' measures more",
+        "take a lease of {} or more, or move the store closer; 'dlock bench' measures more",
         exact(Duration::from_secs(needed.as_secs() + 1))
     ))
 }
@@ -249,8 +249,8 @@ fn clocks(seen: &Seen) -> Finding {
     let since = record.since.duration_since(SystemTime::UNIX_EPOCH);
     let token = Duration::from_micros(record.token.get());
     if since.is_ok_and(|since| token > since + APART) {
-        return Finding::good(check, "the store's clock is behind the tokens that it has given").advise(
-            "was it set back? Tokens go on growing, but after a loss of the store's memory they would not: let it catch up",
+        return Finding::good(check, "the store's clock is behind the tokens that it has granted").advise(
+            "was it set back? Tokens keep growing, but after a loss of the store's memory they would not: let it catch up",
         );
     }
     if apart <= APART {

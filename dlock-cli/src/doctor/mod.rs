@@ -95,9 +95,9 @@ fn encryption(store: &Store) -> Finding {
         .advise(more),
         Some(Encryption::None(more)) => Finding::good(
             check,
-            "none: everybody on the way reads what is said, passwords too",
+            "none: anyone on the network path can read everything, passwords too",
         )
         .advise(more),
-        _ => Finding::good(check, "neither its location nor the environment tells"),
+        _ => Finding::good(check, "neither its location nor the environment shows it"),
     }
 }

@@ -37,7 +37,7 @@ impl Lines {
                 let id = harmless(&leader.owner);
                 self.line(format_args!("following {name}, {id:?} leads"))
             }
-            None => self.line(format_args!("following {name}, nobody leads")),
+            None => self.line(format_args!("following {name}, which has no leader")),
         }
     }
 
@@ -85,7 +85,7 @@ impl Lines {
             Transition::Resigned { reason, .. } => {
                 let reason = match reason {
                     Reason::Shutdown => "stopping",
-                    Reason::Asked => "somebody asked for it",
+                    Reason::Asked => "it was asked to step down",
                     _ => "its command was ended",
                 };
                 self.line(format_args!("not leading {name} any more: {reason}"))

@@ -167,7 +167,7 @@ impl Candidate {
             }
             Ok(None) => Err(Failure::new(
                 Exit::Nothing,
-                format!("nobody leads {name:?}"),
+                format!("{name:?} has no leader"),
             )),
             Err(error) => Err(self.failure(error).await),
         }

@@ -177,7 +177,7 @@ impl Guard {
         }
         while let Some((frame, rest)) = self.unread.split_first_chunk() {
             let order =
-                Order::decode(frame).ok_or_else(|| io::Error::other("a frame that nobody sent"))?;
+                Order::decode(frame).ok_or_else(|| io::Error::other("an invalid frame"))?;
             self.unread = rest.to_vec();
             match order {
                 Order::Extend(deadline) => self.extend(deadline),

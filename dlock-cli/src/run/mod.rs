@@ -140,7 +140,7 @@ async fn hold(
         Ended::ByItself { status, .. } if given_back == GivenBack::NotOurs => Err(Failure::new(
             Exit::LeaseLost,
             format!(
-                "the command ended ({status}), but the lock was not ours any more: somebody took it away by force, or the store lost its memory"
+                "the command ended ({status}), but the lock was not ours any more: it was taken away by force, or the store lost its memory"
             ),
         )),
         Ended::ByItself { status, foreground } => Ok(ending::with_command(status, foreground)),

@@ -131,9 +131,9 @@ fn refused(what: &str, holder: &Holder, store: &Store) -> Failure {
     }
     let lease = exact(record.duration);
     let young = if record.is_closed() {
-        "if that is over, nobody's observation is old enough to tell"
+        "if that has passed, no observation is old enough to tell"
     } else {
-        "if its holder is dead, nobody's observation is old enough to tell"
+        "if its holder is dead, no observation is old enough to tell"
     };
     failure.advise(if *kept {
         format!(
@@ -143,7 +143,7 @@ fn refused(what: &str, holder: &Holder, store: &Store) -> Failure {
         )
     } else {
         format!(
-            "{young}, and what this run saw is not kept for the next one (DLOCK_LOG=warn says why): wait longer than {lease}, with --wait"
+            "{young}, and the observations of this run are not kept for the next one (DLOCK_LOG=warn says why): wait longer than {lease}, with --wait"
         )
     })
 }

@@ -37,7 +37,7 @@ pub(super) async fn enqueue(
     let Some(&added) = added.first() else {
         return Err(Failure::new(
             Exit::StoreUnusable,
-            "the store did not say what became of the task",
+            "the store did not report the result",
         ));
     };
     let (id, is_new) = (added.id(), matches!(added, Enqueued::New(_)));
@@ -102,8 +102,8 @@ fn read(payload: Option<&str>) -> Result<Value, Failure> {
         Some(text) => text,
     };
     dlock_tasks::json::read(text).map_err(|error| {
-        Failure::new(Exit::Usage, "the payload is no JSON that a worker can read")
+        Failure::new(Exit::Usage, "the payload is not JSON that a worker can read")
             .because(error)
-            .advise("text is JSON in double quotes of its own: '\"text\"'")
+            .advise("text is JSON in its own double quotes: '\"text\"'")
     })
 }

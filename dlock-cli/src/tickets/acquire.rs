@@ -62,7 +62,7 @@ async fn acquire(
     if !output::write(&line(arguments, lock, &lease))? {
         return Err(Failure::new(
             Exit::Output,
-            "nobody reads the ticket: the lock is given back",
+            "the ticket has no reader: the lock is given back",
         ));
     }
     // The core's own ticket takes a new term; this one's line continues the same term. Either way nothing is sent,

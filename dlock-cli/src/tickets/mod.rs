@@ -73,6 +73,6 @@ fn over(ticket: &Ticket, record: Option<&Record>) -> Failure {
     };
     Failure::new(
         Exit::LeaseLost,
-        format!("the lease with token {} is over: {now}", ticket.token),
+        format!("the lease with token {} has ended: {now}", ticket.token),
     )
 }

@@ -43,7 +43,7 @@ async fn run(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
         let line = json!({"name": name, "token": token, "valid_ms": milliseconds, "asked": asked});
         output::line(format_args!("{line}"))?;
     } else {
-        let asked = if asked { "; somebody asks for it" } else { "" };
+        let asked = if asked { "; it was asked for" } else { "" };
         output::done(format_args!("{name:?} is yours for {}{asked}", span(left)))?;
     }
     Ok(ExitCode::SUCCESS)

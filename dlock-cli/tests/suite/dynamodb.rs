@@ -117,7 +117,7 @@ fn is_granted(scene: &Scene) -> bool {
     let tried = scene.finish(TRY);
     let granted = tried.code() == 0;
     if !granted {
-        assert_ended(&tried, 75, "nobody's observation is old enough");
+        assert_ended(&tried, 75, "no observation is old enough");
     }
     granted
 }

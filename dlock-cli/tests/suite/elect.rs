@@ -79,7 +79,7 @@ fn one_leads_and_the_next_one_when_it_is_killed() {
     let first = watcher(&scene, "first");
     prints(
         &first,
-        "following \"job\", nobody leads\nleading \"job\" with token ",
+        "following \"job\", which has no leader\nleading \"job\" with token ",
     );
     let second = watcher(&scene, "second");
     prints(&second, "following \"job\", \"first\" leads\n");
@@ -171,7 +171,7 @@ fn leader_that_is_asked_to_step_down_ends_its_command_and_follows() {
     );
     token(&scene, "second", 0);
     assert_eq!(scene.await_trace("term "), "first");
-    first.await_err("not leading \"job\" any more: somebody asked for it");
+    first.await_err("not leading \"job\" any more: it was asked to step down");
     assert!(first.is_running());
     no_overlap(&scene);
 }
@@ -189,7 +189,7 @@ fn command_that_does_not_end_when_the_leader_steps_down_is_killed_after_the_grac
     second.await_err("following");
     assert_eq!(scene.finish(["elect", "job", "--resign"]).code(), 0);
     token(&scene, "second", 0);
-    first.await_err("not leading \"job\" any more: somebody asked for it");
+    first.await_err("not leading \"job\" any more: it was asked to step down");
     no_overlap(&scene);
 }
 
@@ -294,7 +294,7 @@ fn what_keeps_a_candidate_from_leading_is_said_once_until_it_is_mended() {
     let candidate = scene.start(command);
     prints(
         &candidate,
-        "following \"job\", nobody leads\ncan't lead \"job\" until this is mended: the store sqlite:",
+        "following \"job\", which has no leader\ncan't lead \"job\" until this is mended: the store sqlite:",
     );
     prints(&candidate, "not you");
     until("three attempts", || {

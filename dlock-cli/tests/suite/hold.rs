@@ -111,7 +111,7 @@ fn command_that_runs_until_it_is_asked_gets_term_and_then_the_lock_is_free() {
     let runner = scene.run(&["--lease", "12s", "--until-asked"], script);
     scene.await_trace("in");
     assert_ended(&scene.finish(["ask", "lock"]), 0, "");
-    assert_ended(&runner.finish(SOON), 80, "somebody asked for the lock");
+    assert_ended(&runner.finish(SOON), 80, "the lock was asked for");
     assert_eq!(scene.trace(), ["in", "bye"]);
     assert_ended(&scene.finish(TRY), 0, "");
 }

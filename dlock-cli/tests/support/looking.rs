@@ -27,7 +27,7 @@ pub(crate) fn healthy_store_is_told_so(scene: &Scene) {
             !found["found"]
                 .as_str()
                 .unwrap()
-                .contains("environment tells"),
+                .contains("environment shows it"),
             "{report}"
         );
         // These depend on the surroundings of a test.

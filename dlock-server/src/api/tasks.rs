@@ -157,7 +157,7 @@ async fn add(
     request_body = Processor,
     responses(
         (status = 202, description = "A task.", body = Shown),
-        (status = 204, description = "There is none."),
+        (status = 204, description = "There is no task."),
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]

@@ -121,8 +121,8 @@ async fn acquire(
     tag = "leases",
     request_body = Renew,
     responses(
-        (status = 200, description = "The term goes on.", body = Renewed),
-        (status = 409, description = "`lost`: the term is over.", body = Problem),
+        (status = 200, description = "The term continues.", body = Renewed),
+        (status = 409, description = "`lost`: the term has ended.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),

@@ -150,7 +150,7 @@ pub(super) async fn page(
     params(Named, InNamespace),
     responses(
         (status = 200, description = "The record.", body = Record),
-        (status = 404, description = "`not-found`: nobody has had this name.", body = Problem),
+        (status = 404, description = "`not-found`: the store has no record of this name.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]

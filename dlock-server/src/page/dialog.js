@@ -22,7 +22,7 @@ export function question({ title, text, yes, name, choice, number }) {
   tell(by("question-text"), text);
   tell(button, yes);
   show(by("question-name"), name !== undefined);
-  tell(by("question-label"), name === undefined ? "" : `To go on, type the name: ${name}`);
+  tell(by("question-label"), name === undefined ? "" : `To continue, type the name: ${name}`);
   show(by("question-choice"), choice !== undefined);
   tell(by("question-choice-text"), choice ?? "");
   show(by("question-number"), number !== undefined);

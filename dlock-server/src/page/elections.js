@@ -58,7 +58,7 @@ function row(namespace, { name }) {
       const leads = now === "held";
       state.set(leads ? "held" : now, leads ? "led" : isKept(lease) ? now : "no leader");
       show(asked, lease.asked && leads);
-      tell(leader, isKept(lease) ? harmless(lease.owner) || "–" : "nobody");
+      tell(leader, isKept(lease) ? harmless(lease.owner) || "–" : "no leader");
       tell(since, isKept(lease) ? instant(lease.since) : "–");
       tell(token, String(lease.token));
       time.set(isKept(lease) ? lease.remaining_ms : null, lease.duration_ms, unknown(lease));

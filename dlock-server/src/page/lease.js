@@ -29,7 +29,7 @@ export function actions(namespace, name, lease) {
   const post = (what, body) => ask("POST", path(namespace, `leases/${what}`), { name, ...body });
   const askFor = action("Ask", `Ask for ${shown}`, async () => {
     await post("ask", { uuid: lease().uuid });
-    return `${shown}: its holder learns with its next renewal that somebody asks for it.`;
+    return `${shown}: its holder learns with its next renewal that it was asked for.`;
   });
   const revoke = action("Revoke", `Revoke ${shown}`, async () => {
     const { uuid, renewals, owner, remaining_ms: left, duration_ms: whole } = lease();
@@ -88,7 +88,7 @@ export function filling(namespace, name, inside) {
   const happened = make("ol", { class: "history" });
   const note = make("p", {
     class: "note",
-    text: "The server keeps for seven days what passes through it, and what it finds when it looks: once a second while somebody watches. It begins anew when it is started.",
+    text: "The server keeps for seven days the events that pass through it, and those that it finds when it looks: once a second while the lease is being watched. The history begins anew when the server is restarted.",
   });
   inside.append(facts, heading, happened, note);
   let key = null;
@@ -102,7 +102,7 @@ export function filling(namespace, name, inside) {
       const { entries } = await ask("GET", path(namespace, "leases/history", { name }));
       // Something has changed by now, and the history was requested again.
       if (key !== now) return;
-      heading.textContent = entries.length > 0 ? `Seen since ${day(entries[0].at)}` : "Nothing was seen of it in seven days";
+      heading.textContent = entries.length > 0 ? `Seen since ${day(entries[0].at)}` : "No events were seen in seven days";
       happened.replaceChildren(...entries.toReversed().map(line));
     } catch (error) {
       if (key !== now) return;

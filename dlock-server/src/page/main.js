@@ -62,7 +62,7 @@ function live(state, why = "") {
   show(element, true);
   attribute(element, "data-state", state);
   tell(element, state === "live" ? "Live" : "Not up to date");
-  tell(by("trouble"), why ? `What is shown may be old: ${why}. Trying again.` : "");
+  tell(by("trouble"), why ? `This page may be out of date: ${why}. Trying again.` : "");
 }
 
 function close() {
@@ -104,8 +104,8 @@ function render() {
   show(by("to-tasks"), server.tasks);
   if (!session.may("read", namespace)) {
     const others = session.readable().join(", ");
-    const where = others ? ` There is one for: ${others}.` : "";
-    tell(by("trouble"), `There is no right to look at the namespace ${namespace}.${where}`);
+    const where = others ? ` You may look at: ${others}.` : "";
+    tell(by("trouble"), `You have no right to look at the namespace ${namespace}.${where}`);
     return;
   }
   if (tab === "tasks" && !server.tasks) {

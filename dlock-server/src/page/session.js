@@ -39,7 +39,7 @@ export function start(changed) {
       await ask("POST", "v1/session", { token: token.value });
       await refresh();
       if (!isKnown()) {
-        throw new Error("The browser has not kept the log-in. It keeps it over https alone, and on this machine.");
+        throw new Error("The browser has not kept the log-in. It keeps log-ins only over https, or on this machine.");
       }
       token.value = "";
       await changed();

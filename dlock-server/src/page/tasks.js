@@ -69,12 +69,12 @@ function queueRow(namespace, { queue }) {
     await ask("PUT", path(namespace, "queues"), { queue, paused });
     return `${shown} ${said}`;
   };
-  const pause = action("Pause", `Pause ${shown}`, set(true, "is paused: no worker gets its tasks. Those that run go on."));
-  const resume = action("Resume", `Resume ${shown}`, set(false, "goes on."));
+  const pause = action("Pause", `Pause ${shown}`, set(true, "is paused: no worker gets its tasks. Running tasks continue."));
+  const resume = action("Resume", `Resume ${shown}`, set(false, "is resumed."));
   const change = action("Limit", `Limit ${shown}`, async () => {
     const yes = await question({
       title: `How many tasks of ${shown} at a time?`,
-      text: "So many run at most, on all workers together. Those that run now go on, and others begin when there is room.",
+      text: "At most this many run, on all workers together. Tasks that are running now continue, and others begin when there is room.",
       yes: "Set the limit",
       number: { label: "At most (empty: any number)", value: most },
     });

@@ -68,7 +68,7 @@ impl Background {
     pub(super) async fn ended(mut self) {
         let all = async { while self.0.join_next().await.is_some() {} };
         if timeout(PATIENCE, all).await.is_err() {
-            tracing::warn!("tasks under way are left to the end of their leases");
+            tracing::warn!("running tasks are left until their leases end");
         }
     }
 }

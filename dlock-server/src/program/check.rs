@@ -31,8 +31,8 @@ pub(super) async fn check(plan: &Plan) -> Result<(), Failure> {
     };
     let who = match (&plan.tokens, plan.is_open()) {
         (Some(path), _) => format!("those whom {} names", path.display()),
-        (None, true) => "everybody on this machine".to_owned(),
-        (None, false) => "everybody with a certificate".to_owned(),
+        (None, true) => "every program on this machine".to_owned(),
+        (None, false) => "every client with a certificate".to_owned(),
     };
     let url = plan.url(plan.listen);
     let text = format!("would serve {store}\nat {url}\nto {who}\n");

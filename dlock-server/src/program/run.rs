@@ -114,7 +114,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         // It serves until `stop`: an earlier end is a panic, and a server that accepts no connections has to be
         // restarted.
         ended = &mut serving => {
-            let failure = Failure::new(Exit::System, "nobody is served any more");
+            let failure = Failure::new(Exit::System, "the server has stopped serving");
             return Err(match ended {
                 Ok(()) => failure,
                 Err(error) => failure.because(&error),
@@ -133,7 +133,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         ended = all_end => ended.map_err(|error| {
             Failure::new(Exit::System, "serving ended").because(&error)
         })?,
-        () = signals.stopped_again() => tracing::warn!("a second signal: requests under way are cut off"),
+        () = signals.stopped_again() => tracing::warn!("a second signal: requests in flight are cut off"),
     }
     tracing::info!("stopped");
     Ok(())

@@ -38,7 +38,7 @@ pub(super) struct Settings {
     // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(
         help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST, dynamodb:TABLE, etcd://HOST, kubernetes://NAMESPACE, mysql://USER@HOST/DATABASE, nats://HOST/BUCKET, s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX. \
-            Everybody on this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
+            Every user of this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
             file [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory]",
         long,
         value_name = "STORE",
@@ -331,13 +331,13 @@ impl Plan {
         }
         if self.is_open() {
             return Err(Failure::unusable(format!(
-                "everybody who can reach {listen} could take every lock: it is no loopback address, and nobody has to say who they are"
+                "every client that can reach {listen} could take every lock: it is not a loopback address, and clients need not identify themselves"
             ))
             .advise("name a file of tokens, with tokens, or the authority of your clients' certificates, with client-ca; or listen on 127.0.0.1"));
         }
         if self.tls.is_none() && !insecure {
             return Err(Failure::unusable(format!(
-                "tokens would cross the network to {listen} for everybody to read: there is no TLS"
+                "tokens would cross the network to {listen} readable by anyone: there is no TLS"
             ))
             .advise("add tls-cert and tls-key; or say insecure if something in front of this server does TLS"));
         }

@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     tag = "tasks",
     request_body = Cancel,
     responses(
-        (status = 200, description = "What the task was doing.", body = Cancelled),
+        (status = 200, description = "The state that the task was in.", body = Cancelled),
         (status = 404, description = "`not-found`: the namespace has no task of this number.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),

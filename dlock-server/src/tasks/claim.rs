@@ -40,8 +40,8 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     request_body = Claim,
     responses(
         (status = 200, description = "A task, or more.", body = Claimed),
-        (status = 204, description = "There is none.", headers(
-            ("dlock-next-ms" = u64, description = "In how long there may be one, if the store knows.")
+        (status = 204, description = "There is no task.", headers(
+            ("dlock-next-ms" = u64, description = "The time until there may be one, if the store knows.")
         )),
         (status = "default", description = "See `code`.", body = Problem),
     ),

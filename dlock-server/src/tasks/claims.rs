@@ -104,7 +104,7 @@ async fn heartbeat(
     request_body = Key,
     responses(
         (status = 200, description = "It is given back, now or earlier.", body = Done),
-        (status = 409, description = "`not-held`: the claim is over.", body = Problem),
+        (status = 409, description = "`not-held`: the claim has ended.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),

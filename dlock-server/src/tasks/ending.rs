@@ -83,8 +83,8 @@ macro_rules! endings {
             tag = "tasks",
             request_body = $body,
             responses(
-                (status = 200, description = "The claim is over by its own ending, now or by an earlier one.", body = Ended),
-                (status = 409, description = "`lost`, with the `state` of the task: the claim was over before.", body = Problem),
+                (status = 200, description = "The claim has ended by its own ending, now or by an earlier one.", body = Ended),
+                (status = 409, description = "`lost`, with the `state` of the task: the claim had ended before.", body = Problem),
                 (status = "default", description = "See `code`.", body = Problem),
             ),
             params(
@@ -123,7 +123,7 @@ endings! {
     request_body = Checkpoint,
     responses(
         (status = 200, description = "The next attempt will find it, or a newer one of this claim.", body = Done),
-        (status = 409, description = "`lost`, with the `state` of the task: the claim is over.", body = Problem),
+        (status = 409, description = "`lost`, with the `state` of the task: the claim has ended.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(

@@ -69,7 +69,7 @@ async fn enqueue(
     tag = "tasks",
     request_body = EnqueuePeriodic,
     responses(
-        (status = 200, description = "What the store has made of the instant.", body = Served),
+        (status = 200, description = "The result for the instant.", body = Served),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),

@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
     path = "/v1/{namespace}/queues",
     tag = "tasks",
     responses(
-        (status = 200, description = "Those that are, by name.", body = Queues),
+        (status = 200, description = "These queues, by name.", body = Queues),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),
@@ -76,7 +76,7 @@ pub(super) async fn set_apart(service: &Asking, namespace: &Namespace) -> Result
     tag = "tasks",
     request_body = SetQueue,
     responses(
-        (status = 200, description = "So it is.", body = Done),
+        (status = 200, description = "The change was made.", body = Done),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),

@@ -137,7 +137,7 @@ pub(super) async fn page(
     path = "/v1/{namespace}/tasks/counts",
     tag = "tasks",
     responses(
-        (status = 200, description = "Those that are not 0.", body = Counts),
+        (status = 200, description = "The counts that are not 0.", body = Counts),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),

@@ -10,7 +10,7 @@ fn check_says_what_would_be_served_and_makes_nothing() {
     for words in [
         "locks.db",
         "http://127.0.0.1:7420",
-        "everybody on this machine",
+        "every program on this machine",
     ] {
         assert!(checked.out.contains(words), "{checked:?}");
     }

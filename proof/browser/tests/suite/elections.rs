@@ -23,7 +23,7 @@ async fn who_leads_is_shown_and_told_that_others_want_to() {
         browser.row(TABLE, "scheduler", "granted to node-a").await;
         server.release("scheduler", &uuid).await;
         let row = browser.row(TABLE, "scheduler", "no leader").await;
-        assert!(row.contains("nobody"), "{row}");
+        assert!(row.contains("no leader"), "{row}");
         server.lead("scheduler", "node-b").await;
         browser.row(TABLE, "scheduler", "granted to node-b").await;
         browser.press("Force scheduler").await;

@@ -58,7 +58,7 @@ async fn a_queue_is_paused_and_resumed() {
             "images"
         );
         browser.press("Resume images").await;
-        browser.said("images goes on").await;
+        browser.said("images is resumed").await;
         assert_eq!(server.get("v1/default/queues").await["paused"], json!([]));
         browser.row(QUEUES, "images", "open").await;
         browser.is_quiet().await;
