@@ -489,7 +489,7 @@ func TestLossNamesItsCause(t *testing.T) {
 	for cause, fault := range map[string]fault{
 		`for 800ms: no answer in time`: drip, `for 800ms: overloaded (503) "busy"`: say(503, `{"code": "overloaded", "detail": "busy"}`),
 		"for 800ms: an answer that came too late, or makes no sense": say(200, `{}`),
-		"the server says that it has ended":                            say(409, `{"code": "lost"}`),
+		"the server says that it has ended":                          say(409, `{"code": "lost"}`),
 	} {
 		f, server, clock := setUp(t)
 		lease := take(t, server)

@@ -4,7 +4,6 @@
 //! generator on, and cancelling it switches it off, at any server. Each server has a worker for it. The server whose
 //! worker claims it adds a task of the sample, and schedules the generator's task for two seconds later. So one server
 //! at a time generates, another one continues when it dies, and every server knows whether the generator is on.
-//! time generates, another one goes on when it dies, and every server knows whether the generator is on.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 

@@ -4,7 +4,7 @@ import { by, make, tell } from "./dom.js";
 
 let fading = null;
 
-/** Says what was done, to the eye and to what reads the page out. */
+/** Says what was done, on screen and to screen readers. */
 export function say(text) {
   const said = by("said");
   tell(said, text);
@@ -18,7 +18,7 @@ export function complain(text) {
   by("said").classList.add("bad");
 }
 
-/** A button. `act()` does it and resolves to what is said then, or to `null` if nothing was done. */
+/** A button. `act()` does it and resolves to the text to say, or to `null` if nothing was done. */
 export function action(word, label, act, { danger = false } = {}) {
   const button = make("button", { type: "button", class: danger ? "danger" : "", "aria-label": label, text: word });
   button.addEventListener("click", async () => {

@@ -5,7 +5,7 @@ import { giveBack } from "./focus.js";
 
 let withdrawing = () => {};
 
-/** Takes the question back that is open, if there is one: what it is about is no longer shown. */
+/** Withdraws the open question, if there is one: its subject is no longer shown. */
 export const withdraw = () => withdrawing();
 
 /**

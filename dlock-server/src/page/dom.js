@@ -16,10 +16,10 @@ export function make(tag, { text, on = {}, ...attributes } = {}, ...children) {
   return element;
 }
 
-/** Text that somebody else has chosen, which does not turn around what stands beside it. */
+/** Text that another client has chosen, isolated so that it does not change the direction of the text next to it. */
 export const foreign = (text, attributes = {}) => make("bdi", { ...attributes, text: harmless(text) });
 
-/** Changes a text only if it is another one: the rest of the page, and what reads it out, is left alone. */
+/** Changes a text only if it differs: the rest of the page, and a screen reader, are not disturbed. */
 export function tell(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -33,6 +33,6 @@ export function attribute(element, name, value) {
   else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
-/** A cell of a table. On a narrow screen rows become cards, and `label` says what the cell is. */
+/** A cell of a table. On a narrow screen rows become cards, and `label` names the cell. */
 export const cell = (label, ...children) =>
   make("td", { role: "cell", "data-label": label }, make("div", { class: "value" }, ...children));

@@ -6,7 +6,7 @@ const isThere = (element) => element.isConnected && element.checkVisibility();
 
 const first = (inside, what) => [...(inside?.querySelectorAll(what) ?? [])].find(isThere);
 
-/** Changes a table. If that takes the focus away, it goes to another button of its cell, to its row, or to the row that has come there. */
+/** Changes a table. If that takes the focus away, the focus goes to another button of its cell, to its row, or to the row that has taken its place. */
 export function keepFocus(table, change) {
   const focused = document.activeElement;
   if (!table.contains(focused)) {
@@ -21,5 +21,5 @@ export function keepFocus(table, change) {
   (first(cell, "button") ?? first(here, "button, a") ?? by("main")).focus();
 }
 
-/** Gives the focus back to what had it, if that is still there. */
+/** Gives the focus back to the element that had it, if that still exists. */
 export const giveBack = (element) => (isThere(element) ? element : by("main")).focus();

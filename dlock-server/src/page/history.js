@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 import { day, harmless, plural } from "./text.js";
 
-/** What happened so long before it was seen at most is told without that. */
+/** Events seen within this time of happening are shown without the uncertainty. */
 const EXACT = 5_000;
 
 const WORDS = {
@@ -14,7 +14,7 @@ const WORDS = {
   forced: () => "freed by force",
 };
 
-/** One line of it. */
+/** One line of the history. */
 export function line({ at, within_ms: within, what, times, token, owner }) {
   const who = `${harmless(owner) || "a holder without a label"}, token ${token}`;
   const isFirst = within === undefined;

@@ -8,7 +8,7 @@ import { ask, path } from "./server.js";
 import { may } from "./session.js";
 import { binary, day, harmless, instant, span } from "./text.js";
 
-/** What becomes of a lease, in the words of `dlock status`. */
+/** The state of a lease, in the words of `dlock status`. */
 export function stateOf({ uuid, released, revoked, remaining_ms: left }) {
   if (released) return "released";
   if (left === 0) return "expired";
@@ -20,10 +20,10 @@ export function stateOf({ uuid, released, revoked, remaining_ms: left }) {
 /** Whether it keeps others out now. */
 export const isKept = (lease) => ["held", "revoked", "closed"].includes(stateOf(lease));
 
-/** What stands where the time left would, of a store whose clock decides nothing. */
+/** The text in place of the time left, for a store whose clock decides nothing. */
 export const unknown = (lease) => (isKept(lease) ? `up to ${span(lease.duration_ms)} after the last renewal` : "–");
 
-/** The buttons of a lease. `lease()` is what was seen of it last. */
+/** The buttons of a lease. `lease()` returns its last seen state. */
 export function actions(namespace, name, lease) {
   const shown = harmless(name);
   const post = (what, body) => ask("POST", path(namespace, `leases/${what}`), { name, ...body });
@@ -70,7 +70,7 @@ export function actions(namespace, name, lease) {
   };
 }
 
-/** Revokes the term that the question was about. A renewal that came since it was shown is no reason not to. */
+/** Revokes the term that the question was about. A renewal since the question was shown does not prevent it. */
 async function revokeTerm(post, version, tries = 5) {
   try {
     await post("revoke", { version });
@@ -81,7 +81,7 @@ async function revokeTerm(post, version, tries = 5) {
   }
 }
 
-/** Fills an open row, and fills it anew when something of its lease has changed. */
+/** Fills an open row, and fills it again when its lease has changed. */
 export function filling(namespace, name, inside) {
   const facts = make("dl", { class: "facts" });
   const heading = make("h3");

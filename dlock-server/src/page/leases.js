@@ -8,7 +8,7 @@ import { listen } from "./stream.js";
 import { Rows, badge, opening, pages, timeLeft } from "./table.js";
 import { harmless, plural } from "./text.js";
 
-/** How long a prefix stays as it is before it counts without the key Enter. */
+/** How long a prefix must stay unchanged to take effect without the Enter key. */
 const TYPING = 400;
 
 /** Shows the leases of a place until `close()`. */

@@ -12,13 +12,13 @@ import * as tasks from "./tasks.js";
 const TABS = { leases, elections, tasks };
 const TITLES = { leases: "Leases", elections: "Elections", tasks: "Tasks" };
 
-/** Between two questions that the server has not answered as hoped. */
+/** The pause between two requests that the server has not answered as hoped. */
 const PAUSE = 2_000;
 
 let view = null;
 let server = { tasks: true };
 
-/** What the streams tell of themselves. */
+/** The reports of the streams about themselves. */
 const signs = {
   on: (update) => (event, data) => {
     if (event === "problem") {
@@ -56,7 +56,7 @@ function recheck() {
   }, PAUSE);
 }
 
-/** Says whether what is shown is what is. */
+/** Shows whether the page is up to date. */
 function live(state, why = "") {
   const element = by("live");
   show(element, true);
@@ -116,7 +116,7 @@ function render() {
   view = TABS[tab].open(here, signs);
 }
 
-/** Asks the server who we are, and shows the page anew. */
+/** Asks the server who is logged in, and shows the page anew. */
 async function again() {
   close();
   try {

@@ -11,7 +11,7 @@ export function place() {
   return { namespace, tab, query: new URLSearchParams(query) };
 }
 
-/** The address of a place. What is empty is left out. */
+/** The address of a place. Empty parts are left out. */
 export function address(namespace, tab, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const text = new URLSearchParams(given).toString();

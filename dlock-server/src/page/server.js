@@ -12,7 +12,7 @@ export class Refused extends Error {
 
 export const refusal = async (response) => new Refused(response.status, await response.json().catch(() => ({})));
 
-/** Sends a request; the JSON of the answer. */
+/** Sends a request; returns the JSON of the answer. */
 export async function ask(method, path, body) {
   const request = { method, headers: { accept: "application/json" }, cache: "no-store" };
   if (body !== undefined) {

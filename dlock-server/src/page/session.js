@@ -7,18 +7,18 @@ import { harmless } from "./text.js";
 
 let session = { logged_in: false, rights: {} };
 
-/** Whether there is anything that the sender may do. */
+/** Whether the sender has any right. */
 export const isKnown = () => Object.keys(session.rights).length > 0;
 
-/** Whether the right is there, in this namespace or in all. */
+/** Whether the sender has this right, in this namespace or in all. */
 export const may = (right, namespace) =>
   [namespace, "*"].some((place) => Object.hasOwn(session.rights, place) && session.rights[place].includes(right));
 
-/** The namespaces that the server names, where something can be looked at. */
+/** The namespaces that the server names and in which the sender may look at something. */
 export const readable = () =>
   Object.keys(session.rights).filter((namespace) => namespace !== "*" && may("read", namespace)).sort();
 
-/** Asks the server anew; whether it says something else than before. */
+/** Queries the server again; returns whether its answer has changed. */
 export async function refresh() {
   const before = JSON.stringify(session);
   session = await ask("GET", "v1/session");
@@ -28,7 +28,7 @@ export async function refresh() {
   return JSON.stringify(session) !== before;
 }
 
-/** Wires the form and the button up. `changed()` is called when somebody has logged in. */
+/** Wires the form and the button up. `changed()` is called after a log-in. */
 export function start(changed) {
   const form = by("log-in-form");
   const [token, trouble] = [by("token"), by("log-in-trouble")];

@@ -3,7 +3,7 @@
 
 import { Refused, refusal } from "./server.js";
 
-/** Each look of the server is an event. Without any for so long, the connection is taken for dead. */
+/** Each read by the server is an event. Without one for this long, the connection is considered dead. */
 const SILENCE = 20_000;
 
 const SILENT = new Refused(0, { title: "the server says nothing" });
@@ -12,7 +12,7 @@ const SILENT = new Refused(0, { title: "the server says nothing" });
 const PAUSE = 1_000;
 const LONGEST = 15_000;
 
-/** Twice as long each time, less up to half of it by chance: those whom a server has left do not come back all at once. */
+/** Twice as long each time, less a random part of up to half: the clients of a server that has gone do not all come back at once. */
 const pauseAfter = (failures) => Math.min(LONGEST, PAUSE * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
 
 /**

@@ -73,7 +73,7 @@ export function opening(label, columns, onOpen = () => {}) {
   return { button, more, inside, isOpen: () => !more.hidden };
 }
 
-/** A word for a state, in the colour of that state. */
+/** A word for a state, in its colour. */
 export function badge() {
   const element = make("span", { class: "badge" });
   return {
@@ -95,7 +95,7 @@ export function pages(element, first, next) {
   element.replaceChildren(...links.map(([href, text]) => make("a", { href, text })));
 }
 
-/** What is left of a lease, as words and as a bar. */
+/** The time left of a lease, as words and as a bar. */
 export function timeLeft(label) {
   const words = make("span", { class: "left" });
   const bar = make("progress", { "aria-label": label, max: "1", value: "0" });
@@ -112,7 +112,7 @@ export function timeLeft(label) {
   return {
     element,
     tick,
-    /** `left` milliseconds of `duration`; without a number, what stands there instead of it. */
+    /** `left` milliseconds of `duration`; without a number, the text to show instead. */
     set(left, duration, instead = "") {
       until = typeof left === "number" ? performance.now() + left : null;
       whole = Math.max(1, duration);

@@ -61,7 +61,7 @@ export function row(namespace, { id, kind }) {
   };
 }
 
-/** What stands where the time left of a running task would. */
+/** The text in place of the time left of a running task. */
 function due({ state, run_at: at, ended_at: ended }) {
   if (state === "stalled") return "run out";
   if (ended) return `ended ${instant(ended)}`;
@@ -105,7 +105,7 @@ function actions(namespace, id, task) {
   };
 }
 
-/** Asks for the whole task when its row is opened, and again when its row says something else. */
+/** Requests the whole task when its row is opened, and again when its row changes. */
 async function fill(details, namespace, line, { again = false } = {}) {
   const { inside } = details;
   const { holder, ...rest } = line;

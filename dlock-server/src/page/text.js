@@ -7,10 +7,10 @@ const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\\]|(?! 
 
 const escaped = (letter) => (letter === "\\" ? "\\\\" : `\\u{${letter.codePointAt(0).toString(16)}}`);
 
-/** One line of text that somebody else has chosen. */
+/** One line of text that another client has chosen. */
 export const harmless = (text) => String(text).replace(HIDDEN, escaped);
 
-/** The first line of a text that another has chosen. */
+/** The first line of a text that another client has chosen. */
 export function firstLine(text) {
   const [first, ...more] = String(text).trim().split("\n");
   return harmless(first) + (more.length > 0 ? " …" : "");
@@ -40,7 +40,7 @@ export function span(millis) {
   return parts.join(" ");
 }
 
-/** The text that these bytes are, in base64; `null` if they are none. */
+/** The text encoded by these bytes, given in base64; `null` if they are not text. */
 export function binary(base64) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)));

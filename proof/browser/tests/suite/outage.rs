@@ -9,7 +9,7 @@ async fn a_server_that_is_gone_is_told_and_found_again() {
         browser.row("leases-table", "door", "web-1").await;
         server.signal("KILL");
         browser
-            .until("the page claims to be live", "return document.getElementById('live').dataset.state === 'waiting' && document.getElementById('trouble').innerText.includes('may be old')")
+            .until("the page claims to be live", "return document.getElementById('live').dataset.state === 'waiting' && document.getElementById('trouble').innerText.includes('out of date')")
             .await;
         // What was seen last stays.
         browser.row("leases-table", "door", "web-1").await;
