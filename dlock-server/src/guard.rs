@@ -1,4 +1,4 @@
-//! Who sent a request, and whether the sender may do it. A handler gets its namespace and its access to the store only
+//! The sender of a request, and whether it may do this. A handler gets its namespace and its access to the store only
 //! from here, so none can forget this check, nor which calls matter most.
 
 use std::{fmt, marker::PhantomData};

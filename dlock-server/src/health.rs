@@ -87,7 +87,7 @@ async fn look(service: &Service) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What the store behind the server can do. Always the same answer.
+/// The abilities of the store behind the server. Always the same answer.
 #[utoipa::path(
     get,
     path = "/v1/capabilities",

@@ -4,7 +4,7 @@
 //! - `dlock run` is stopped, or its store is: the deadline it sent last passes, the group gets TERM
 //!   at `valid_until` - grace, and KILL just before `valid_until`.
 //!
-//! # What it can rely on
+//! # Assumptions
 //! The deadline is an absolute instant on a clock that it reads itself, so nothing that happens to
 //! `dlock run` can move it; it only ever moves forward (V4). Once TERM was sent the end is settled:
 //! a renewal that succeeds after that does not save a group of which half has gone.
@@ -19,7 +19,7 @@
 //! terminal or a shell sends to the others reaches it. It stays in the session, since a group can't
 //! be joined from another one.
 //!
-//! # What it can't do
+//! # Limits
 //! A command that changes its user, or moves to another group or session, is out of reach; if the
 //! guard is killed, `dlock run` ends the command; if both are killed in the same moment, the kernel
 //! still kills the command itself (see `stub`), but not the processes that it has started.
@@ -176,8 +176,7 @@ impl Guard {
             }
         }
         while let Some((frame, rest)) = self.unread.split_first_chunk() {
-            let order =
-                Order::decode(frame).ok_or_else(|| io::Error::other("an invalid frame"))?;
+            let order = Order::decode(frame).ok_or_else(|| io::Error::other("an invalid frame"))?;
             self.unread = rest.to_vec();
             match order {
                 Order::Extend(deadline) => self.extend(deadline),

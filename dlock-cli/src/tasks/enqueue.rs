@@ -102,8 +102,11 @@ fn read(payload: Option<&str>) -> Result<Value, Failure> {
         Some(text) => text,
     };
     dlock_tasks::json::read(text).map_err(|error| {
-        Failure::new(Exit::Usage, "the payload is not JSON that a worker can read")
-            .because(error)
-            .advise("text is JSON in its own double quotes: '\"text\"'")
+        Failure::new(
+            Exit::Usage,
+            "the payload is not JSON that a worker can read",
+        )
+        .because(error)
+        .advise("text is JSON in its own double quotes: '\"text\"'")
     })
 }

@@ -70,9 +70,11 @@ impl FromStr for Ticket {
             // written here.
             .filter(|ticket| ticket.to_string() == text)
             .ok_or_else(|| {
-                Failure::new(Exit::Usage, "this is not a ticket of 'dlock acquire'").advise(format!(
-                    "it is one line that begins with {TAG}: ; in a shell quote it, \"$ticket\""
-                ))
+                Failure::new(Exit::Usage, "this is not a ticket of 'dlock acquire'").advise(
+                    format!(
+                        "it is one line that begins with {TAG}: ; in a shell quote it, \"$ticket\""
+                    ),
+                )
             })
     }
 }

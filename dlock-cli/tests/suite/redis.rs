@@ -239,7 +239,7 @@ fn ticket_of_a_silent_server_is_69_and_then_as_good_as_before() {
     service.signal("CONT").unwrap();
     // The requests that were sent may arrive now.
     assert_ended(&with_ticket(&scene, ticket, &["give-back"]), 0, "");
-    assert_ended(&with_ticket(&scene, ticket, &["renew"]), 80, "is over");
+    assert_ended(&with_ticket(&scene, ticket, &["renew"]), 80, "has ended:");
     assert_ended(&scene.finish(TRY), 0, "");
 }
 

@@ -87,7 +87,7 @@ fn lease_that_nobody_renews_ends_and_its_ticket_is_worth_nothing() {
     scene.end_lease("lock");
     assert_ended(&waiter.finish(SOON), 0, "");
     assert_ended(&scene.finish(["renew", &ticket]), 80, "has released it");
-    assert_ended(&scene.finish(["give-back", &ticket]), 80, "is over");
+    assert_ended(&scene.finish(["give-back", &ticket]), 80, "has ended:");
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, 
 
 pub(crate) const TRY: &[&str] = &["run", "lock", "--no-wait", "--", "true"];
 pub(crate) const RUN: &[&str] = &["run", "lock", "--", "true"];
-/// How long a store that does not answer is asked follows from the lease.
+/// How long an unresponsive store is queried follows from the lease.
 pub(crate) const SHORT_TRY: &[&str] = &["run", "lock", "--lease", "6s", "--no-wait", "--", "true"];
 pub(crate) const SHORT_RUN: &[&str] = &["run", "lock", "--lease", "6s", "--", "true"];
 pub(crate) const STATUS: &[&str] = &["status"];

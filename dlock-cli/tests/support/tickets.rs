@@ -55,9 +55,13 @@ pub(crate) fn ticket_holds_from_one_command_to_the_next(scene: &Scene) {
         assert_ended(&given_back, 0, "");
         assert_eq!(given_back.out, "\"lock\" is free\n");
     }
-    assert_ended(&with_ticket(scene, ticket, &["renew"]), 80, "is over");
+    assert_ended(&with_ticket(scene, ticket, &["renew"]), 80, "has ended:");
     assert_ended(&scene.finish(TRY), 0, "");
-    assert_ended(&with_ticket(scene, ticket, &["give-back"]), 80, "is over");
+    assert_ended(
+        &with_ticket(scene, ticket, &["give-back"]),
+        80,
+        "has ended:",
+    );
 }
 
 /// `dlock hold --until-asked` and `dlock ask`.

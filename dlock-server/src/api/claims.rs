@@ -161,7 +161,9 @@ pub(super) async fn find(
     }
     match claim {
         Some(claim) if claim != holder.token => {
-            return Err(lost("this claim has ended: the task was claimed again since"));
+            return Err(lost(
+                "this claim has ended: the task was claimed again since",
+            ));
         }
         None if note.ambiguous => {
             let detail = "more than one worker of this name may have claimed the task: send the claim that 'next' answered";

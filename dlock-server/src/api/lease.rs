@@ -29,7 +29,7 @@ pub(super) struct Lease {
     created_at: Time,
     /// When it was renewed last, through this interface and by the store's clock.
     renewed_at: Option<Time>,
-    /// When it was given back through this interface, by the store's clock.
+    /// When it was released through this interface, by the store's clock.
     released_at: Option<Time>,
     /// When it ends, or has ended, by the store's clock. Absent for a lease that another interface has renewed or
     /// released: the store keeps no more than that.
@@ -121,7 +121,7 @@ pub(super) fn is_active(record: &Record) -> bool {
     !record.released && !record.is_closed() && !has_run_out(record)
 }
 
-/// Whether it expired without being given back.
+/// Whether it expired without being released.
 pub(super) fn has_run_out(record: &Record) -> bool {
     !record.released && record.remaining.is_some_and(|left| left.is_zero())
 }

@@ -150,7 +150,7 @@ async fn renew(
     created(&service, &namespace, &name, &renewed).await
 }
 
-/// Gives a lease back.
+/// Releases a lease.
 #[utoipa::path(
     delete,
     path = "/api/leases/release",
@@ -173,14 +173,14 @@ async fn release(
     created(&service, &namespace, &name, &record).await
 }
 
-/// Gives a lease back, by its number.
+/// Releases a lease, by its number.
 #[utoipa::path(
     delete,
     path = "/api/leases/{id}",
     tag = "sample",
     request_body = Meant,
     responses(
-        (status = 200, description = "It is given back.", body = Message),
+        (status = 200, description = "It is released.", body = Message),
         (status = 404, description = "There is no such lease, or this holder does not have it.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),

@@ -87,7 +87,7 @@ lists! {
     expired, "/api/leases/expired", has_run_out;
     /// Leases that were renewed.
     renewed, "/api/leases/renewed", |record| record.renewals > 0;
-    /// Leases that were given back and were not taken again since.
+    /// Leases that were released and were not taken again since.
     released_ones, "/api/leases/released", |record| record.released;
 }
 
@@ -153,7 +153,7 @@ async fn rows(
     tag = "sample",
     responses(
         (status = 200, description = "The lease.", body = Lease),
-        (status = 404, description = "There is none of this number.", body = Problem),
+        (status = 404, description = "This number does not exist.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(("id" = i64, Path, description = "The number of the lease")),

@@ -1,6 +1,6 @@
 //! When leases were released.
 //!
-//! A store keeps that a lease was given back, but not when. So just before a release, a lock next to the lease is taken
+//! A store keeps that a lease was released, but not when. So just before a release, a lock next to the lease is taken
 //! and released, labelled with the term: it records when, by the store's clock, and counts only while the lease is that
 //! term's and released.
 

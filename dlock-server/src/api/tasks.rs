@@ -380,7 +380,7 @@ async fn list(service: &Asking, start: Start, is_one: impl Fn(&Task) -> bool) ->
     tag = "sample",
     responses(
         (status = 200, description = "The task.", body = Shown),
-        (status = 404, description = "There is none of this number.", body = Problem),
+        (status = 404, description = "This number does not exist.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(("id" = i64, Path, description = "The number of the task")),

@@ -195,14 +195,14 @@ async fn renew_many(
     }))
 }
 
-/// Gives a term back, or leaves its name closed.
+/// Releases a term, or leaves its name closed.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/leases/release",
     tag = "leases",
     request_body = Release,
     responses(
-        (status = 200, description = "It is given back, now or earlier.", body = Released),
+        (status = 200, description = "It is released, now or earlier.", body = Released),
         (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),

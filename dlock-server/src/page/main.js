@@ -39,7 +39,7 @@ const signs = {
 let rechecking = null;
 
 /**
- * Asks who we are after a pause, and shows the page anew if that has changed. The stream tries again meanwhile: of two
+ * Asks the server who is logged in after a pause, and shows the page anew if that has changed. The stream tries again meanwhile: of two
  * servers one may know a token that the other does not, and nobody is to be asked without end.
  */
 function recheck() {

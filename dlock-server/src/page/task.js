@@ -76,7 +76,7 @@ function actions(namespace, id, task) {
     const runs = ["running", "stalled"].includes(task().state);
     const yes = await question({
       title: `Cancel task ${id}?`,
-      text: runs ? "Its worker is asked to stop, and learns it with its next heartbeat." : "It ends without having run.",
+      text: runs ? "Its worker is asked to stop, and learns of it with its next heartbeat." : "It ends without having run.",
       yes: "Cancel the task",
       choice: runs ? "End it at once: its worker may still be working" : undefined,
     });

@@ -54,7 +54,7 @@ pub(super) struct Settings {
     /// The authorities that sign client certificates (PEM)
     #[arg(long, value_name = "FILE", global = true)]
     client_ca: Option<PathBuf>,
-    /// Who may do what, and where (TOML)
+    /// The file of tokens: which client may do what, and where (TOML)
     #[arg(long, value_name = "FILE", global = true)]
     tokens: Option<PathBuf>,
     /// Serve without TLS on an address that other machines can reach, tokens included: behind a proxy that does TLS,

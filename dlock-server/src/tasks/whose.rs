@@ -25,7 +25,7 @@ pub(super) fn shown(namespace: &Namespace, mut task: Task) -> Option<Task> {
     Some(task)
 }
 
-/// What each of these tasks is doing, if it is in this namespace. It adds to an answer that is known already, so
+/// The state of each of these tasks, if it is in this namespace. It adds to an answer that is known already, so
 /// nothing is added if the store cannot be read.
 pub(super) async fn states(
     service: &Asking,
