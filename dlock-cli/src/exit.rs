@@ -130,7 +130,7 @@ impl Failure {
         self.exit
     }
 
-    /// Prints the failure with its causes, and returns its code. That the lock is taken, or free, is an
+    /// Prints the failure with its causes, and returns its code. That the lock is taken, or has no holder, is an
     /// answer: a user who wants quiet reads it from the code.
     pub(crate) fn report(&self) -> ExitCode {
         let is_answer = matches!(self.exit, Exit::NotAcquired | Exit::Nothing);

@@ -65,7 +65,7 @@ async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// There is a record, and the lock is free.
+/// There is a record, and the lock has no holder.
 fn nobody(name: &Name, record: &Record) -> Failure {
     let (shown, condition) = (name.as_str(), Condition::of(record));
     Failure::new(

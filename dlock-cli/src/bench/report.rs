@@ -111,8 +111,8 @@ impl Report {
     }
 }
 
-/// A call has a sixth of the lease. That sixth is ten times the p99, and three times the slowest call; rounded
-/// to seconds.
+/// A call has a sixth of the lease. That sixth is ten times the p99, and three times the slowest call, at
+/// least; rounded up to seconds.
 fn least_lease_ms(times: &Percentiles) -> u64 {
     let needed = 6 * times
         .p99_us

@@ -218,8 +218,8 @@ impl Crowd {
         open.push(Arc::downgrade(activity));
     }
 
-    /// Ends the connection that has had no request for the longest time: a stranger's before all others, and if every
-    /// connection has a request, that of a stranger.
+    /// Ends the connection that has had no request for the longest time: a stranger's before all others, even one that has
+    /// a request if no stranger's is without; a known client's only if it has none.
     pub(super) fn thin(&self) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|activity| activity.strong_count() > 0);

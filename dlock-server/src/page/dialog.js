@@ -9,8 +9,8 @@ let withdrawing = () => {};
 export const withdraw = () => withdrawing();
 
 /**
- * Asks. `{ title, text, yes, name?, choice?, number? }`: `name` has to be typed before the button works; `choice` is a box to
- * tick; `number`, `{ label, value }`, is a field for a number above 0, or for none. Resolves to `null` for no, and to
+ * Asks the user. `{ title, text, yes, name?, choice?, number? }`: `name` has to be typed before the button works; `choice`
+ * is a box to tick; `number`, `{ label, value }`, is a field for a number above 0, or for none. Resolves to `null` for no, and to
  * `{ chosen, number }` for yes.
  */
 export function question({ title, text, yes, name, choice, number }) {

@@ -39,8 +39,8 @@ const signs = {
 let rechecking = null;
 
 /**
- * Asks the server who is logged in after a pause, and shows the page anew if that has changed. The stream tries again meanwhile: of two
- * servers one may know a token that the other does not, and nobody is to be asked without end.
+ * After a pause, asks the server who is logged in, and shows the page anew if that has changed. The stream tries again
+ * meanwhile: of two servers one may know a token that the other does not, and the user is not to be asked endlessly.
  */
 function recheck() {
   rechecking ??= setTimeout(async () => {

@@ -16,10 +16,10 @@ const LONGEST = 15_000;
 const pauseAfter = (failures) => Math.min(LONGEST, PAUSE * 2 ** (failures - 1)) * (0.5 + Math.random() / 2);
 
 /**
- * Hands the events of a path to `on(event, data)` until `close()`. The first one says all that there is, so a stream that has
- * broken off is opened again, and nothing is missed. `ended()` is called when one ends, as they do behind a proxy that
- * lets no answer last; `trouble(error)` when the next one does not come either, was refused, or when a server
- * that keeps the connection says nothing.
+ * Passes the events of a path to `on(event, data)` until `close()`. The first event of a stream has the whole view, so a
+ * stream that has broken off is opened again, and nothing is missed. `ended()` is called when one ends, as they do behind
+ * a proxy that limits the duration of answers; `trouble(error)` when the next one does not come either, was refused, or
+ * when a server that keeps the connection sends nothing.
  */
 export function listen(path, on, { ended, trouble }) {
   const stop = new AbortController();
