@@ -1,4 +1,4 @@
-//! The rendered pages: every link of each, followed.
+//! Follows every link of the rendered pages.
 
 use std::{
     fs, io,
@@ -7,14 +7,14 @@ use std::{
 
 use crate::html;
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// Links into the book or the repository.
     pub(crate) inside: usize,
     /// Links that were not followed.
     pub(crate) network: usize,
-    /// A line for each link that leads nowhere.
+    /// One line for each link that leads nowhere.
     pub(crate) broken: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ fn named(page: &str, anchor: Option<&str>) -> Result<(), &'static str> {
     }
 }
 
-/// Without `..`, by words alone: a link is no symbolic link.
+/// Resolves `..` textually: a path in a link has no symbolic links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -117,7 +117,7 @@ fn pages(folder: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// A book of two pages, the first of which has these links, and a file beside them.
+    /// A book of two pages, the first of which has these links, and a file next to them.
     fn book(links: &str) -> io::Result<(tempfile::TempDir, PathBuf)> {
         let kept = tempfile::tempdir()?;
         let html = kept.path().join("html");

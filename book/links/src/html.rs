@@ -1,4 +1,4 @@
-//! The little of HTML that it takes to find links and their targets in what mdBook writes.
+//! Parses just enough HTML to find links and their targets in mdBook's output.
 
 /// The values of an attribute, in the order of the page, entities resolved.
 pub(crate) fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item = String> + use<'a> {
@@ -13,8 +13,8 @@ pub(crate) fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item =
     })
 }
 
-/// Whether a block of code is empty, or shows the words that should have included it: mdBook goes on where a file or a
-/// part of it is not there.
+/// Whether a block of code is empty, or shows the directive that should have included it: mdBook continues if a file or
+/// a part of it is missing.
 pub(crate) fn lacks_code(page: &str) -> bool {
     page.split("<code class=\"language-").skip(1).any(|block| {
         let code = block.split_once('>').map_or("", |(_, rest)| rest);
@@ -23,8 +23,8 @@ pub(crate) fn lacks_code(page: &str) -> bool {
     })
 }
 
-/// What stands between `<` and `>`. Code that shows HTML is escaped, so it has no tags; a script may have, and counts
-/// as one text up to its end.
+/// The texts between `<` and `>`. Code that shows HTML is escaped, so it has no tags; a script may contain some, and
+/// counts as one text up to its end.
 fn tags(page: &str) -> impl Iterator<Item = &str> {
     let mut rest = page;
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! Checks the links of the rendered book: `dlock-book-links HTML`, where HTML is the folder that mdBook wrote.
 //!
 //! A link to a page must find the page, and its heading if it names one; any other link into the book must find the
-//! file. What leads to the network is counted and not looked at. A block of code must not be empty.
+//! file. Links to the network are counted but not followed. A block of code must not be empty.
 
 mod book;
 mod html;

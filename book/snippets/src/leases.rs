@@ -7,15 +7,15 @@ use dlock::{DLock, Error, FencingToken};
 use crate::Failure;
 
 // ANCHOR: limit
-/// Waits for the lock for two seconds at most, and says who has it otherwise.
+/// Waits for the lock for at most two seconds; if that fails, reports the holder.
 pub async fn book(
     lock: &DLock,
     orders: &mut Vec<FencingToken>,
 ) -> Result<(), Failure> {
     match lock.acquire_timeout(Duration::from_secs(2)).await {
         Ok(lease) => Ok(lease.with(async |token| orders.push(token)).await?),
-        // The store is silent: that is no competitor, and a matter for
-        // the people who run it.
+        // The store does not answer: no competitor has the lock, and its operators
+        // have to look into it.
         Err(error) if error.store_error().is_some() => Err(error.into()),
         Err(Error::Timeout { holder, .. }) => {
             Err(format!("busy: {holder:?}").into())
@@ -32,8 +32,7 @@ pub async fn steps(
     mut step: impl AsyncFnMut(FencingToken) -> bool,
 ) -> Result<(), Failure> {
     let guard = lock.hold().await?;
-    // Computed from the clock at every call: never a flag that somebody forgot to
-    // reset.
+    // Computed from the clock at every call: it is not a flag that can be stale.
     while guard.is_valid() {
         if !step(guard.token()).await {
             guard.release().await?;

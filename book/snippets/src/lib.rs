@@ -1,6 +1,6 @@
-//! What the book shows: parts of these files, between lines `ANCHOR: name` and
-//! `ANCHOR_END: name`. The tests beside them run each on real stores, so a reader
-//! sees what has run.
+//! The book shows parts of these files, between lines `ANCHOR: name` and
+//! `ANCHOR_END: name`. The tests next to them run each part on real stores, so a
+//! reader sees code that has run.
 
 pub mod fencing;
 pub mod leases;

@@ -7,8 +7,8 @@ use dlock::{
 
 use crate::Failure;
 
-/// While processes of the old release are left: the advisory lock around dlock's.
-/// `client` is used by nobody else meanwhile, since its session holds the lock.
+/// The advisory lock around dlock's, while processes of the old release remain. Use
+/// `client` for nothing else meanwhile, since its session holds the lock.
 pub async fn report(
     client: &Client,
     lock: &DLock,

@@ -21,8 +21,8 @@ pub async fn nightly_report(
         }
         TryAcquire::Held(holder) => println!("nothing to do: {holder}"),
     }
-    // Waits for what is still being given back. Without it the end of `main` would
-    // cut that off.
+    // Waits for releases that are still in progress. Without this, the end of
+    // `main` would cut them off.
     lock.client().close().await;
     Ok(())
 }
@@ -41,10 +41,10 @@ pub async fn import(
 }
 // ANCHOR_END: each
 
-/// Where reports are written; counts them and notices when two are written at once.
+/// The place where reports are written; it counts them, and notices two at once.
 #[derive(Debug, Default)]
 pub struct Reports {
-    /// The tokens that reports were written with.
+    /// The tokens with which reports were written.
     pub written: std::sync::Mutex<Vec<FencingToken>>,
     writing: tokio::sync::Mutex<()>,
 }

@@ -1,4 +1,4 @@
-//! "Choosing a store": how each is opened.
+//! "Choosing a store": how to open each.
 
 use crate::Failure;
 
@@ -6,7 +6,7 @@ use crate::Failure;
 use dlock::sqlite::SqliteProvider;
 
 pub fn sqlite(file: &std::path::Path) -> Result<SqliteProvider, Failure> {
-    // Makes the file; its directory must be there.
+    // Creates the file; its directory must exist.
     Ok(SqliteProvider::open(file)?)
 }
 // ANCHOR_END: sqlite
@@ -22,11 +22,11 @@ pub async fn postgres(url: &str) -> Result<PostgresProvider, Failure> {
     let connections = Manager::new(database.clone(), tokio_postgres::NoTls);
     let provider = PostgresProvider::builder()
         .pool(Pool::builder(connections).max_size(8).build()?)
-        // Waiters are told of releases, over one connection more. To the server itself,
-        // not to a pooler.
+        // Notifies waiters of releases, over one more connection, which goes to the
+        // server itself, not to a pooler.
         .listen(database, tokio_postgres::NoTls)
         .build()?;
-    // Makes the table where it is missing. `schema_sql` is the same for your own
+    // Creates the table if it is missing. `schema_sql` is the same for your own
     // migrations.
     provider.create_schema().await?;
     Ok(provider)
@@ -39,7 +39,7 @@ use dlock::redis::{Channels, RedisProvider};
 pub fn redis(url: &str) -> Result<RedisProvider, Failure> {
     let provider = RedisProvider::builder()
         .client(redis::Client::open(url)?)
-        // Waiters are told of releases, over one connection more.
+        // Notifies waiters of releases, over one more connection.
         .wakeups(Channels::Plain)
         .build()?;
     Ok(provider)
@@ -56,7 +56,7 @@ pub async fn dynamodb(
         .client(client)
         .table_name("locks")
         .build()?;
-    // Or `verify_table`, where tables are made by other means.
+    // Or `verify_table`, if you create tables by other means.
     provider.create_table().await?;
     Ok(provider)
 }

@@ -1,4 +1,4 @@
--- KEYS[1] a hash, ARGV[1] the token, ARGV[2] what to add.
+-- KEYS[1] a hash, ARGV[1] the token, ARGV[2] the amount to add.
 local refused = dlock_fence(redis.call('HGET', KEYS[1], 'fence'), ARGV[1])
 if refused then
     return refused -- {'stale', highest}: nothing may be written

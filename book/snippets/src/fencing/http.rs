@@ -1,5 +1,4 @@
-//! With a service of your own behind HTTP: it keeps the highest token beside its
-//! data.
+//! With your own service behind HTTP: it keeps the highest token next to its data.
 
 // ANCHOR: service
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +8,8 @@ use axum::{
 };
 use dlock::{Fence, FencingToken};
 
-/// The data and the highest token that wrote it, under one mutex: a check apart
-/// from its write could be overtaken.
+/// The data and the highest token that wrote it, under one mutex: if the check were
+/// separate from the write, another request could write in between.
 #[derive(Debug, Default)]
 pub struct Page {
     fence: Fence,

@@ -39,11 +39,11 @@ pub async fn withdraw_alone(
     client: &mut Client,
 ) -> Result<(), Failure> {
     let fence = Fence::new("dlock", "fence")?;
-    // Makes the table where it is missing.
+    // Creates the table if it is missing.
     fence.create_schema(client).await?;
     lock.with_result(async |token| {
         withdraw(client, &fence, token).await?;
-        // The work fails as itself or as the lock does, so its error takes both.
+        // Either the work or the lock can fail, so the error type holds both.
         Ok::<(), Failure>(())
     })
     .await

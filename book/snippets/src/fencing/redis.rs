@@ -23,7 +23,7 @@ pub async fn set_balance(
 // ANCHOR: script
 use dlock::redis::fence::LUA;
 
-/// The two words that the script answers.
+/// The two words of the script's answer.
 pub async fn add(
     redis: &mut MultiplexedConnection,
     token: FencingToken,

@@ -22,7 +22,7 @@ pub async fn set_balance(
 // ANCHOR_END: row
 
 // ANCHOR: transaction
-/// What the lock protects spans rows: the first statement of their transaction asks
+/// The lock protects several rows: the first statement of their transaction checks
 /// the table of tokens. False: a later holder was here. Drop the transaction, and
 /// stop.
 pub async fn admitted(

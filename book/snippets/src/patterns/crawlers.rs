@@ -1,11 +1,11 @@
-//! So many at a time, over all hosts.
+//! At most N at a time, over all hosts.
 
 // ANCHOR: crawl
 use std::time::Duration;
 
 use dlock::{DLock, Error, several::Semaphore};
 
-/// Fetches a page while at most eight of them are fetched, on all hosts together.
+/// Fetches a page, while all hosts together fetch at most eight at a time.
 pub async fn crawl(
     lock: &DLock,
     page: &str,

@@ -40,12 +40,13 @@ async fn order(
     };
     match booked.await {
         Ok(receipt) => (StatusCode::OK, receipt),
-        // What was done may or may not be whole: the storage knows, since it checks
+        // The work may or may not be complete: the storage knows, since it checks
         // the token.
         Err(error @ Error::Lost(_)) => {
             (StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         }
-        // Somebody else has it. A timeout that a silent store has caused is not that.
+        // Another request has the lock. A timeout caused by a silent store is not
+        // this case.
         Err(error @ Error::Timeout { .. }) if error.store_error().is_none() => (
             StatusCode::CONFLICT,
             "another order of this customer is being booked".into(),

@@ -19,7 +19,7 @@ pub async fn serve(
         .provider(&client)
         .name("background") // the same on every instance
         .build()?;
-    // On the leader alone, and gone before another instance can lead.
+    // Runs on the leader alone, and has ended before another instance can lead.
     election.every(
         "sweep",
         Duration::from_secs(30),
@@ -28,7 +28,7 @@ pub async fn serve(
             async move { sweep.run(leadership.token()).await }
         },
     );
-    // Returns when the leadership has been given back.
+    // Returns when the leadership has been released.
     election.run(Box::pin(stop)).await?;
     client.close().await;
     Ok(())
@@ -37,6 +37,6 @@ pub async fn serve(
 
 /// The work of the leader.
 pub trait AsyncSweep: Clone + Send + Sync + 'static {
-    /// One run of it.
+    /// Runs the work once.
     fn run(&self, token: dlock::FencingToken) -> impl Future<Output = ()> + Send;
 }

@@ -1,4 +1,4 @@
-//! Every instance migrates the database when it starts; one of them does.
+//! All instances want to migrate the database when they start; one of them does.
 
 // ANCHOR: migrate
 use dlock::{
@@ -11,7 +11,7 @@ use dlock::{
 
 use crate::Failure;
 
-/// The steps, in order. A step that was released is never changed.
+/// The steps, in order. Never change a step once it has been released.
 const STEPS: &[&str] = &[
     "CREATE TABLE customer (id bigint PRIMARY KEY)",
     "ALTER TABLE customer ADD COLUMN name text",
@@ -24,8 +24,8 @@ pub async fn migrate(lock: &DLock, client: &mut Client) -> Result<usize, Failure
     lock.with_result(async |token| {
         let mut done = 0;
         loop {
-            // Each step is a transaction of its own: if the lease is lost in the
-            // middle, what is committed stays.
+            // Each step is a separate transaction: if the lease is lost in the
+            // middle, the committed steps stay.
             let transaction = client.transaction().await?;
             match fence.check(&transaction, "migrations", token).await {
                 Err(FenceError::Stale(stale)) => return Err(stale.into()),

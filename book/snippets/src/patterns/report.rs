@@ -3,7 +3,7 @@
 use dlock::{DLock, Error, TryAcquire};
 
 // ANCHOR: program
-/// Writes the report, unless somebody else is at it; whether it did.
+/// Writes the report, unless another process is writing it; returns whether it did.
 pub async fn report(lock: &DLock, pages: &mut Vec<u32>) -> Result<bool, Error> {
     match lock.try_acquire().await? {
         TryAcquire::Acquired(lease) => {

@@ -18,7 +18,7 @@ pub async fn transfer(
 }
 // ANCHOR_END: transfer
 
-/// What it books, each with the token of its own account.
+/// The bookings, each with the token of its own account.
 async fn book(
     account: u64,
     amount: i64,

@@ -11,7 +11,7 @@ use dlock::{
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Whether it was this process that did it.
+/// Returns whether this process did the work.
 pub fn nightly(file: &Path) -> Result<bool, Failure> {
     let runtime = Runtime::new()?;
     let lock = DLock::builder()
@@ -24,7 +24,7 @@ pub fn nightly(file: &Path) -> Result<bool, Failure> {
     };
     lease.with_result(|guard| {
         for page in 1..=3 {
-            // A thread cannot be stopped from outside: it has to ask.
+            // A thread cannot be stopped from outside: it has to check.
             if !guard.is_valid() {
                 break;
             }

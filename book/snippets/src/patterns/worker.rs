@@ -1,5 +1,5 @@
-//! A queue of tasks: enqueued with the data they are about, completed with what
-//! they did.
+//! A queue of tasks: each is enqueued together with its data, and completed
+//! together with its result.
 
 // ANCHOR: worker
 use dlock::{
@@ -27,16 +27,16 @@ pub async fn enqueue(tasks: &SqliteTasks) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As many of these as you like, in as many processes. `.run(stop)` starts it,
+/// Run any number of these, in any number of processes. `.run(stop)` starts one,
 /// `.drain(limit)` is for tests.
 pub fn worker(tasks: SqliteTasks, images: impl Images) -> Result<Worker, Failure> {
     let worker = Worker::builder().store(tasks).concurrency(4).build()?;
     Ok(worker.handle(move |context: Context, task: Resize| {
         let images = images.clone();
         async move {
-            // A task can be run twice: its worker may die before it says that it
-            // has ended. So the storage gets the token, and refuses what a worker
-            // writes whose task is in other hands by now.
+            // A task can run twice: its worker may die before it reports the end.
+            // So the storage gets the token, and refuses writes of a worker whose
+            // task another worker has taken over.
             images.resize(task.image, context.token()).await?;
             Ok(())
         }
@@ -44,7 +44,7 @@ pub fn worker(tasks: SqliteTasks, images: impl Images) -> Result<Worker, Failure
 }
 // ANCHOR_END: worker
 
-/// Storage of images that checks tokens.
+/// Storage for images that checks tokens.
 pub trait Images: Clone + Send + Sync + 'static {
     /// Writes a smaller image.
     fn resize(

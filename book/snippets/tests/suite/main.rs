@@ -1,4 +1,4 @@
-//! The snippets of the book run, on real servers that the tests start.
+//! Runs the snippets of the book on real servers that the tests start.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

@@ -18,7 +18,7 @@ fn the_metrics_that_the_book_names_exist() {
     let named: Vec<&str> = pages
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| word.starts_with("dlock_"))
-        // What Prometheus makes of a histogram.
+        // The suffixes that Prometheus adds to a histogram.
         .map(|word| {
             word.trim_end_matches("_sum")
                 .trim_end_matches("_count")

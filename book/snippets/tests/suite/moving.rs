@@ -1,4 +1,4 @@
-//! "Coming from another lock": who has the old lock keeps the new release out, and both are given back.
+//! "Coming from another lock": a holder of the old lock keeps the new release out, and both locks are released.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -6,7 +6,7 @@ use dlock::{Client, DLock, TryAcquire};
 use dlock_book_snippets::{moving, stores};
 use dlock_test_servers::Service;
 
-/// For what should come about soon, on a busy machine too.
+/// The limit for an event that should happen soon, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many sessions wait for the advisory lock.
@@ -37,7 +37,7 @@ async fn a_holder_of_the_advisory_lock_keeps_the_new_release_out() {
         .await
         .unwrap();
     let old_process = async {
-        // Until the new release stands in the server's queue for it.
+        // Wait until the new release is in the server's queue for the advisory lock.
         tokio::time::timeout(PATIENCE, async {
             while watcher
                 .query_one(WAITING, &[])

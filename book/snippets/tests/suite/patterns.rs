@@ -26,7 +26,7 @@ use dlock_book_snippets::{
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-/// For what should come about soon, on a busy machine too.
+/// The limit for an event that should happen soon, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn file(folder: &tempfile::TempDir) -> SqliteProvider {
@@ -91,7 +91,7 @@ impl leader::AsyncSweep for Runs {
     }
 }
 
-/// An instance that must not sweep before the other one was told to stop.
+/// An instance that must not sweep before the other one has been signalled to stop.
 #[derive(Clone)]
 struct Next {
     runs: Runs,
@@ -125,7 +125,7 @@ async fn the_next_instance_sweeps_when_the_leader_stops() {
         tokio::spawn(leader::serve(client(), first.clone(), told(stopped)));
     let token = first.reach(1).await[0];
     let instance = tokio::spawn(leader::serve(client(), next.clone(), pending()));
-    // Long enough for an instance that elects by itself to sweep.
+    // Long enough for an instance that elects itself to sweep.
     tokio::time::sleep(Duration::from_millis(300)).await;
     stop.send(true).unwrap();
     leading.await.unwrap().unwrap();
@@ -156,7 +156,7 @@ async fn orders_of_one_customer_are_not_booked_at_once() {
     assert_eq!(order("7").await, StatusCode::OK);
 }
 
-/// Nobody else books it, so 409 would send the caller away for the wrong reason.
+/// No other request has the lock, so 409 would send the caller away for the wrong reason.
 #[tokio::test]
 async fn an_instance_that_ends_is_no_conflict() {
     let folder = tempfile::tempdir().unwrap();

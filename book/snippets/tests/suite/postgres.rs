@@ -40,7 +40,8 @@ fn fence() -> Fence {
     Fence::new("dlock", "fence").unwrap()
 }
 
-/// A connection, and what the snippets write to: an account with a token in its row, and the table of tokens.
+/// A connection, and the tables that the snippets write to: an account with a token in its row, and the table of
+/// tokens.
 pub(crate) async fn prepared(server: &Service) -> Client {
     let client = connect(server).await;
     fence().create_schema(&client).await.unwrap();

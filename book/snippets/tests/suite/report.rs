@@ -1,4 +1,4 @@
-//! A program is tested with the store in memory, in paused time.
+//! Tests a program with the store in memory, in paused time.
 
 use dlock_book_snippets::patterns::report::report;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dlock::{DLock, Error, memory::MemoryStore};
 
-/// What one process has: a client of its own.
+/// The lock of one process, which has its own client.
 fn lock(store: &MemoryStore) -> DLock {
     let lock = DLock::builder()
         .name("report")

@@ -1,4 +1,4 @@
-//! "Start here", with three hosts beside each other on one file.
+//! "Start here", with three hosts that share one file.
 
 use dlock::sqlite::SqliteProvider;
 use dlock_book_snippets::start::{Reports, import, nightly_report};
@@ -9,7 +9,7 @@ async fn one_of_three_hosts_writes_the_nightly_report() {
     // Each host opens the file by itself.
     let host = || SqliteProvider::open(folder.path().join("locks.db")).unwrap();
     let reports = Reports::default();
-    // The last one's clock is late: the first one has ended by then.
+    // The last host's clock is slow: the first host's job has ended by then.
     let (a, b) = tokio::join!(
         nightly_report(host(), &reports),
         nightly_report(host(), &reports)

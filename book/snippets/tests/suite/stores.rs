@@ -49,7 +49,7 @@ async fn dynamodb_is_opened() {
     grants(stores::dynamodb(crate::dynamodb::client()).await.unwrap()).await;
 }
 
-/// The page on the protocol shows a record in Redis as anybody can see it.
+/// A record in Redis is plain text that any client can read.
 #[tokio::test]
 async fn a_record_in_redis_can_be_read_by_people() {
     let server = dlock_test_servers::redis::redis(&[]).await.unwrap();
