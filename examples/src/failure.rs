@@ -1,8 +1,8 @@
-//! The error of a program: what `main` returns.
+//! The error that the `main` of a program returns.
 
 use std::{error::Error, fmt};
 
-/// Any error. Printed with everything behind it, in one line.
+/// Any error. It is printed with all its sources, in one line.
 pub struct Failure(Box<dyn Error + Send + Sync>);
 
 impl Failure {
@@ -18,7 +18,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     }
 }
 
-/// What `main` shows of its error is its `Debug`.
+/// `main` prints its error with `Debug`.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;

@@ -1,7 +1,7 @@
-//! What the examples share: `--store URL`, storage that refuses a stale token, and a recorder.
+//! The shared parts of the examples: `--store URL`, storage that refuses a stale token, and a recorder.
 //!
-//! The URL is one that the program `dlock` takes (`dlock-stores` opens both), each kind with the feature of its name; a
-//! file needs none. Without `--store` it is a file that is gone afterwards.
+//! The examples take the same URLs as the program `dlock` (`dlock-stores` opens both). Each kind of store needs the
+//! feature of its name, except a file. Without `--store`, the store is a file that is deleted afterwards.
 
 mod failure;
 pub mod recorder;
@@ -13,10 +13,10 @@ use std::{env, ffi::OsString};
 
 pub use self::{failure::Failure, store::Store};
 
-/// The store that the command line of this program asks for. Nothing is opened yet.
+/// The store that the command line of this program names. It is not opened yet.
 ///
 /// # Errors
-/// If it asks for something else.
+/// If the command line has other arguments.
 pub fn store() -> Result<Store, Failure> {
     match arguments()? {
         (url, rest) if rest.is_empty() => Store::choose(url),
@@ -24,10 +24,10 @@ pub fn store() -> Result<Store, Failure> {
     }
 }
 
-/// The URL after `--store`, if the command line begins so, and all that follows.
+/// The URL after `--store`, if the command line begins with that, and the arguments that follow.
 ///
 /// # Errors
-/// If the URL is no text.
+/// If the URL is not UTF-8.
 pub fn arguments() -> Result<(Option<String>, Vec<OsString>), Failure> {
     let mut arguments: Vec<OsString> = env::args_os().skip(1).collect();
     if arguments.len() < 2 || arguments[0] != "--store" {

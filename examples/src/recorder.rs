@@ -1,5 +1,5 @@
-//! A provider that writes down what passes through it. Wrapping a provider is how requests are
-//! observed: nothing below this line knows that it is watched.
+//! A provider that records the exchanges that pass through it. Wrapping a provider is the way to observe requests: the
+//! wrapped provider does not notice.
 
 use std::{
     collections::HashMap,
@@ -16,12 +16,12 @@ use dlock::{
 };
 use uuid::Uuid;
 
-/// What was said, with short labels for uuids (`A1`: the first that A drew) and tokens (`T1`, `T2`).
+/// The recorded exchanges, with short labels for uuids (`A1`: the first that A drew) and tokens (`T1`, `T2`).
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     written: Arc<Mutex<Written>>,
-    /// One exchange with the store at a time: a wake-up may be faster than the answer to the release
-    /// that caused it, and a diagram reads better the other way round.
+    /// Allows one exchange with the store at a time: a wake-up may be faster than the answer to the release that caused
+    /// it, and a diagram reads better if the answer comes first.
     exchange: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -39,13 +39,13 @@ impl Script {
         self.with(|written| written.lines.push(line.into()));
     }
 
-    /// The label of a token, by its rank among those seen.
+    /// The label of a token, by its rank among the tokens seen.
     #[must_use]
     pub fn token(&self, token: FencingToken) -> String {
         self.with(|written| written.token(token))
     }
 
-    /// Everything that was written.
+    /// All lines.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.with(|written| written.lines.clone())
@@ -91,7 +91,7 @@ impl Written {
     }
 }
 
-/// A provider under observation, for one of the clients.
+/// A recorded provider, for one of the clients.
 #[derive(Debug)]
 pub struct Recorder<P> {
     inner: P,
@@ -100,7 +100,7 @@ pub struct Recorder<P> {
 }
 
 impl<P> Recorder<P> {
-    /// What `who` asks of `inner` and hears from it is written into `script`.
+    /// Writes the requests of `who` to `inner`, and the answers, into `script`.
     pub fn new(inner: P, who: &'static str, script: &Script) -> Self {
         Self {
             inner,
@@ -111,7 +111,7 @@ impl<P> Recorder<P> {
 }
 
 impl<P: Provider> Recorder<P> {
-    /// Plays one exchange, and writes down its question and how it ended.
+    /// Runs one exchange, and records its request and how it ended.
     async fn exchange<T: Send>(
         &self,
         question: impl FnOnce(&mut Written) -> String + Send,
@@ -139,7 +139,7 @@ impl<P: Provider> Recorder<P> {
     }
 }
 
-/// How an exchange ended, written down when it does: a client that waited long enough drops its call.
+/// How an exchange ended. Recorded on drop, since a client that has waited long enough drops its call.
 struct End<'a> {
     who: &'static str,
     script: &'a Script,

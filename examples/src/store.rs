@@ -23,19 +23,19 @@ static PROGRAM: Program = Program {
     warn: |warning| eprintln!("{warning}"),
 };
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug)]
 pub struct Store {
     location: Location,
-    /// Deleted with this.
+    /// Deleted when this value is dropped.
     _folder: Option<TempDir>,
 }
 
 impl Store {
-    /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
+    /// The store with this URL; without one, an SQLite file that is deleted when the value is dropped.
     ///
     /// # Errors
-    /// If there is no such kind of store, or none in this build.
+    /// If the kind of store is unknown, or not in this build.
     pub fn choose(url: Option<String>) -> Result<Self, Failure> {
         let (url, folder) = shared(url)?;
         Ok(Self {
@@ -44,13 +44,13 @@ impl Store {
         })
     }
 
-    /// A provider with connections of its own, as another process would have.
+    /// A provider with its own connections, as another process would have.
     ///
     /// # Errors
     /// If the store cannot be opened, or does not answer.
     pub async fn provider(&self) -> Result<Arc<dyn Provider>, Failure> {
         let store = self.location.open().await?;
-        // Applications do this once, where they are installed.
+        // Applications do this once, at installation.
         store.set_up().await?;
         let provider: Arc<dyn Provider> =
             Arc::<dyn dlock::provider::Admin>::clone(store.provider());
@@ -58,11 +58,11 @@ impl Store {
     }
 }
 
-/// The URL of a store that other processes can open too: this one, or else that of an SQLite file, which
-/// is gone when the value beside it is dropped.
+/// The URL of a store that other processes can open too: the given one, or else that of an SQLite file, which is
+/// deleted when the second value is dropped.
 ///
 /// # Errors
-/// If there is no room for the file.
+/// If there is no space for the file.
 pub fn shared(url: Option<String>) -> Result<(String, Option<TempDir>), Failure> {
     if let Some(url) = url {
         return Ok((url, None));
@@ -72,8 +72,8 @@ pub fn shared(url: Option<String>) -> Result<(String, Option<TempDir>), Failure>
     Ok((url, Some(folder)))
 }
 
-/// One page of text in storage that checks fencing tokens (T3): a database in memory. What one lock guards is nobody
-/// else's, since tokens of two locks have no order.
+/// One page of text in storage that checks fencing tokens (T3): a database in memory. Only one lock may guard it, since
+/// tokens of two locks have no order.
 #[derive(Debug)]
 pub struct Storage {
     database: Connection,
@@ -84,7 +84,7 @@ impl Storage {
     /// Storage without a page.
     ///
     /// # Errors
-    /// If there is no memory.
+    /// If memory is exhausted.
     pub fn new() -> Result<Self, Failure> {
         let database = Connection::open_in_memory()?;
         let fence = Fence::new("fence");
@@ -93,7 +93,7 @@ impl Storage {
         Ok(Self { database, fence })
     }
 
-    /// Writes the page, unless a later holder has: that is the inner error.
+    /// Writes the page, unless a later holder has written it: that is the inner error.
     ///
     /// # Errors
     /// If the database refuses.

@@ -1,5 +1,5 @@
-//! What the programs `tasks`, `generator` and `worker` share: a queue in an SQLite database, filled by one of any
-//! number of generators and worked off by any number of workers.
+//! The shared part of the programs `tasks`, `generator` and `worker`: a queue in an SQLite database. Of any number of
+//! generators, one fills it; any number of workers process it.
 
 mod generator;
 mod worker;
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 pub use self::{generator::generate, worker::work};
 use crate::Failure;
 
-/// A task that takes time, like any other.
+/// A task that only takes time.
 #[derive(Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Sleep {
-    /// How long.
+    /// The time that it takes.
     pub sleep_duration_seconds: u64,
 }
 
@@ -31,32 +31,31 @@ impl Payload for Sleep {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The database.
+    /// The database file.
     pub file: PathBuf,
-    /// What it is called.
+    /// The name of the process.
     pub name: String,
     /// The lease of a task; a heartbeat is sent every third of it.
     pub lease: Duration,
-    /// How often an idle worker asks.
+    /// How often an idle worker polls for tasks.
     pub poll: Duration,
     /// How often the generator adds a task.
     pub every: Duration,
     /// The longest task, in seconds.
     pub longest: u64,
-    /// How probable it is that a worker crashes in the middle of a task, and that it stands still for longer than
-    /// its lease.
+    /// The probability that a worker crashes in the middle of a task.
     pub crash: f64,
-    /// See `crash`.
+    /// The probability that a worker stalls for longer than its lease in the middle of a task.
     pub stall: f64,
-    /// What chance is drawn from.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl Options {
-    /// What the command line says.
+    /// Parses the command line.
     ///
     /// # Errors
-    /// Anything that is no option, or no value of one.
+    /// An unknown option, or an invalid value.
     pub fn from_command_line(usage: &str) -> Result<Self, Failure> {
         let mut options = Self {
             file: env::temp_dir().join("dlock-example-tasks.db"),
@@ -110,7 +109,7 @@ impl Options {
         Ok(SqliteTasks::open(&self.file)?)
     }
 
-    /// A connection for the data that belongs to the tasks: what workers have done, and the fence of the
+    /// A connection for the data that belongs to the tasks: the results of the workers, and the fence of the
     /// generators.
     ///
     /// # Errors
@@ -127,13 +126,13 @@ impl Options {
     }
 }
 
-/// Refuses generators whose lease was taken over.
+/// Refuses a generator whose lease another one has taken over.
 fn fence() -> Fence {
     Fence::new("example_fence")
 }
 
-/// Resolves when the program shall stop: at Ctrl-C and SIGTERM, and when its standard input closes if another program
-/// started it.
+/// Resolves when the program should stop: at Ctrl-C and SIGTERM, and, if another program started it, when its standard
+/// input closes.
 pub async fn stopped() {
     let closed = async {
         if env::var_os(CHILD).is_none() {

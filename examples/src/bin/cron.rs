@@ -1,13 +1,13 @@
-//! A nightly job on three hosts whose clocks are apart. Each host's cron starts it when its own clock
-//! says so; the job is short, so the lock is free again when the next clock gets there. A mutex alone
-//! lets all three work. `at_least` closes the name behind the first.
+//! A nightly job on three hosts whose clocks differ. Each host's cron starts it by its own clock; the job is short, so
+//! the lock is free again when the next host starts. A mutex alone lets all three work. `at_least` keeps the name
+//! closed after the first.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin cron
 //! cargo run -p dlock-examples --bin cron --features postgres -- --store postgres://localhost/mydb
 //! ```
 //!
-//! With a store that stays, the second night begins a minute after the first.
+//! With a store that persists, the second night begins a minute after the first.
 
 use std::{env, time::Duration};
 
@@ -20,10 +20,10 @@ use tokio::{process::Command, time::sleep};
 
 const USAGE: &str = "usage: [--store URL] [--as NAME mutex|once]";
 
-/// How far the clocks of two hosts are apart: the job takes less.
+/// The difference between the clocks of two hosts; the job takes less time than that.
 const APART: Duration = Duration::from_millis(1500);
 
-/// More than the clocks are apart, and less than the period.
+/// More than the difference between the clocks, and less than the period.
 const AT_LEAST: Duration = Duration::from_mins(1);
 
 #[tokio::main]
@@ -50,7 +50,7 @@ async fn night(url: Option<String>) -> Result<(), Failure> {
         println!("== {kind}, and clocks {APART:?} apart");
         let mut runs = 0;
         for name in ["a", "b", "c"] {
-            // Its clock gets there later than the one before, whose job is done by then.
+            // This host's clock is behind the previous host's, whose job is done by now.
             let out = Command::new(env::current_exe()?)
                 .args(["--store", &url, "--as", name, night])
                 .kill_on_drop(true)
@@ -69,7 +69,7 @@ async fn night(url: Option<String>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What cron starts on one host.
+/// The job that cron starts on one host.
 async fn host(store: &Store, name: &str, once: bool) -> Result<(), Failure> {
     let provider = store.provider().await?;
     let lock = DLock::builder()
@@ -83,12 +83,12 @@ async fn host(store: &Store, name: &str, once: bool) -> Result<(), Failure> {
         .provider(provider)
         .build()?;
     match lock.try_acquire().await? {
-        // Then it frees the name, or closes it until the minute is over.
+        // Then it frees the name, or closes it until the minute has passed.
         TryAcquire::Acquired(lease) => lease.with(|token| write_report(name, token)).await??,
         TryAcquire::Held(holder) if holder.record.is_closed() => {
             println!("{name}: nothing to do, {} has done it", holder.record.owner);
         }
-        TryAcquire::Held(holder) => println!("{name}: {} is at it", holder.record.owner),
+        TryAcquire::Held(holder) => println!("{name}: {} is working on it", holder.record.owner),
     }
     lock.client().close().await;
     Ok(())

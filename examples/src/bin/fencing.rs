@@ -1,6 +1,6 @@
-//! Why a lock is not enough: a holder is paused after it has looked whether it still holds, and
-//! writes when it wakes up. Another one has taken over and written since, so the storage, which
-//! checks the fencing token in the same atomic write, refuses.
+//! Why a lock is not enough: a holder is paused after it has checked that it still holds the lock, and writes when it
+//! wakes up. Another holder has taken over and written since, so the storage, which checks the fencing token in the
+//! same atomic write, refuses.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin fencing
@@ -27,15 +27,15 @@ async fn main() -> Result<(), Failure> {
     println!("Lock ->> A: acquired, token {}", lease_of_a.token());
     admitted(write(&mut storage, "A", lease_of_a.token())?)?;
 
-    // What `is_valid` says is true when it says it, and nothing holds a process to that instant. A
-    // paused process renews nothing either; here nobody renews A's lease in the first place.
+    // The answer of `is_valid` holds at that instant, and the process may act much later. A paused process renews
+    // nothing either; here A's lease is not renewed in the first place.
     println!("A ->> A: do I hold the lock? {}", lease_of_a.is_valid());
     println!("A ->> A: (paused)");
 
     println!("B ->> Lock: acquire");
     let lease_of_b = b.acquire().await?;
     println!(
-        "Lock ->> B: acquired when A's lease was over, token {}",
+        "Lock ->> B: acquired when A's lease had ended, token {}",
         lease_of_b.token()
     );
     admitted(write(&mut storage, "B", lease_of_b.token())?)?;
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lock as a process of its own has it: nothing is shared with others but the store.
+/// The lock as a separate process has it: it shares only the store with others.
 async fn process(store: &Store, owner: &str, duration: Duration) -> Result<DLock, Failure> {
     let client = Client::with_clock(store.provider().await?, Clock::system());
     Ok(DLock::builder()
@@ -69,14 +69,14 @@ async fn process(store: &Store, owner: &str, duration: Duration) -> Result<DLock
         .build()?)
 }
 
-/// Whether the storage admitted it.
+/// Returns whether the storage admitted the write.
 fn write(storage: &mut Storage, who: &str, token: FencingToken) -> Result<bool, Failure> {
     println!("{who} ->> Storage: write with token {token}");
     let verdict = storage.write(token, &format!("written by {who}"))?;
     match &verdict {
         Ok(()) => println!("Storage ->> {who}: written"),
-        // A holder that learns this stops. It can tell its lock with `DLock::raise_floor`, so that
-        // its next token is above `stale.highest` whatever became of the lock's store.
+        // A holder that is refused stops. It can call `DLock::raise_floor` on its lock, so that its next token is above
+        // `stale.highest`, whatever happened to the lock's store.
         Err(stale) => println!("Storage ->> {who}: refused, {stale}"),
     }
     Ok(verdict.is_ok())
@@ -92,7 +92,7 @@ fn admitted(admitted: bool) -> Result<(), Failure> {
 fn ended(ended: &dlock::ReleaseEnd) -> &'static str {
     match ended {
         dlock::ReleaseEnd::Released => "released",
-        dlock::ReleaseEnd::NotHeld(_) => "it is somebody else's by now",
-        _ => "no answer; the lease ends by itself",
+        dlock::ReleaseEnd::NotHeld(_) => "another holder has it by now",
+        _ => "no answer; the lease will expire",
     }
 }

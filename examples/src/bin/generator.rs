@@ -1,5 +1,5 @@
-//! Adds a task every two seconds, for the program `worker`. Start as many as you like: one generates, the
-//! others wait for their turn.
+//! Adds a task every two seconds, for the program `worker`. Start any number of them: one generates, the others wait
+//! for their turn.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin generator

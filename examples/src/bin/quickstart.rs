@@ -1,4 +1,4 @@
-//! The lock in a few lines: automatic, by hand, and with somebody else in the way.
+//! The lock in a few lines: automatic, by hand, and with a competitor.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin quickstart
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Failure> {
     );
     lease.renew().await?;
 
-    // Somebody else asks meanwhile. Being refused is a value, not an error.
+    // A competitor tries meanwhile. A refusal is a value, not an error.
     match lock.try_acquire().await? {
         TryAcquire::Acquired(_) => return Err(Failure::new("two holders")),
         TryAcquire::Held(holder) => {
@@ -51,13 +51,13 @@ async fn main() -> Result<(), Failure> {
     let guard = other.hold().await?;
     println!("holding {}, renewed until it is dropped", other.name());
 
-    // Before the runtime ends, let everything be given back.
+    // Complete all releases before the runtime ends.
     drop(guard);
     other.client().close().await;
     Ok(())
 }
 
-/// Work under the lock hands the token to its storage, which refuses older ones.
+/// Work under the lock passes the token to its storage, which refuses older ones.
 async fn write_report(token: FencingToken) -> Result<u32, Failure> {
     println!("writing the report with token {token}");
     tokio::time::sleep(Duration::from_millis(50)).await;

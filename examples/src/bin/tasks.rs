@@ -1,6 +1,6 @@
-//! A queue at work: a generator and two workers, each a process of its own, on one SQLite database. This program
-//! kills the first worker in the middle of a task, and stops the second for longer than its lease. Others
-//! take their tasks, when the leases are over and not before; every task is done, and has one result.
+//! A queue at work: a generator and two workers, each in its own process, on one SQLite database. This program kills
+//! the first worker in the middle of a task, and stops the second for longer than its lease. Others take their tasks
+//! when the leases have ended, and not before; every task is done, and has one result.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin tasks
@@ -23,7 +23,7 @@ use tokio::{
 
 const USAGE: &str = "[--lease SECONDS] [--every SECONDS] [--longest SECONDS]";
 
-/// How many tasks the generator gets to add, at least.
+/// How many tasks the generator adds, at least.
 const TASKS: i64 = 6;
 
 fn main() -> Result<(), Failure> {
@@ -42,7 +42,7 @@ async fn show() -> Result<(), Failure> {
     let mut options = Options::from_command_line(USAGE)?;
     options.file = folder.path().join("tasks.db");
     if env::args().len() == 1 {
-        // Short enough to watch.
+        // Short enough for watching.
         options.lease = Duration::from_secs(4);
         options.longest = 5;
     }
@@ -61,7 +61,7 @@ async fn show() -> Result<(), Failure> {
         let mut first = show.start("worker", "a")?;
         show.is_amid_a_task("a").await?;
         first.kill().await?;
-        // It may have ended its task just before.
+        // The worker may have ended its task just before.
         if let Some(held) = show.task_of("a").await? {
             break held;
         }
@@ -82,9 +82,9 @@ async fn show() -> Result<(), Failure> {
         }
         signal(&second, "-CONT").await?;
     };
-    println!("== b stands still");
+    println!("== b is paused");
     let next = show.taken(task, "b").await?;
-    println!("== {next} has task {task}; b goes on");
+    println!("== {next} has task {task}; b continues");
     signal(&second, "-CONT").await?;
 
     let began = Instant::now();
@@ -109,7 +109,7 @@ struct Show {
 }
 
 impl Show {
-    /// Waits until this worker is in the middle of a task, all of which last a second or more: one that was seen to begin.
+    /// Waits until this worker is in the middle of a task, one that was seen to begin: each lasts a second or more.
     async fn is_amid_a_task(&self, worker: &str) -> Result<(), Failure> {
         let began = Instant::now();
         let mut known = self.task_of(worker).await?.map(|(task, ..)| task);
@@ -126,7 +126,7 @@ impl Show {
         }
     }
 
-    /// The task of this worker: which, what is left of its lease, and the instant before that was looked up.
+    /// The task of this worker, the remainder of its lease, and the instant before that was read.
     async fn task_of(&self, worker: &str) -> Result<Option<(TaskId, Duration, Instant)>, Failure> {
         let now = Instant::now();
         let tasks = self.store.list(&Filter::default()).await?;
@@ -137,7 +137,7 @@ impl Show {
         Ok(held)
     }
 
-    /// Waits until another worker than this has the task, or has done it: who.
+    /// Waits until a worker other than this one has the task, or has done it; returns that worker.
     async fn taken(&self, task: TaskId, from: &str) -> Result<String, Failure> {
         let began = Instant::now();
         loop {
@@ -150,7 +150,7 @@ impl Show {
         }
     }
 
-    /// Of what the workers have left in the database.
+    /// Reads the data that the workers have left in the database.
     fn count(&self, what: &str) -> Result<i64, Failure> {
         let sql = format!("SELECT {what} FROM slept");
         Ok(self.options.data()?.query_row(&sql, [], |row| row.get(0))?)
@@ -176,7 +176,7 @@ impl Show {
     }
 }
 
-/// Until it is time to look again.
+/// Waits until it is time to look again.
 async fn pause(began: Instant) -> Result<(), Failure> {
     if began.elapsed() > Duration::from_secs(300) {
         return Err(Failure::new("nothing has happened for five minutes"));
@@ -185,7 +185,7 @@ async fn pause(began: Instant) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Stops a process as a whole, or lets it go on.
+/// Stops a whole process, or lets it continue.
 async fn signal(child: &Child, signal: &str) -> Result<(), Failure> {
     let id = child
         .id()
@@ -201,7 +201,7 @@ async fn signal(child: &Child, signal: &str) -> Result<(), Failure> {
     Err(Failure::new(format!("kill {signal} has failed")))
 }
 
-/// In good order, if it is there.
+/// Stops the process in good order, if it exists.
 async fn stop(mut child: Child) -> Result<(), Failure> {
     drop(child.stdin.take());
     child.wait().await?;

@@ -1,6 +1,6 @@
-//! A web handler with a limit: an order of a customer is booked under that customer's lock, until it is paid. A request
-//! that cannot have the lock soon is told so, not kept waiting: here a second order of one customer, while the first
-//! one waits for its payment; that of another customer is not in the way.
+//! A web handler with a limit on the wait: it books an order under the lock of its customer, which it holds until the
+//! order is paid. A request that cannot have the lock soon is refused instead of kept waiting: here a second order of a
+//! customer, while the first one waits for its payment. An order of another customer does not interfere.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin web --features web
@@ -29,8 +29,8 @@ use tokio::{
 /// How long a request waits for its customer's lock.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What the handlers share: the settings of all customers' locks, of which each request names its own, and where a
-/// booking waits until it is paid.
+/// The shared state of the handlers: the settings of all customers' locks, of which each request names its own, and the
+/// place where a booking waits until it is paid.
 #[derive(Clone)]
 struct Shop {
     locks: DLock,
@@ -58,10 +58,10 @@ async fn main() -> Result<(), Failure> {
 
     let booked = [7, 8].map(|customer| tokio::spawn(request(address, customer)));
     let (Some(one), Some(other)) = (unpaid.recv().await, unpaid.recv().await) else {
-        return Err(Failure::new("there is no service any more"));
+        return Err(Failure::new("the service has ended"));
     };
     println!("{}", request(address, 7).await?);
-    // Both pay.
+    // Both orders are paid.
     drop((one, other));
     for booked in booked {
         println!("{}", booked.await??);
@@ -70,7 +70,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Books an order. No other process books one of the same customer meanwhile.
+/// Books an order. Meanwhile, no other process books one of the same customer.
 async fn order(State(shop): State<Shop>, Path(id): Path<u64>) -> (StatusCode, String) {
     let Ok(lock) = shop.locks.named(format!("customer-{id}")) else {
         return (StatusCode::BAD_REQUEST, "no such customer".into());
@@ -81,7 +81,7 @@ async fn order(State(shop): State<Shop>, Path(id): Path<u64>) -> (StatusCode, St
         Err(error) if error.store_error().is_some() => {
             (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
         }
-        Err(_) => (StatusCode::CONFLICT, "somebody is at it".into()),
+        Err(_) => (StatusCode::CONFLICT, "another order is in progress".into()),
     }
 }
 
@@ -90,17 +90,17 @@ async fn booked(lock: &DLock, shop: &Shop) -> Result<String, Error> {
     lease.with(async |token| book(shop, token).await).await
 }
 
-/// The token goes to the storage with each write, which refuses older ones.
+/// Each write passes the token to the storage, which refuses older ones.
 async fn book(shop: &Shop, token: FencingToken) -> String {
     let (bill, paid) = oneshot::channel();
     if shop.bills.send(bill).await.is_ok() {
-        // A bill that is dropped is paid.
+        // Dropping a bill means that it is paid.
         drop(paid.await);
     }
     format!("booked with token {token}")
 }
 
-/// Sends an order; the status and the text of the answer.
+/// Sends an order; returns the status and the text of the answer.
 async fn request(address: SocketAddr, customer: u64) -> Result<String, Failure> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!(

@@ -1,6 +1,5 @@
-//! Works off the tasks of the program `generator`. Start as many as you like, kill some (`kill -9`), stop some for
-//! longer than the lease (`kill -STOP`, `kill -CONT`): each task is done, and what it leaves in the database is
-//! left once.
+//! Processes the tasks of the program `generator`. Start any number of them, kill some (`kill -9`), stop some for
+//! longer than the lease (`kill -STOP`, `kill -CONT`): each task is done, and leaves its result in the database once.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin worker
@@ -15,7 +14,7 @@ use dlock_examples::{
 const USAGE: &str = "[--file DATABASE] [--name NAME] [--lease SECONDS] [--poll SECONDS] [--crash 0..1] \
                      [--stall 0..1] [--seed NUMBER]";
 
-/// One thread, so that a worker that stands still does so as a whole.
+/// One thread, so that a worker that stalls does so as a whole.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     tasks::work(Options::from_command_line(USAGE)?).await

@@ -17,15 +17,15 @@ use tokio::time::interval;
 use super::{Options, Sleep, fence, stopped};
 use crate::Failure;
 
-/// Whoever holds the lock `generator` adds a task every two seconds; other generators wait. If the lease is lost, it
-/// begins again as one of those who wait.
+/// The holder of the lock `generator` adds a task every two seconds; other generators wait. A generator that loses its
+/// lease waits again like the others.
 ///
 /// # Errors
 /// A database that cannot be used.
 pub async fn generate(options: Options) -> Result<(), Failure> {
     let (tasks, mut data) = (options.tasks()?, options.data()?);
     let mut random = fastrand::Rng::with_seed(options.seed);
-    // The locks have a file of their own, beside the database.
+    // The locks have their own file, next to the database.
     let provider = SqliteProvider::open(options.file.with_extension("locks"))?;
     let lock = DLock::builder()
         .name("generator")
@@ -53,7 +53,7 @@ pub async fn generate(options: Options) -> Result<(), Failure> {
             }
         } => return ended,
     }
-    // Given back, so that the next generator need not wait for the end of the lease.
+    // Releases the lock, so that the next generator need not wait for the end of the lease.
     lock.client().close().await;
     Ok(())
 }
@@ -72,14 +72,14 @@ async fn add_all(
             sleep_duration_seconds: random.u64(1..=options.longest.max(1)),
         };
         if !add(options, guard.token(), tasks, data, &sleep)? {
-            // Another one could only begin because this one's lease is over, and its guard says so.
+            // Another generator could begin only because this one's lease has ended, and its guard says so.
             return pending().await;
         }
     }
 }
 
-/// Whether the task was added. The token is checked where that is done: a generator that stood still for too long adds
-/// nothing beside its successor.
+/// Returns whether the task was added. The transaction that adds it checks the token: a generator that stalled for too
+/// long adds nothing once its successor works.
 fn add(
     options: &Options,
     token: FencingToken,

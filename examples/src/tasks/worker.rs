@@ -1,4 +1,4 @@
-//! Works off tasks, in any number of processes.
+//! Processes tasks, in any number of processes.
 
 use std::{
     process,
@@ -22,17 +22,17 @@ use tokio::time::sleep;
 use super::{Options, Sleep, stopped};
 use crate::Failure;
 
-/// What a handler needs.
+/// The state that a handler needs.
 struct Desk {
     options: Options,
     tasks: SqliteTasks,
     data: Mutex<Connection>,
     random: Mutex<fastrand::Rng>,
-    /// It was told to stop.
+    /// The worker was signalled to stop.
     stops: AtomicBool,
 }
 
-/// Runs one task after the other until it is told to stop.
+/// Runs one task after the other until it is signalled to stop.
 ///
 /// # Errors
 /// A database that cannot be used.
@@ -91,7 +91,7 @@ impl Desk {
             sleep(Duration::from_secs(1)).await;
             println!("{name}: task {id}: {} of {seconds} s", second + 1);
         }
-        // What the work has brought about and the end of the task are kept together, or neither.
+        // One transaction commits the result of the work and the end of the task, or neither.
         self.complete(&context, seconds)?;
         leaves.done();
         println!("{name}: task {id} is done");
@@ -115,7 +115,7 @@ impl Desk {
         Ok(transaction.commit()?)
     }
 
-    /// What the store says to a completion that comes too late. Nothing is kept, whatever it says.
+    /// The store's answer to a completion that comes too late. Whatever the answer, nothing is committed.
     fn too_late(&self, context: &Context) -> Option<TransactionError> {
         let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate);
@@ -125,7 +125,7 @@ impl Desk {
             .err()
     }
 
-    /// What `--crash` and `--stall` ask for.
+    /// Crashes or stalls, as `--crash` and `--stall` demand.
     fn misfortune(&self, who: &str) {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         if random.f64() < self.options.crash {
@@ -133,15 +133,15 @@ impl Desk {
             process::abort();
         }
         if random.f64() < self.options.stall {
-            println!("{who}: stands still for longer than its lease");
-            // The program has one thread: no heartbeat leaves meanwhile, and nothing notices.
+            println!("{who}: stalls for longer than its lease");
+            // The program has one thread, so meanwhile it sends no heartbeat and notices nothing.
             thread::sleep(self.options.lease * 3 / 2);
-            println!("{who}: goes on");
+            println!("{who}: continues");
         }
     }
 }
 
-/// Says so when a handler is dropped in the middle, and why.
+/// Prints a line when a handler is dropped in the middle, with the reason.
 struct Leaves<'a> {
     desk: &'a Desk,
     context: &'a Context,
@@ -161,11 +161,11 @@ impl Drop for Leaves<'_> {
         }
         let (name, id) = (&self.desk.options.name, self.context.id());
         if self.desk.stops.load(Ordering::SeqCst) {
-            println!("{name}: abandons task {id}, and gives it back");
+            println!("{name}: abandons task {id}, and releases it");
             return;
         }
         println!("{name}: abandons task {id}, whose lease is lost");
-        // For the show: what a worker meets that has noticed nothing.
+        // For demonstration: the answer that a worker would get that has not noticed the loss.
         if let Some(refused) = self.desk.too_late(self.context) {
             println!("{name}: could not complete it any more: {refused}");
         }

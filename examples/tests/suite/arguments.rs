@@ -1,4 +1,5 @@
-//! What is no store is refused, without a word of what may be a password. `dlock-stores` has the rest.
+//! An argument that is not a store is refused, without repeating a possible password. `dlock-stores` has the other
+//! tests.
 
 use crate::place::{plain_quickstart, refusal};
 

@@ -1,5 +1,5 @@
-//! What is dropped before the end of `main` is given back by the runtime, which ends there. So every
-//! program closes its clients, and shows those who copy from it to do so.
+//! The runtime releases leases that were dropped before the end of `main`, and the runtime ends there. So every program
+//! closes its clients, and shows readers who copy from it to do so.
 
 use std::{fs, path::Path};
 
@@ -16,7 +16,7 @@ fn every_program_closes_its_clients() {
     assert_eq!(open, [""; 0]);
 }
 
-/// All of a program's source: it is a file or a folder, and may share `src/tasks` with others.
+/// The whole source of a program: it is a file or a folder, and may share `src/tasks` with others.
 fn source(program: &Path) -> String {
     if program.is_file() {
         let text = fs::read_to_string(program).unwrap();

@@ -1,4 +1,4 @@
-//! The programs run on every store, on real servers that the tests start, and print what they should.
+//! The programs run on every store, on real servers that the tests start, and print the expected lines.
 
 #![cfg(unix)]
 #![expect(

@@ -1,4 +1,4 @@
-//! Where a store is, and running the programs there.
+//! The places of stores, and running the programs there.
 
 #![allow(dead_code, reason = "each subset of the stores uses a part of it")]
 
@@ -13,10 +13,10 @@ const DIAGRAMS: &str = env!("CARGO_BIN_EXE_diagrams");
 const FENCING: &str = env!("CARGO_BIN_EXE_fencing");
 const LEADER: &str = env!("CARGO_BIN_EXE_leader");
 
-/// For one program on a busy machine.
+/// The limit for one program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A store, and what keeps it running.
+/// A store, and the value that keeps its server running.
 pub(crate) struct Place {
     url: String,
     environment: Vec<(&'static str, String)>,
@@ -105,7 +105,7 @@ impl Place {
         self.run(env!("CARGO_BIN_EXE_web")).await
     }
 
-    /// What a program prints that must end well.
+    /// The output of a program that must succeed.
     async fn run(&self, program: &str) -> String {
         let environment = self.environment.iter().cloned();
         let output = output(program, &["--store", &self.url], environment).await;
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-/// What the quickstart says when it refuses its arguments or its store.
+/// The error of the quickstart when it refuses its arguments or its store.
 pub(crate) async fn refusal(arguments: &[&str]) -> String {
     let output = output(QUICKSTART, arguments, []).await;
     assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -1,6 +1,6 @@
-//! What each program prints.
+//! The output of each program.
 
-/// One test for each kind of store that is compiled in, with a place of its kind for the function.
+/// Runs the function once for each kind of store that is compiled in, with a place of that kind.
 macro_rules! on_every_store {
     ($test:ident) => {
         #[tokio::test]

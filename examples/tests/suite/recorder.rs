@@ -1,4 +1,4 @@
-//! What the recorder of `diagrams` writes down.
+//! The lines that the recorder of `diagrams` writes.
 
 use std::{future::pending, time::Duration};
 
@@ -38,7 +38,7 @@ impl Provider for Silent {
     }
 }
 
-/// The client drops a call that takes too long and asks again, so a question may have no answer.
+/// The client drops a call that takes too long and repeats it, so a request may have no answer.
 #[tokio::test]
 async fn question_that_the_client_gave_up_is_written_down_so() {
     let script = Script::default();

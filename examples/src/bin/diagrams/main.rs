@@ -1,5 +1,5 @@
-//! Three scenes between two clients, printed message by message as they really happen: contention,
-//! a dead holder, and a holder that was paused for too long.
+//! Three scenes between two clients, printed message by message as they actually happen: contention, a dead holder, and
+//! a holder that was paused for too long.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin diagrams

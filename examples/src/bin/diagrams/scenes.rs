@@ -1,5 +1,4 @@
-//! The three scenes. Each is played by two clients on one store; what is written down is what they
-//! sent and heard.
+//! The three scenes. Two clients play each on one store, and the recorder writes down the requests and answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +13,7 @@ use dlock_examples::{
 const D1: Duration = Duration::from_secs(9);
 const D2: Duration = Duration::from_secs(12);
 
-/// What happened, line by line.
+/// The recorded lines of the scene.
 pub(crate) struct Scene {
     pub(crate) title: &'static str,
     pub(crate) lines: Vec<String>,
@@ -40,12 +39,12 @@ pub(crate) async fn contention(provider: &Arc<dyn Provider>) -> Played {
     Ok(scene("Contention: B waits until A releases", &script, [a, b]).await)
 }
 
-/// A dies with the lock in its hands.
+/// A dies while it holds the lock.
 pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
     let (script, a, b) = cast(provider, "dead")?;
     let lease = a.acquire().await?;
     script.write("A ->> A: Crash!");
-    // What a killed process does: nothing at all, not even giving the lease back.
+    // Like a killed process, A does nothing any more; it does not even release the lease.
     std::mem::forget(lease);
     let lease = b.acquire().await?;
     script.write("B ->> B: Do synchronized work");
@@ -58,7 +57,7 @@ pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
     .await)
 }
 
-/// A stalls past the end of its lease, and wakes up believing nothing happened.
+/// A stalls past the end of its lease, and wakes up without noticing.
 pub(crate) async fn paused(provider: &Arc<dyn Provider>) -> Played {
     let mut storage = Storage::new()?;
     let (script, a, b) = cast(provider, "paused")?;
@@ -78,7 +77,7 @@ pub(crate) async fn paused(provider: &Arc<dyn Provider>) -> Played {
     .await)
 }
 
-/// Two clients that know nothing of each other, on one store and one name.
+/// Two independent clients, on one store and one name.
 fn cast(provider: &Arc<dyn Provider>, name: &str) -> Result<(Script, DLock, DLock), Failure> {
     let script = Script::default();
     let client = |who| {
@@ -99,7 +98,7 @@ fn cast(provider: &Arc<dyn Provider>, name: &str) -> Result<(Script, DLock, DLoc
     Ok((script, a, b))
 }
 
-/// What was written down when both clients have ended.
+/// The scene as recorded when both clients have ended.
 async fn scene(title: &'static str, script: &Script, cast: [DLock; 2]) -> Scene {
     for lock in cast {
         lock.client().close().await;

@@ -1,5 +1,4 @@
-//! One process of the service: what a program does that wants some of its work done by one instance
-//! only.
+//! One process of the service: the code of a program that wants only one instance to do some of its work.
 
 use std::time::Duration;
 
@@ -17,20 +16,20 @@ pub(crate) async fn run(store: &Store, name: &str) -> Result<(), Failure> {
         .provider(&client)
         .name("leader-example")
         .owner(name)
-        // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
+        // Short only so that changes are visible soon. The defaults are 60 s, 20 s and 30 s.
         .duration(Duration::from_secs(12))
         .renew_every(Duration::from_secs(4))
         .poll_every(Duration::from_millis(1500))
         .build()?;
 
-    // Only on the leader, never beside itself, gone when this instance does not lead any more.
+    // Runs only on the leader, one run at a time, and ends when this instance no longer leads.
     let who = name.to_owned();
     election.every("task", Duration::from_millis(500), move |leadership| {
         let line = format!("{who} runs the task with token {}", leadership.token());
         async move { println!("{line}") }
     });
 
-    // Prints what happened.
+    // Prints the transitions.
     let (who, mut transitions) = (name.to_owned(), election.transitions());
     let telling = tokio::spawn(async move {
         while let Some(Next::Transition(transition)) = transitions.next().await {
@@ -48,22 +47,22 @@ pub(crate) async fn run(store: &Store, name: &str) -> Result<(), Failure> {
 
     match election.leader().await {
         Ok(Some(leader)) => println!("{name} follows, {} leads", leader.owner),
-        Ok(None) => println!("{name} follows, nobody leads"),
-        // One look, and it may be too slow; the election asks until it is answered.
-        Err(error) => println!("{name} follows, who leads is not known: {error}"),
+        Ok(None) => println!("{name} follows, no instance leads"),
+        // A single read, which may be too slow; the election repeats its requests until the store answers.
+        Err(error) => println!("{name} follows, the leader is unknown: {error}"),
     }
     election.run(Box::pin(standard_input_ends())).await?;
-    // Everything has been given back when this returns.
+    // When this returns, the leadership has been released.
     client.close().await;
-    // The lines end with the election.
+    // The transitions end with the election.
     drop(election);
     Ok(telling.await?)
 }
 
-/// The sign to stop: Ctrl-D, or the end of the process that started this one.
+/// The signal to stop: Ctrl-D, or the end of the process that started this one.
 async fn standard_input_ends() {
     let mut input = tokio::io::stdin();
     let mut bytes = [0; 256];
     while matches!(input.read(&mut bytes).await, Ok(1..)) {}
-    // The thread that reads it can't be interrupted, but has ended now.
+    // The thread that reads standard input cannot be interrupted, but has ended now.
 }

@@ -1,14 +1,13 @@
-//! Leader election: three processes of one service. One of them leads and does the work; this program
-//! kills it, and the next one takes over when the lease is over. Then it stops that one in good order,
-//! and the last one takes over at its next attempt (at once on stores whose wake-ups the provider
-//! listens for).
+//! Leader election: three processes of one service. One of them leads and does the work; this program kills it, and the
+//! next one takes over when the lease has ended. Then it stops that one in good order, and the last one takes over at
+//! its next attempt (at once on stores whose wake-ups the provider listens for).
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin leader
 //! cargo run -p dlock-examples --bin leader --features postgres -- --store postgres://localhost/mydb
 //! ```
 //!
-//! To be the one who kills, start instances in terminals of their own, each with its name:
+//! To kill instances yourself, start each in its own terminal, with its name:
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin leader -- --store sqlite:/tmp/locks.db --as a
@@ -32,7 +31,7 @@ use tokio::{
 
 const USAGE: &str = "usage: [--store URL] [--as NAME]";
 
-/// For what should come about soon.
+/// The limit for an event that should happen soon.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::main]
@@ -76,7 +75,7 @@ async fn watch(url: Option<String>) -> Result<(), Failure> {
     take(&mut instances, &leader)?.stop().await
 }
 
-/// A process of the service, and what it says.
+/// A process of the service, and its output.
 struct Instance {
     name: &'static str,
     process: Child,
@@ -84,7 +83,7 @@ struct Instance {
 }
 
 impl Instance {
-    /// Another process, whose lines are printed and passed on.
+    /// Starts a process; its lines are printed and passed on.
     fn start(
         url: &str,
         name: &'static str,
@@ -92,20 +91,20 @@ impl Instance {
     ) -> Result<Self, Failure> {
         let mut process = Command::new(env::current_exe()?)
             .args(["--store", url, "--as", name])
-            // It ends when this is closed, and so when this process does, in whatever way.
+            // The instance ends when this pipe is closed, and so when this process ends, in whatever way.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
         let Some(out) = process.stdout.take() else {
-            return Err(Failure::new("no way to read what an instance says"));
+            return Err(Failure::new("the output of an instance cannot be read"));
         };
         let lines = lines.clone();
         let reading = tokio::spawn(async move {
             let mut out = BufReader::new(out).lines();
             while let Ok(Some(line)) = out.next_line().await {
                 println!("{line}");
-                // Nobody listens at the end.
+                // At the end, the receiver is gone.
                 lines.send((name.to_owned(), line)).ok();
             }
         });
@@ -116,7 +115,7 @@ impl Instance {
         })
     }
 
-    /// As a crash does: it gives nothing back.
+    /// Kills it, as a crash does: it releases nothing.
     async fn kill(mut self) -> Result<(), Failure> {
         self.process.kill().await?;
         Ok(self.reading.await?)
@@ -134,7 +133,7 @@ impl Instance {
     }
 }
 
-/// Waits until somebody else leads and has begun its work: who it is, and how long it took to lead.
+/// Waits until another instance leads and has begun its work; returns its name, and how long it took to lead.
 async fn next_leader(
     said: &mut mpsc::UnboundedReceiver<(String, String)>,
     before: Option<&str>,
@@ -153,7 +152,7 @@ async fn next_leader(
             _ => {}
         }
     }
-    Err(Failure::new("nobody leads"))
+    Err(Failure::new("no instance leads"))
 }
 
 fn take(instances: &mut Vec<Instance>, name: &str) -> Result<Instance, Failure> {

@@ -1,13 +1,13 @@
-//! What operators see: an election with periodic tasks, and its metrics for Prometheus. Beside this
-//! file are rules for alerts (`alerts.yml`) and a README that explains them.
+//! The operators' view: an election with periodic tasks, and its metrics for Prometheus. Next to this file are rules
+//! for alerts (`alerts.yml`) and a README that explains them.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin metrics --features metrics
 //! cargo run -p dlock-examples --bin metrics --features metrics,redis -- --store redis://localhost
 //! ```
 //!
-//! Start it twice on one store, and kill the leader: `--store sqlite:/tmp/locks.db`. The page is at a
-//! free port, or where `METRICS_LISTEN` says (`127.0.0.1:9187`).
+//! Start it twice on one store, and kill the leader: `--store sqlite:/tmp/locks.db`. The page is served on a free port,
+//! or at the address in `METRICS_LISTEN` (`127.0.0.1:9187`).
 
 use std::{
     env,
@@ -25,13 +25,13 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    // Before anything happens: what is told to nobody is lost.
+    // First of all: metrics that are recorded before the exporter is installed are lost.
     let page = export()?;
     println!("metrics: http://{page}/metrics");
 
     let store = dlock_examples::store()?;
     let client = Client::new(store.provider().await?);
-    // Short, so that there is something to see; the default is a lease of a minute.
+    // Short, so that changes are visible soon; the default is a lease of one minute.
     let election = Election::builder()
         .provider(&client)
         .name("background")
@@ -65,14 +65,14 @@ async fn main() -> Result<(), Failure> {
             println!("{transition:?}");
         }
     });
-    // Ctrl-C: resigns first, so that the next one leads at once.
+    // Ctrl-C: resigns first, so that the next instance leads at once.
     let stopped = Box::pin(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
     });
     election.run(stopped).await?;
-    // Everything has been given back when this returns, also by the tasks.
+    // When this returns, all locks have been released, those of the tasks included.
     client.close().await;
     drop(election);
     telling.await?;
@@ -87,16 +87,16 @@ async fn converge(customer: &DLock, number: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Installs the exporter: the recorder of the whole process, and a page. Where the page is.
+/// Installs the exporter (the recorder of the whole process, and a page), and returns the address of the page.
 fn export() -> Result<SocketAddr, Failure> {
     let page: SocketAddr = match env::var("METRICS_LISTEN") {
         Ok(place) => place.parse()?,
-        // The exporter does not say which port it got, so one that was just free is named.
+        // The exporter does not say which port it got, so name one that was free just now.
         Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?,
     };
     PrometheusBuilder::new()
         .with_http_listener(page)
-        // Histograms that can be added up over instances; without buckets they are summaries.
+        // With buckets, histograms can be added up over instances; without, they are summaries.
         .set_buckets_for_metric(
             Matcher::Suffix("_seconds".into()),
             &[0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 600.0],

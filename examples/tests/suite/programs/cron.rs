@@ -1,4 +1,4 @@
-//! The trap: a mutex is not "once per period". And the way out of it.
+//! The trap: a mutex does not give "once per period". And the way out: `at_least`.
 
 use crate::place::Place;
 

@@ -1,5 +1,5 @@
-//! 001-5: the three scenes of `diagrams` happen as drawn, on every store. How often B asks while it
-//! waits depends on the store and the machine, so a run of the same refusal counts once.
+//! 001-5: the three scenes of `diagrams` happen as drawn, on every store. How often B tries while it waits depends on
+//! the store and the machine, so a run of equal refusals counts once.
 
 use crate::place::Place;
 
@@ -71,10 +71,10 @@ async fn scenes_happen_as_drawn(place: Place) {
     );
 }
 
-/// The lines below the title, with B's fresh uuids alike and a repeated refusal once. A refusal that is
-/// followed by the grant keeps its request, whose claim may be any: where the store's clock decides,
-/// it needs none. Looks in between (on DynamoDB, where they cost less than a refusal) change nothing,
-/// and neither does a request that was not answered in time and asked again.
+/// The lines below the title, with one label for all of B's fresh uuids, and repeated refusals reduced to one. A
+/// refusal that is followed by the grant keeps its request, which may make any claim: where the store's clock decides,
+/// it needs none. Reads in between (on DynamoDB, where they cost less than a refusal) change nothing, and neither does
+/// a request that got no answer in time and was repeated.
 fn drawn(scene: &[&str]) -> Vec<String> {
     let mut drawn: Vec<String> = Vec::new();
     for line in &scene[1..] {
@@ -94,7 +94,7 @@ fn drawn(scene: &[&str]) -> Vec<String> {
             continue;
         }
         if line.contains("Failure (uuid=") {
-            // Somebody else may have spoken between the question and its answer.
+            // There may be a line of the other client between the request and its answer.
             let question = question(&drawn, &line);
             if question > 0 && drawn[question - 1] == line {
                 drawn.remove(question);
@@ -121,7 +121,7 @@ fn drawn(scene: &[&str]) -> Vec<String> {
     drawn
 }
 
-/// Where the question stands that this line answers: each asks one at a time.
+/// The position of the request that this line answers: each client has one request at a time.
 fn question(drawn: &[String], answer: &str) -> usize {
     let (who, _) = answer
         .strip_prefix("Provider ->> ")

@@ -1,4 +1,4 @@
-//! 004-4: of two generators one adds tasks, never both; one that loses its lease stops.
+//! 004-4: of two generators, one adds tasks, never both; a generator that loses its lease stops.
 
 use std::{
     fs::{self, File},
@@ -17,14 +17,15 @@ use dlock::{
 use dlock_examples::tasks::CHILD;
 use tokio::time::{Instant, sleep};
 
-/// On a busy machine.
+/// A limit for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A generator that adds a task every 50 ms and has said nothing for so long waits for something, most likely.
+/// A generator that adds a task every 50 ms and has printed nothing for this long most likely waits for the database.
 const SILENCE: Duration = Duration::from_millis(500);
-/// What it ends with if it waits to write for five seconds, which the test means to make it do for half a one.
+/// The error with which a generator ends after it has waited five seconds for a write. The test means to make it wait
+/// for half a second.
 const GAVE_UP: &str = "database is locked";
 
-/// A generator that writes what it says to a file. It ends with this.
+/// A generator that prints to a file. The process ends when this value is dropped.
 struct Generator {
     child: Child,
     output: PathBuf,
@@ -78,7 +79,7 @@ impl Generator {
         }
     }
 
-    /// Each task that it has added, and the token that it had.
+    /// Each task that it has added, with the token that it had.
     fn added(&self) -> Vec<(u64, u64)> {
         let (mut token, mut added) = (0, Vec::new());
         let said = self.said();
@@ -100,7 +101,7 @@ impl Generator {
         assert!(sent.unwrap().success(), "kill {signal}");
     }
 
-    /// In good order.
+    /// Stops it in good order.
     fn stop(&mut self) {
         drop(self.child.stdin.take());
         let ended = self.child.wait().unwrap();
@@ -111,7 +112,7 @@ impl Generator {
 
 impl Drop for Generator {
     fn drop(&mut self) {
-        // One that has ended already is no child any more.
+        // The kill fails if the child has ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -125,7 +126,8 @@ async fn generator_that_loses_its_lease_stops_and_adds_nothing_beside_the_next()
     let mut second = Generator::start(folder.path(), "second");
     second.says("waits for its turn").await;
 
-    // The first one stands still where it is about to add a task. If it does so elsewhere, what follows holds, too.
+    // The first generator is paused while it is about to add a task. If it is paused elsewhere, the rest of the test
+    // holds, too.
     let mut data = Connection::open(folder.path().join("tasks.db")).unwrap();
     data.busy_timeout(PATIENCE).unwrap();
     data.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -138,7 +140,7 @@ async fn generator_that_loses_its_lease_stops_and_adds_nothing_beside_the_next()
         .says_one_of(&["stops, since its lease", GAVE_UP])
         .await;
 
-    // Work goes on, with either of them.
+    // Work continues, with either of them.
     let count = || first.added().len() + second.added().len();
     let (began, before) = (Instant::now(), count());
     while count() < before + 3 {
@@ -148,7 +150,8 @@ async fn generator_that_loses_its_lease_stops_and_adds_nothing_beside_the_next()
     first.stop();
     second.stop();
 
-    // What one has added with its token lies before all that was added with a later one; and there is nothing else.
+    // The tasks that were added with one token come before all that were added with a later one, and there are no
+    // others.
     let mut added = [first.added(), second.added()].concat();
     added.sort_unstable();
     let tokens = || added.iter().map(|(_, token)| token);
@@ -156,7 +159,7 @@ async fn generator_that_loses_its_lease_stops_and_adds_nothing_beside_the_next()
     let rows = "SELECT count(*) FROM dlock_task";
     let rows: usize = data.query_row(rows, [], |row| row.get(0)).unwrap();
     assert_eq!(rows, added.len());
-    // The token of the first one is refused where the second one has written.
+    // The fence refuses the token of the first generator, since the second one has written.
     let token = FencingToken::try_from(first.added()[0].1).unwrap();
     let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate);
     let checked = Fence::new("example_fence").check(&transaction.unwrap(), "generator", token);

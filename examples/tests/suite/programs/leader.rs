@@ -18,7 +18,7 @@ async fn next_one_takes_over(place: Place) {
     assert_eq!(names, ["a", "b", "c"], "{printed}");
     assert!(first.1 < second.1 && second.1 < third.1, "{printed}");
 
-    // The killed one said nothing more; the other two stopped in good order.
+    // The killed instance printed nothing more; the other two stopped in good order.
     let killed = format!("== {} leads: killing it", first.0);
     let at = lines.iter().position(|line| *line == killed).unwrap();
     let stepped = |who: &str| lines.contains(&&*format!("{who} has stepped down"));
@@ -32,7 +32,7 @@ async fn next_one_takes_over(place: Place) {
             .any(|line| line.contains("does not lead any more")),
         "{printed}"
     );
-    // Every run was of the leader of that token.
+    // Every run was done by the leader with that token.
     for line in &lines {
         let Some((who, token)) = line.split_once(" runs the task with token ") else {
             continue;

@@ -1,4 +1,4 @@
-//! `metrics` exports what the rules for its alerts ask for, and resigns when it is interrupted.
+//! `metrics` exports the metrics that its alerts query, and resigns when it is interrupted.
 
 use std::{collections::BTreeSet, net::SocketAddr, process::Stdio, time::Duration};
 
@@ -32,7 +32,7 @@ async fn every_metric_of_the_alerts_is_on_the_page() {
     let place = line(&mut lines).await;
     let place = place.strip_prefix("metrics: http://").unwrap();
     let place: SocketAddr = place.strip_suffix("/metrics").unwrap().parse().unwrap();
-    // Renewals and tasks come in their time.
+    // The first renewals and runs of tasks take a while.
     let started = Instant::now();
     let page = loop {
         let page = scrape(place).await;
@@ -48,7 +48,7 @@ async fn every_metric_of_the_alerts_is_on_the_page() {
         );
         sleep(Duration::from_millis(100)).await;
     };
-    // No lock's name is a label: its group is.
+    // The name of a lock is not a label; its group is.
     assert!(page.contains("group=\"customers\""), "{page}");
     assert!(!page.contains("customer-1"), "{page}");
     assert!(line(&mut lines).await.starts_with("Gained"));
@@ -57,7 +57,7 @@ async fn every_metric_of_the_alerts_is_on_the_page() {
     assert!(resigned.starts_with("Resigned"), "{resigned}");
 }
 
-/// What the alerts are made of, and what the text beside them explains.
+/// The alerts and the README use only existing metrics.
 #[test]
 fn every_alert_is_explained_beside_it() {
     let alerts: Vec<&str> = RULES
@@ -70,7 +70,7 @@ fn every_alert_is_explained_beside_it() {
     }
 }
 
-/// The names of ours in some text.
+/// The names of dlock's metrics in a text.
 fn names(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words

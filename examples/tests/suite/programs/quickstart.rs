@@ -1,4 +1,4 @@
-//! `quickstart` is a tour, and every stop of it is what it should be.
+//! `quickstart` prints the expected line at every step.
 
 use crate::place::Place;
 

@@ -1,4 +1,4 @@
-//! Tasks of a killed worker and of one that stands still are done by others, and leave one result each.
+//! Other workers do the tasks of a killed worker and of a paused one, and each task leaves one result.
 
 use std::process::{Command, Stdio};
 
@@ -30,7 +30,7 @@ fn tasks_of_lost_workers_are_done_by_others_once() {
         after + 0.15 >= left,
         "taken {after} s after the kill, {left} s before its time"
     );
-    let stood = line("== b stands still");
+    let stood = line("== b is paused");
     let rest = &printed[printed.find(stood).unwrap()..];
     assert!(rest.contains("b: abandons task"), "{printed}");
     assert!(

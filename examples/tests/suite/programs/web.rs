@@ -11,7 +11,7 @@ async fn second_order_at_a_time_is_refused(place: Place) {
     assert_eq!(
         lines,
         [
-            "customer 7: 409 somebody is at it",
+            "customer 7: 409 another order is in progress",
             "customer 7: 200 booked",
             "customer 8: 200 booked",
         ],
