@@ -1,4 +1,4 @@
-//! For one process and no store: always leading, with the same work and the same events.
+//! A coordinator for one process without a store: it always leads, with the same work and the same events.
 
 use std::{
     fmt,
@@ -14,8 +14,8 @@ use crate::{
     announcer::Announcer, jobs::Works, label::Label, observe,
 };
 
-/// Leads from the start of [`Coordinator::run`] to its end, and asks no store: for development on one
-/// machine. **Two processes with one of these both lead.**
+/// Leads from the start of [`Coordinator::run`] to its end, without a store: for development on one machine. **Two
+/// processes that each have one both lead.**
 pub struct AlwaysLeader {
     token: FencingToken,
     label: Label,
@@ -26,20 +26,20 @@ pub struct AlwaysLeader {
 }
 
 impl AlwaysLeader {
-    /// A coordinator that leads. Its token is the wall clock in microseconds, as a store's first one
-    /// is, so that it grows from run to run as long as that clock does.
+    /// A coordinator that leads. Its token is the wall clock in microseconds, like the first token of a store, so that
+    /// it grows from run to run as long as that clock does.
     #[must_use]
     pub fn new() -> Self {
         #[expect(
             clippy::disallowed_methods,
-            reason = "nothing is decided by it: where nobody else leads, the token only has to grow"
+            reason = "no decision depends on it: where no other instance leads, the token only has to grow"
         )]
         let now = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .ok()
             .and_then(|since| u64::try_from(since.as_micros()).ok())
             .and_then(FencingToken::new);
-        // It has no name.
+        // This election has no name.
         let label = Label::new("always");
         Self {
             token: now.unwrap_or(FencingToken::MAX),
@@ -78,7 +78,7 @@ impl Coordinator for AlwaysLeader {
     }
 
     async fn run(&self, mut shutdown: Shutdown) -> Result<(), RunError> {
-        /// How long work may take to end by itself: as long as under an election's default lease.
+        /// How long work may take to end on its own: as long as under an election's default lease.
         const GRACE: std::time::Duration = std::time::Duration::from_secs(10);
         let _turn = self
             .running
@@ -108,7 +108,7 @@ impl Coordinator for AlwaysLeader {
     }
 }
 
-/// It leads, until this is dropped.
+/// The coordinator leads until this is dropped.
 struct Reign<'a>(&'a AlwaysLeader, Leadership);
 
 impl<'a> Reign<'a> {

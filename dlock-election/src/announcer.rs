@@ -1,10 +1,10 @@
-//! Tells of transitions: to the log, to the metrics, and to all who listen. It waits for none of them.
+//! Announces transitions to the log, to the metrics, and to all listeners. It waits for none of them.
 
 use tokio::sync::broadcast;
 
 use crate::{Transition, Transitions, label::Label, observe, telling::told};
 
-/// How many transitions a listener may be behind.
+/// The number of transitions that a listener may be behind.
 const KEPT: usize = 256;
 
 /// The elector's end of [`Transitions`].
@@ -15,7 +15,7 @@ impl Announcer {
         Self(broadcast::Sender::new(KEPT), election.clone())
     }
 
-    /// Tells all who listen; never waits.
+    /// Announces to all listeners; never waits.
     pub(crate) fn tell(&self, transition: Transition) {
         told(|| match &transition {
             Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
@@ -31,11 +31,11 @@ impl Announcer {
             Transition::Resigned { token, reason } => {
                 tracing::info!(name: "resigned", %token, ?reason, "resigned");
             }
-            // Every attempt is logged where it failed.
+            // Each failed attempt has been logged already.
             Transition::Ineligible { .. } => {}
         });
         observe::changed(&self.1, &transition);
-        // Without a listener there is nobody to tell.
+        // The error means only that there is no listener.
         drop(self.0.send(transition));
     }
 

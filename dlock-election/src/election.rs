@@ -1,4 +1,4 @@
-//! The election that people use: what every task of a process can ask and say.
+//! The public election: the calls that every task of a process can make.
 
 use std::{fmt, sync::Arc};
 
@@ -26,29 +26,29 @@ impl Election {
         Self(Arc::new(Shared::new(lock, times, never_lead)))
     }
 
-    /// How people recognise this instance.
+    /// The label by which people recognise this instance.
     #[must_use]
     pub fn owner(&self) -> &str {
         self.0.lock.owner()
     }
 
-    /// Who leads, as the store had it within the last second, or since a look began that was under way
-    /// already; `None` if nobody does. Any instance can ask, as often as it likes: all who ask share
-    /// one look and what comes of it, and that costs the store one read a second at most. It may have
-    /// changed when this returns.
+    /// The current leader, as read from the store within the last second, or by a read that was already in flight;
+    /// `None` if no instance leads. Any instance can call this, as often as it likes: all callers share one read and
+    /// its result, so it costs the store at most one read a second. The leader may have changed by the time this
+    /// returns.
     ///
     /// # Errors
-    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease, to all who waited
-    /// for it, and to those who ask within a second of when it was asked.
+    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease; all callers that waited for the
+    /// read get the error, and so do those that call within a second of its start.
     ///
     /// # Cancel safety
-    /// Cancel safe: nothing changes, and others who wait for the same look get its answer.
+    /// Cancel safe: nothing changes, and other callers that wait for the same read get its answer.
     pub async fn leader(&self) -> Result<Option<Leader>, Error> {
         self.0.lookout.look(&self.0.lock).await
     }
 
-    /// Makes this instance resign if it leads: its work is told and may end by itself for the grace
-    /// time, is dropped, and then the leadership is given back. The instance follows for the
+    /// Makes this instance resign if it leads: its work is notified, may end on its own within the grace time, and is
+    /// dropped; then the leadership is released. The instance follows for the
     /// [cool-down](crate::ElectionBuilder::cool_down). Does nothing otherwise.
     pub fn resign(&self) {
         if let Some(leadership) = self.leadership() {
@@ -56,15 +56,15 @@ impl Election {
         }
     }
 
-    /// Asks the leader to resign (B3): it learns of it from its next renewal, ends its work
-    /// and gives the leadership back. A polite request through the store, on which nothing depends.
-    /// `false` if nobody leads, or the leader changed meanwhile.
+    /// Asks the leader to resign (B3): it learns of the request from its next renewal, ends its work and releases the
+    /// leadership. This is a polite request through the store, and nothing depends on it. Returns `false` if no
+    /// instance leads, or if the leader changed meanwhile.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store gave no answer within a third of the lease.
     ///
     /// # Cancel safety
-    /// The leader may have been asked.
+    /// The request may have reached the leader.
     pub async fn ask_leader_to_resign(&self, admin: &impl Admin) -> Result<bool, Error> {
         let lock = &self.0.lock;
         let Some(record) = lock.read().await? else {
@@ -74,7 +74,7 @@ impl Election {
         if Leader::of(record).is_none() {
             return Ok(false);
         }
-        // As long as the read may take.
+        // The same limit as for the read.
         let outcome = timeout(lock.duration() / 6, admin.ask(&request)).await;
         let outcome = outcome.unwrap_or_else(|_| Err(ProviderError::unknown("no answer")))?;
         Ok(matches!(outcome, AskOutcome::Asked))

@@ -13,7 +13,7 @@ use crate::{
     telling::told,
 };
 
-/// Why a leadership has to end.
+/// The reason why a leadership has to end.
 enum ReignEnd {
     Lost(End),
     Resign(Reason),
@@ -35,7 +35,7 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
         };
         match lead(shared, guard, &mut shutdown).await {
             None => {}
-            // What it led with was given back.
+            // Its leadership has been released.
             Some(Reason::Shutdown) => return Ok(()),
             Some(_) => tokio::select! {
                 biased;
@@ -44,25 +44,25 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
             },
         }
     }
-    // A try that was under way, and the release of what it may have been granted.
+    // For an attempt in flight, and for the release of its possible grant.
     withdraw(shared, 2).await;
     Ok(())
 }
 
-/// Waits for what goes on in the background: a process that ends before would keep everybody out until
-/// the lease ends. Each of so many `calls` one after the other gets a sixth of the lease; a store that
-/// does not answer keeps nobody for longer.
+/// Waits for the calls in the background: a process that ends before them would keep all others out until the lease
+/// ends. There are `calls` of them, one after the other, and each gets a sixth of the lease: a store that does not
+/// answer cannot delay the end for longer.
 async fn withdraw(shared: &Shared, calls: u32) {
     tokio::select! {
         biased;
         () = shared.lock.idle() => {}
         () = sleep(shared.lock.duration() / 6 * calls) => told(
-            || tracing::warn!(name: "withdrawal_unanswered", "the store does not answer: what this instance led with or has asked for may keep others out until the lease ends"),
+            || tracing::warn!(name: "withdrawal_unanswered", "the store does not answer: a leadership that this instance had or requested may keep others out until the lease ends"),
         ),
     }
 }
 
-/// Follows until this instance has won.
+/// Follows until this instance wins.
 async fn win(shared: &Shared) -> Result<Guard, RunError> {
     if shared.never_lead {
         return std::future::pending().await;
@@ -73,7 +73,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
         match shared.lock.hold().await {
             Ok(guard) => return Ok(guard),
             Err(Error::Closed) => return Err(RunError::Closed),
-            // The store is down, or refuses us. Its operator may mend it; we only ask again.
+            // The store is down, or refuses this instance. Its operator may mend that; the instance only tries again.
             Err(error) => {
                 told(|| {
                     tracing::warn!(
@@ -82,8 +82,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
                         "cannot take part in the election"
                     );
                 });
-                // A request gets a sixth of the lease: the store has given other answers before this
-                // one.
+                // A request gets a sixth of the lease, so the store has given other answers before this one.
                 if asked.elapsed() > shared.lock.duration() / 6 {
                     obstacle = None;
                 }
@@ -94,7 +93,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
     }
 }
 
-/// Tells why this instance cannot be elected, unless that is what was told last.
+/// Announces why this instance cannot be elected, unless the last announcement gave the same reason.
 fn tell_of_obstacle(shared: &Shared, told: &mut Option<String>, error: &Error) {
     let error = match error {
         Error::Provider(error) if error.kind() == ErrorKind::Fatal => error.clone(),
@@ -107,15 +106,15 @@ fn tell_of_obstacle(shared: &Shared, told: &mut Option<String>, error: &Error) {
     }
 }
 
-/// Leads until the leadership is lost, or somebody wants this instance to resign: why, also if the
-/// leadership was lost before it could be given back. The work has ended when this returns, and before
-/// the leadership is given back.
+/// Leads until the leadership is lost, or this instance is to resign; returns the reason for resigning, even if the
+/// leadership was lost before it could be released. The work has ended when this returns, and before the leadership is
+/// released.
 async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<Reason> {
     let watch = guard.view();
     let token = guard.token();
     let held = Held::new(guard);
     let leadership = Leadership::new(token, Some(watch), &shared.label);
-    // Whatever drops this future, nobody is told any more that this instance leads.
+    // However this future is dropped, this instance no longer counts as leader afterwards.
     let _reign = Reign::begin(shared, &leadership);
     let mut jobs = shared.works.under(&leadership, Some(Arc::clone(&held)));
     shared.announcer.tell(Transition::Gained { token });
@@ -126,7 +125,7 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
     };
     leadership.end();
     if reason.is_some() {
-        // What the work still does is protected: renewals go on until it has ended.
+        // The work is still protected: renewals continue until it has ended.
         tokio::select! {
             biased;
             lost = lost(&leadership) => loss = Some(lost),
@@ -146,7 +145,7 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
             let resigned = Transition::Resigned { token, reason };
             shared.announcer.tell(resigned);
         }
-        // It has run out here, and not yet in the store. It is released in the background.
+        // The lease has run out here, but not yet in the store. It is released in the background.
         (guard, Some(Reason::Shutdown)) => {
             drop(guard);
             withdraw(shared, 1).await;
@@ -156,7 +155,7 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
     reason
 }
 
-/// Until the leadership has to end.
+/// Resolves when the leadership has to end.
 async fn reign(
     shared: &Shared,
     leadership: &Leadership,
@@ -200,7 +199,7 @@ async fn asked(leadership: &Leadership) {
     std::future::pending::<()>().await;
 }
 
-/// Tells when the leadership becomes unsure, and when it is not so any more. Never returns.
+/// Announces when the leadership becomes unsure, and when it is certain again. Never returns.
 async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
     let token = leadership.token();
     while let Some(watch) = leadership.view() {
@@ -218,19 +217,19 @@ async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
     std::future::pending::<()>().await;
 }
 
-/// Releases, and waits a little for it: who stops wants to be gone, and a store that does not answer
-/// must not keep it. The release goes on in the background then, or the lease ends by itself.
+/// Releases the leadership, and waits for that for a limited time: a store that does not answer must not delay a
+/// process that stops. After that time, the release continues in the background, or the lease runs out.
 async fn give_back(guard: Guard) {
     const PATIENCE: Duration = Duration::from_secs(10);
     tokio::select! {
         biased;
-        // Its outcome is logged where it runs.
+        // The release logs its own outcome.
         _ = guard.release() => {}
         () = sleep(PATIENCE) => {}
     }
 }
 
-/// This instance leads, until this is dropped.
+/// This instance leads until this is dropped.
 struct Reign<'a>(&'a Shared, Leadership);
 
 impl<'a> Reign<'a> {

@@ -42,13 +42,13 @@ impl Work {
             period: None,
             start: Arc::new(move |leadership| {
                 let work = Arc::clone(&work);
-                // Called in the work's own task: if it panics, that ends nothing but the work.
+                // Called in the work's own task, so a panic ends only the work.
                 Box::pin(async move { work(leadership).await })
             }),
         }
     }
 
-    /// A task that is run every `period` while an instance leads; see
+    /// A task that runs every `period` while an instance leads; see
     /// [`Coordinator::every`](crate::Coordinator::every).
     pub fn periodic<F, Fut>(name: &'static str, period: Duration, task: F) -> Self
     where
@@ -74,7 +74,7 @@ impl fmt::Debug for Work {
     }
 }
 
-/// All work that was added, in that order.
+/// All added work, in order of addition.
 pub(crate) struct Works(watch::Sender<Vec<Work>>, Label);
 
 impl Works {
@@ -82,7 +82,7 @@ impl Works {
         Self(watch::Sender::new(Vec::new()), election.clone())
     }
 
-    /// Tells those who observe what there is: they may not have been there when it was added.
+    /// Reports the existing work to the metrics: a recorder may have been installed after the work was added.
     pub(crate) fn show(&self) {
         let works = self.0.borrow().clone();
         for work in &works {
@@ -97,7 +97,7 @@ impl Works {
 
     pub(crate) fn under(&self, leadership: &Leadership, held: Option<Arc<Held>>) -> Jobs {
         let mut added = self.0.subscribe();
-        // What is there already is new to these jobs.
+        // Work that was added before is new to these jobs.
         added.mark_changed();
         Jobs {
             added,
@@ -109,8 +109,8 @@ impl Works {
     }
 }
 
-/// What a leadership rests on. It is given back when the last one lets go: work that was not awaited,
-/// because its elector was dropped, still ends before the release.
+/// The guard of a leadership. It is released when its last owner drops it: work that was not awaited, because its
+/// elector was dropped, still ends before the release.
 pub(crate) struct Held(Mutex<Option<Guard>>);
 
 impl Held {
@@ -134,9 +134,9 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Starts what was added, whenever something is, and looks after what has ended. Never returns.
+    /// Starts work as it is added, and reaps work that has ended. Never returns.
     ///
-    /// Cancel safe: what was started runs on.
+    /// Cancel safe: work that was started keeps running.
     pub(crate) async fn run(&mut self) {
         loop {
             let fresh: Vec<Work> = {
@@ -150,7 +150,7 @@ impl Jobs {
             tokio::select! {
                 biased;
                 Some(ended) = self.running.join_next() => said(ended),
-                // The sender outlives every leadership; if not, there is nothing to wait for.
+                // The sender outlives every leadership; if it does not, no more work can come.
                 changed = self.added.changed() => if changed.is_err() {
                     std::future::pending::<()>().await;
                 },
@@ -158,14 +158,14 @@ impl Jobs {
         }
     }
 
-    /// Resolves when all work that was started has ended by itself.
+    /// Resolves when all started work has ended.
     async fn ended(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             said(ended);
         }
     }
 
-    /// Resolves when all work is gone: ended by itself within the grace time, or dropped then.
+    /// Resolves when all work is gone: it ends on its own within the grace time, or is dropped then.
     pub(crate) async fn finish(&mut self, grace: Duration) {
         tokio::select! {
             biased;
@@ -194,8 +194,8 @@ impl Jobs {
     }
 }
 
-/// Work, and what it rests on: dropped in this order. It ends with the leadership by itself, since the
-/// task that runs the elector may be busy elsewhere, and nobody polls it then.
+/// Work, and the guard that it rests on, dropped in this order. The work itself notices the end of the leadership,
+/// since the task that runs the elector may be busy elsewhere, and then the elector is not polled.
 struct Job {
     lost: Running,
     leadership: Leadership,
@@ -207,7 +207,7 @@ impl Future for Job {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // The clock first (V2): after a pause the work may be woken before its timer is looked at.
+        // Check the clock first (V2): after a pause, the work may be woken before its timer is checked.
         if !self.leadership.is_valid() || self.lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }

@@ -1,12 +1,12 @@
-//! Which election a metric is about.
+//! The election that a metric is about.
 //!
-//! `label/silent.rs` has the same for builds without the feature: it keeps nothing.
+//! `label/silent.rs` is the version for builds without the feature: it keeps nothing.
 
 use std::sync::Arc;
 
 use dlock_core::metrics::SharedString;
 
-/// What the metrics of one election are told apart by.
+/// The label that distinguishes the metrics of one election.
 #[derive(Clone)]
 pub(crate) struct Label(Arc<str>);
 

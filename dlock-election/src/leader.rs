@@ -1,4 +1,4 @@
-//! Who leads, as any instance can know it.
+//! The current leader, as any instance can read it.
 
 use std::{
     sync::{
@@ -17,10 +17,10 @@ use tracing::Span;
 
 use crate::telling;
 
-/// How long an answer of the store is good for everybody who asks in this process.
+/// How long an answer of the store is valid for all callers in this process.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Who leads, as the store had it when it was asked.
+/// The leader, as the store had it at the time of the read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
@@ -30,29 +30,29 @@ pub struct Leader {
     pub since: SystemTime,
     /// The token of the leadership.
     pub token: FencingToken,
-    /// What the store says is left of the lease if it is not renewed; `None` where no clock of the
-    /// store decides. There a leader that died is shown until somebody has taken over.
+    /// The remainder of the lease without a further renewal, as the store says; `None` where no clock of the store
+    /// decides. There, a leader that died is shown until another instance has taken over.
     pub remaining: Option<Duration>,
 }
 
-/// The newest look at who leads: many may ask, and the store is asked once.
+/// The newest read of the leader: many callers may ask, and share one read of the store.
 pub(crate) struct Lookout {
     newest: Mutex<Option<Look>>,
-    /// How often this instance's own leadership has changed: it knows better then.
+    /// How often this instance's own leadership has changed: each change makes earlier reads outdated.
     changes: AtomicU64,
 }
 
-/// One read of the store, for everybody who waits for it. It runs in a task of its own, so that it
-/// goes on when the caller that began it goes away.
+/// One read of the store, shared by all callers that wait for it. It runs in its own task, so that it continues if the
+/// caller that began it goes away.
 #[derive(Clone)]
 struct Look {
     asked: Instant,
     changes: u64,
-    /// What came back, and how old it was then; `None` as long as the store has not answered.
+    /// The answer; `None` until the store has answered.
     answer: watch::Receiver<Option<Answer>>,
 }
 
-/// An error is an answer too: it is told to everybody who waited for it.
+/// An error is an answer too: all callers that waited get it.
 type Answer = Result<Option<Leader>, Error>;
 
 impl Lookout {
@@ -63,13 +63,13 @@ impl Lookout {
         }
     }
 
-    /// What was seen before is out of date.
+    /// Makes earlier reads outdated.
     pub(crate) fn forget(&self) {
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Who leads: by a look that is under way or fresh, or by a new one. Takes a sixth of the lease at
-    /// most, however many ask. Cancel safe: the look goes on.
+    /// The leader, from a read that is in flight or fresh, or from a new one. Takes a sixth of the lease at most,
+    /// however many callers there are. Cancel safe: the read continues.
     pub(crate) async fn look(&self, lock: &DLock) -> Answer {
         let limit = lock.duration() / 6;
         let Look { asked, answer, .. } = self.newest(lock, limit);
@@ -79,12 +79,12 @@ impl Lookout {
                 let leader = answer?;
                 Ok(leader.and_then(|leader| leader.after(asked.elapsed())))
             }
-            // The runtime of the caller that began the look may be blocked.
+            // The runtime of the caller that began the read may be blocked.
             () = sleep(limit) => Err(no_answer(limit)),
         }
     }
 
-    /// The look that counts now, begun if there is none.
+    /// The read that is valid now; begins one if there is none.
     fn newest(&self, lock: &DLock, limit: Duration) -> Look {
         let changes = self.changes.load(Ordering::SeqCst);
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,11 +111,11 @@ impl Look {
         }
     }
 
-    /// Whether it answers those who ask now.
+    /// Whether this read answers callers that ask now.
     fn counts(&self, changes: u64, limit: Duration) -> bool {
         let good_for = match self.answer.borrow().is_some() {
             true => FRESH,
-            // Without an answer by then there will be none.
+            // If there is no answer by then, there will be none.
             false => limit,
         };
         self.changes == changes && self.asked.elapsed() < good_for
@@ -125,7 +125,7 @@ impl Look {
 async fn answered(mut answer: watch::Receiver<Option<Answer>>) -> Answer {
     match answer.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(answer)) => answer.clone(),
-        // The runtime of the caller that began the look has ended.
+        // The runtime of the caller that began the read has ended.
         _ => Err(ProviderError::unknown("the read was cut off").into()),
     }
 }
@@ -145,7 +145,7 @@ impl Leader {
         })
     }
 
-    /// The same so much later, if the store would still show it.
+    /// The same leader after the time `age`, if the store would still show it.
     fn after(mut self, age: Duration) -> Option<Self> {
         if let Some(remaining) = &mut self.remaining {
             *remaining = remaining.checked_sub(age).filter(|left| !left.is_zero())?;

@@ -1,4 +1,4 @@
-//! What work gets: the leadership it runs under.
+//! The leadership that work runs under.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -12,14 +12,14 @@ use crate::label::Label;
 #[derive(Clone)]
 pub struct Leadership {
     token: FencingToken,
-    /// `None`: without a store nobody takes it away.
+    /// `None` without a store, where no other instance can take the leadership away.
     watch: Option<LeaseView>,
     stage: Arc<watch::Sender<Stage>>,
     resign: Arc<Notify>,
     label: Label,
 }
 
-/// How far it has come, in this order.
+/// The phases of a leadership, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Leading,
@@ -39,14 +39,14 @@ impl Leadership {
         }
     }
 
-    /// The fencing token of this leadership: a later leader's is larger. Hand it to the storage.
+    /// The fencing token of this leadership: a later leader's is larger. Pass it to the storage.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.token
     }
 
-    /// Whether this instance still leads, computed from the clock at every call. True means that
-    /// nobody else can lead *at this instant*.
+    /// Whether this instance still leads, computed from the clock at every call. True means that no other instance can
+    /// lead *at this instant*.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.watch
@@ -54,8 +54,8 @@ impl Leadership {
             .map_or_else(|| !self.is_over(), LeaseView::is_valid)
     }
 
-    /// How much of the lease is left if no renewal succeeds any more; [`Duration::MAX`] where there
-    /// is no lease, zero once the leadership has ended.
+    /// How much of the lease remains if no further renewal succeeds; [`Duration::MAX`] without a lease, zero once the
+    /// leadership has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         match &self.watch {
@@ -65,8 +65,8 @@ impl Leadership {
         }
     }
 
-    /// Resolves when this instance resigns or has lost its leadership: time to stop. After a loss the
-    /// work is dropped at its next await; when resigning, after a grace time. Borrows nothing.
+    /// Resolves when this instance resigns or has lost its leadership: the work should stop. After a loss, the work is
+    /// dropped at its next await; after a resignation, when the grace time has passed. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -76,14 +76,14 @@ impl Leadership {
             tokio::select! {
                 biased;
                 () = lost => {}
-                // The sender lives in a leadership; when none is left, it has ended.
+                // The sender lives in the leadership; if it is gone, the leadership has ended.
                 _ = stage.wait_for(|stage| *stage >= Stage::Ending) => {}
             }
         }
     }
 
-    /// Resolves when this instance does not lead any more, at the deadline at the latest, whatever
-    /// the store does. Borrows nothing.
+    /// Resolves when this instance no longer leads, at the deadline at the latest, whatever the store does. Borrows
+    /// nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -101,7 +101,7 @@ impl Leadership {
     /// Makes this instance resign; see [`Election::resign`](crate::Election::resign). Does nothing
     /// once this leadership has ended.
     pub fn resign(&self) {
-        // One elector waits; a request that comes before it does is kept for it.
+        // Only the elector waits; a request that comes before it waits is kept.
         self.resign.notify_one();
     }
 
@@ -110,23 +110,23 @@ impl Leadership {
         self.resign.notified().await;
     }
 
-    /// Which election's it is, for those who observe.
+    /// The label of its election, for metrics.
     pub(crate) const fn label(&self) -> &Label {
         &self.label
     }
 
-    /// The lease that it rests on, for programs that end things by themselves; `None` without a store.
+    /// The lease under this leadership, for programs that end their work themselves; `None` without a store.
     #[must_use]
     pub fn view(&self) -> Option<&LeaseView> {
         self.watch.as_ref()
     }
 
-    /// Tells the work that it has to end.
+    /// Notifies the work that it has to end.
     pub(crate) fn end(&self) {
         self.reach(Stage::Ending);
     }
 
-    /// This instance does not lead any more.
+    /// Marks that this instance no longer leads.
     pub(crate) fn over(&self) {
         self.reach(Stage::Over);
     }

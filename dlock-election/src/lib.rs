@@ -1,5 +1,5 @@
-//! Leader election over any store of dlock: one instance leads, work that belongs to the leader runs
-//! only there, and a leader that is cut off stops *before* a rival can start.
+//! Leader election over any store of dlock: one instance leads, the leader's work runs only there, and a leader that is
+//! cut off stops *before* a rival can start.
 //!
 //! ```no_run
 //! // no_run: needs a store, and this crate has none.
@@ -15,30 +15,29 @@
 //! election.every("pool-convergence", Duration::from_secs(30), |_| converge_the_pool());
 //! election.lead(|leadership| async move {
 //!     let token = leadership.token();
-//!     // Runs while this instance leads; dropped at its next await when it does not any more.
+//!     // Runs while this instance leads; dropped at its next await when it no longer does.
 //!     # let _ = token;
 //! });
 //! election.run(Box::pin(stop_signal())).await?;
-//! // Everything has been given back when this returns.
+//! // When this returns, the leadership has been released.
 //! client.close().await;
 //! # Ok(()) }
 //! ```
 //!
-//! # What it promises, and what not
-//! Leadership is a lease of `dlock-core`, with everything its protocol promises: the deadline counts
-//! from before a request left, the clock is asked at every question, and a leader that hears nothing
-//! steps down by itself a margin before anybody else can win. Work ends first, the release comes
-//! last. What a lease cannot promise, an election cannot either: a process that was *paused* may act
-//! for an instant on what it believed. Where that would be wrong rather than wasteful, hand
-//! [`Leadership::token`] to the storage and let it refuse older ones.
+//! # Promises and limits
+//! Leadership is a lease of `dlock-core`, with everything its protocol promises: the deadline counts from before a
+//! request left, every check reads the clock, and a leader that gets no answer steps down automatically, one margin
+//! before another instance can win. Work ends first, the release comes last. An election cannot promise more than a
+//! lease: a process that was *paused* may act for an instant on a leadership that it has lost. If that would be wrong
+//! rather than wasteful, pass [`Leadership::token`] to the storage and let it refuse older ones.
 //!
-//! [`guide`] is the chapter on all of this: what is promised and what not, how to choose the times, how
-//! long a failover takes, what it costs, when not to elect a leader, and the test behind each promise.
+//! [`guide`] is the chapter on all of this: the promises and their limits, how to choose the times, how long a failover
+//! takes, what an election costs, when not to elect a leader, and the test behind each promise.
 //!
-//! # What is where
+//! # Overview
 //! [`Election`] is the elector and [`AlwaysLeader`] its stand-in for one process without a store;
-//! both are a [`Coordinator`]. [`Leadership`] is what work gets; [`Transitions`] tells operators what
-//! happened, in order.
+//! both are a [`Coordinator`]. [`Leadership`] is passed to work; [`Transitions`] reports to operators what happened, in
+//! order.
 
 mod always;
 mod announcer;

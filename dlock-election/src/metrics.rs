@@ -1,12 +1,12 @@
-//! What the `metrics` facade is told of elections: one table of names, units and labels. What it is
-//! told of the locks below them is in [`dlock_core::metrics`], with the election's name as `group`.
+//! The metrics of elections: one table of names, units and labels. The metrics of the underlying locks are in
+//! [`dlock_core::metrics`], with the election's name as `group`.
 //!
-//! Where it is told is `observe`'s business.
+//! `observe` records them.
 #![doc = include_str!("../METRICS.md")]
 
 use dlock_core::metrics::{Metric, Unit};
 
-/// 1 while this instance leads, 0 otherwise: as it knew the last time it could look.
+/// 1 while this instance leads, 0 otherwise, as of its last check.
 pub const IS_LEADER: Metric = Metric::gauge(
     "dlock_election_is_leader",
     Unit::Count,
@@ -14,7 +14,8 @@ pub const IS_LEADER: Metric = Metric::gauge(
     "1 if this instance led when it last looked, else 0",
 );
 
-/// Until when this instance leads without a further renewal: an instant, so that it ends by itself.
+/// The instant until which this instance leads without a further renewal: an instant, since it passes without an
+/// update.
 pub const LEADER_UNTIL: Metric = Metric::gauge(
     "dlock_election_leader_until_timestamp_seconds",
     Unit::Seconds,
@@ -22,7 +23,7 @@ pub const LEADER_UNTIL: Metric = Metric::gauge(
     "Until when this instance leads without a further renewal, in unix time; 0 if it does not",
 );
 
-/// What the leadership rests on.
+/// The last good renewal of the leadership.
 pub const RENEWED: Metric = Metric::gauge(
     "dlock_election_renewed_timestamp_seconds",
     Unit::Seconds,
@@ -38,7 +39,7 @@ pub const LEASE: Metric = Metric::gauge(
     "The lease of the election, as this instance was configured",
 );
 
-/// What happened to this instance's leadership.
+/// The transitions of this instance's leadership.
 pub const TRANSITIONS: Metric = Metric::counter(
     "dlock_election_transitions_total",
     &["election", "transition", "reason"],
@@ -54,7 +55,7 @@ pub const TASK: Metric = Metric::histogram(
     "How long runs of a periodic task took, by outcome (finished, panicked, cancelled)",
 );
 
-/// When a periodic task was last done.
+/// The instant at which a run of a periodic task last finished.
 pub const TASK_FINISHED: Metric = Metric::gauge(
     "dlock_election_task_finished_timestamp_seconds",
     Unit::Seconds,
@@ -62,7 +63,7 @@ pub const TASK_FINISHED: Metric = Metric::gauge(
     "When a run of a periodic task last finished on this instance, in unix time; 0 if none has",
 );
 
-/// How often a periodic task should be run.
+/// The period of a periodic task.
 pub const TASK_PERIOD: Metric = Metric::gauge(
     "dlock_election_task_period_seconds",
     Unit::Seconds,
@@ -82,8 +83,8 @@ pub const ALL: &[Metric] = &[
     TASK_PERIOD,
 ];
 
-/// Tells the recorder the unit and the help text of every metric in [`ALL`]. Call it once, after the
-/// recorder was installed; nothing else depends on it.
+/// Passes the unit and the help text of every metric in [`ALL`] to the recorder. Call it once, after the recorder was
+/// installed; nothing else depends on it.
 pub fn describe() {
     for metric in ALL {
         metric.describe();
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use dlock_core::metrics::Kind;
 
-    /// The chapter above is the table, row by row.
+    /// The chapter above has the same rows as the table.
     #[test]
     fn chapter_and_table_agree() {
         let chapter = include_str!("../METRICS.md");

@@ -1,5 +1,5 @@
-//! Where things are told to the `metrics` facade: one function for each thing that happens, never with
-//! a lock of ours held. What the names are is [`metrics`](crate::metrics)' business.
+//! Reports to the `metrics` facade: one function for each event, never called with one of this crate's mutexes held.
+//! The names are in [`metrics`](crate::metrics).
 //!
 //! `observe/silent.rs` has the same functions for builds without the feature: they do nothing.
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A run of a periodic task that has not ended. Dropping it tells that it was cancelled.
+/// A run of a periodic task that has not ended. Dropping it reports that it was cancelled.
 pub(crate) struct Run {
     election: Label,
     task: &'static str,
@@ -24,8 +24,8 @@ pub(crate) struct Run {
     outcome: &'static str,
 }
 
-/// An instance takes part from now on. What has not happened yet is told as zero: a counter that
-/// appears with its first event has no rate at it.
+/// An instance takes part from now on. Reports zero for events that have not happened yet: a counter that appears only
+/// with its first event has no rate at that event.
 pub(crate) fn takes_part(election: &Label, lease: Option<Duration>) {
     IS_LEADER.known([election.word()]);
     LEADER_UNTIL.known([election.word()]);
@@ -43,7 +43,7 @@ pub(crate) fn takes_part(election: &Label, lease: Option<Duration>) {
     }
 }
 
-/// This work belongs to the leader.
+/// The leader has this work.
 pub(crate) fn knows(election: &Label, work: &'static str, period: Option<Duration>) {
     if let Some(period) = period {
         let labels = || [election.word(), work.into()];
@@ -52,10 +52,10 @@ pub(crate) fn knows(election: &Label, work: &'static str, period: Option<Duratio
     }
 }
 
-/// Tells at each renewal until when this instance leads. Never returns.
+/// Reports at each renewal the instant until which this instance leads. Never returns.
 pub(crate) async fn watch(election: &Label, leadership: &Leadership) {
     loop {
-        // Armed before the look.
+        // Armed before the check.
         let renewed = leadership.view().map(dlock_core::LeaseView::renewed);
         leads(election, leadership);
         match renewed {
@@ -65,7 +65,7 @@ pub(crate) async fn watch(election: &Label, leadership: &Leadership) {
     }
 }
 
-/// This instance leads, if the clock says so.
+/// Reports that this instance leads, if the clock says so.
 fn leads(election: &Label, leadership: &Leadership) {
     let now = wall();
     let left = leadership.remaining();
@@ -85,13 +85,13 @@ fn leads(election: &Label, leadership: &Leadership) {
     }
 }
 
-/// This instance does not lead.
+/// Reports that this instance does not lead.
 pub(crate) fn leads_no_more(election: &Label) {
     IS_LEADER.set([election.word()], 0.0);
     LEADER_UNTIL.set([election.word()], 0.0);
 }
 
-/// Something happened to this instance's leadership.
+/// Reports a transition of this instance's leadership.
 pub(crate) fn changed(election: &Label, transition: &Transition) {
     let (transition, reason) = match transition {
         Transition::Gained { .. } => ("gained", "none"),
@@ -138,7 +138,7 @@ fn cause(cause: &EndCause) -> &'static str {
         EndCause::Expired { .. } => "expired",
         EndCause::Refused { .. } => "refused",
         EndCause::HeldTooLong => "held_too_long",
-        // Somebody else ended the lease of ours, or in a way that this version does not know.
+        // Another process ended this lease, or it ended in a way that this version does not know.
         _ => "other",
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{Leadership, observe::Run, telling::told};
 
-/// Runs the task every `period` for as long as the leadership lasts. Dropped, it drops a run under way.
+/// Runs the task every `period` for as long as the leadership lasts. Dropping this drops a run in progress.
 pub(crate) async fn repeat<F, Fut>(
     name: &'static str,
     period: Duration,
@@ -22,7 +22,7 @@ pub(crate) async fn repeat<F, Fut>(
     F: Fn(Leadership) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
 {
-    // An interval of zero would never let anybody else run.
+    // An interval of zero would never let another task run.
     let mut ticks = interval(period.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ending = pin!(leadership.ending());
@@ -32,7 +32,7 @@ pub(crate) async fn repeat<F, Fut>(
             () = &mut ending => return,
             _ = ticks.tick() => {}
         }
-        // A timer that is due may not have been looked at yet; the clock decides (V2).
+        // The timer of the deadline may be due but not yet checked; the clock decides (V2).
         if !leadership.is_valid() {
             return;
         }
@@ -44,20 +44,20 @@ pub(crate) async fn repeat<F, Fut>(
                 tracing::error!(
                     name: "run_panicked",
                     task = name,
-                    "a run of a periodic task panicked; the next one comes in its time"
+                    "a run of a periodic task panicked; the next one starts at its usual time"
                 );
             });
         }
     }
 }
 
-/// Whether it ended without a panic.
+/// Returns whether the run ended without a panic.
 async fn run_once<F, Fut>(task: &F, leadership: Leadership) -> bool
 where
     F: Fn(Leadership) -> Fut + Sync,
     Fut: Future<Output = ()> + Send,
 {
-    // Nothing of a run is looked at after its panic, hence the assertions.
+    // The state of a run is not used after its panic, hence the assertions.
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| task(leadership))) else {
         return false;
     };

@@ -1,4 +1,4 @@
-//! What the clones of an election share with its elector.
+//! The state that the clones of an election share with its elector.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -18,7 +18,7 @@ pub(crate) struct Times {
     pub(crate) cool_down: Duration,
 }
 
-/// What the clones of an election and its elector share.
+/// The state that the clones of an election and its elector share.
 pub(crate) struct Shared {
     pub(crate) lock: DLock,
     pub(crate) times: Times,
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub(crate) label: Label,
     pub(crate) works: Works,
     pub(crate) announcer: Announcer,
-    /// Held by the one that runs.
+    /// Held by the running elector.
     pub(crate) running: Turn<()>,
     pub(crate) lookout: Lookout,
     leadership: Mutex<Option<Leadership>>,

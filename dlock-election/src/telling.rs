@@ -1,5 +1,5 @@
-//! Telling subscribers of `tracing`, as `dlock-core` does: what they do runs in our tasks, which owe
-//! something to a leadership and to its work, so their panics end here.
+//! Calls subscribers of `tracing`, as `dlock-core` does. They run in this crate's tasks, on which a leadership and its
+//! work depend, so a panic of a subscriber is caught here.
 
 use std::{
     future::poll_fn,
@@ -10,21 +10,20 @@ use std::{
 
 use tracing::Span;
 
-/// A span whose end is told as carefully as the rest.
+/// A span whose end is reported as carefully as the rest.
 pub(crate) struct Told(Option<Span>);
 
-/// Tells something; a panic of the subscriber is reported by the panic hook, and goes no further.
+/// Emits an event; the panic hook reports a panic of the subscriber, which goes no further.
 pub(crate) fn told(tell: impl FnOnce()) {
     contained(tell);
 }
 
-/// A span; none if the subscriber cannot make it.
+/// Creates a span; it is empty if the subscriber panics.
 pub(crate) fn span(make: impl FnOnce() -> Span) -> Told {
     Told(contained(make))
 }
 
-/// Runs a future within a span, to its drop: a panic of the future's own goes on, one of the subscriber does
-/// not.
+/// Runs a future within a span, its drop included: a panic of the future propagates, one of the subscriber does not.
 pub(crate) async fn within<F: Future>(span: Told, work: F) -> F::Output {
     let mut work = Within {
         work: Some(Box::pin(work)),
@@ -61,7 +60,7 @@ impl<F> Drop for Within<F> {
     }
 }
 
-/// It gets to see values of ours, and changes none, hence the assertion.
+/// The subscriber sees values of this crate but changes none, hence the assertion.
 fn contained<T>(tell: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(tell)).ok()
 }
@@ -91,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how deep in spans its thread is.
+    /// Counts the depth of spans.
     struct Depth(Arc<AtomicUsize>);
 
     impl Subscriber for Depth {

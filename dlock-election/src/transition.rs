@@ -1,5 +1,5 @@
-//! What happened to an instance's leadership, in order, for its listeners. A listener that does not
-//! keep up misses the oldest and is told how many; it never holds up the elector.
+//! The transitions of an instance's leadership, in order, for its listeners. A listener that does not keep up misses
+//! the oldest and learns how many; it never holds up the elector.
 
 use dlock_core::{End, FencingToken, ProviderError};
 use tokio::sync::broadcast;
@@ -19,39 +19,38 @@ pub enum Transition {
         /// The token of the leadership.
         token: FencingToken,
     },
-    /// Leading without doubt again.
+    /// The leadership is certain again.
     Recovered {
         /// The token of the leadership.
         token: FencingToken,
     },
-    /// This instance does not lead any more. Told at once, while its work is still being dropped.
+    /// This instance no longer leads. Reported at once, while its work is still being dropped.
     Lost {
-        /// Why, and the token of the leadership.
+        /// The cause, and the token of the leadership.
         loss: End,
     },
-    /// The work has ended and the leadership was given back.
+    /// The work has ended and the leadership has been released.
     Resigned {
         /// The token of the leadership.
         token: FencingToken,
-        /// Who wanted it.
+        /// The reason for resigning.
         reason: Reason,
     },
     /// This instance cannot be elected as things are: the store answered
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal), as for a table that is missing, a wrong password or a
-    /// right that its user lacks, and somebody has to mend that. The instance goes on asking, once
-    /// every [`poll_every`](crate::ElectionBuilder::poll_every), and needs no restart then.
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal), for example because of a missing table, a wrong password or a missing
+    /// right, and its operator has to mend that. The instance keeps trying, once every
+    /// [`poll_every`](crate::ElectionBuilder::poll_every), and needs no restart afterwards.
     ///
-    /// Told once for each reason, and again if the store has failed otherwise, or has let the instance
-    /// follow for a sixth of the lease, in between. That it is over is not told by itself: the instance
-    /// follows again, and what comes next is `Gained`. Trouble that passes (a store that is down) is
-    /// not told.
+    /// Reported once for each reason, and again if in between the store has failed otherwise, or has let the instance
+    /// follow for a sixth of the lease. The end of the trouble is not reported separately: the instance follows again,
+    /// and the next transition is `Gained`. Temporary trouble (a store that is down) is not reported.
     Ineligible {
-        /// What the store said, and what to do.
+        /// The store's error, and what to do.
         error: ProviderError,
     },
 }
 
-/// Why an instance resigned.
+/// The reason why an instance resigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -63,7 +62,7 @@ pub enum Reason {
     Asked,
 }
 
-/// What a listener gets.
+/// The next item of a listener.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_enums,
@@ -72,11 +71,11 @@ pub enum Reason {
 pub enum Next {
     /// The next transition.
     Transition(Transition),
-    /// The listener was too slow: so many transitions are gone. The next one is the oldest kept.
+    /// The listener was too slow, and this many transitions are gone. The next one is the oldest kept.
     Missed(u64),
 }
 
-/// A listener. It hears everything from when it was made.
+/// A listener. It receives all transitions from its creation on.
 #[derive(Debug)]
 pub struct Transitions(pub(crate) broadcast::Receiver<Transition>);
 

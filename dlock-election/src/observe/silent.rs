@@ -1,4 +1,4 @@
-//! `observe` for builds without the feature `metrics`: nothing is told, nothing is kept.
+//! `observe` for builds without the feature `metrics`: it reports and keeps nothing.
 
 use std::time::Duration;
 

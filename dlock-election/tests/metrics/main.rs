@@ -1,4 +1,4 @@
-//! 002-14: what elections tell the `metrics` facade, in virtual time.
+//! 002-14: the metrics that elections report, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod service;
@@ -29,7 +29,7 @@ const LEASE: &str = "dlock_election_lease_seconds";
 const ELECTION: (&str, &str) = ("election", NAME);
 const GROUP: (&str, &str) = ("group", NAME);
 
-/// What was told, by name.
+/// The reported metrics, by name.
 struct Told(TestRecorder);
 
 impl Told {
@@ -37,7 +37,7 @@ impl Told {
         self.0.gauge(name, &[ELECTION])
     }
 
-    /// How far from now, in seconds of the wall clock, which stands nearly still here.
+    /// The distance from now, in seconds of the wall clock, which hardly advances here.
     fn seconds_ahead(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         #[expect(
             clippy::disallowed_methods,
@@ -57,7 +57,7 @@ fn about(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 5.0
 }
 
-/// The story that uses every name, also those of the locks below.
+/// A story that uses every name, those of the underlying locks included.
 #[tokio::test(start_paused = true)]
 async fn every_name_of_the_table_is_told_and_no_other() {
     let recorder = TestRecorder::new();
@@ -95,7 +95,7 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     sleep(30 * SECOND).await;
     assert!(about(told.seconds_ahead(UNTIL, &[ELECTION]), 48.0 - 9.0));
     assert!(about(told.seconds_ahead(RENEWED, &[ELECTION]), -9.0));
-    // A failed renewal moves neither instant, so a late reader finds them in the past.
+    // A failed renewal moves neither instant, so a later reader finds them in the past.
     let before = told.gauge(UNTIL);
     leader.provider.everything(Fault::UNKNOWN_BEFORE);
     sleep(30 * SECOND).await;
@@ -109,8 +109,8 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     leader.stop().await;
 }
 
-/// An elector that is not polled cannot tell that it leads no more: the flag stays up, wrongly. The
-/// deadline beside it is right.
+/// An elector that is not polled cannot report that it no longer leads: the flag stays set, wrongly. The deadline next
+/// to it is right.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     let told = Told(TestRecorder::new());
@@ -134,7 +134,7 @@ async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     assert_eq!(told.gauge(UNTIL), Some(0.0));
 }
 
-/// A listener told of the loss finds it in the metrics, though the work is still being dropped.
+/// A listener that learns of the loss finds it in the metrics, though the work is still being dropped.
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_before_the_work_is_gone() {
     let recorder = TestRecorder::new();
@@ -223,7 +223,7 @@ async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
     let store = MemoryStore::store_clock();
     let follower = Instance::never_leads(&store);
     follower.election.every("task", 30 * SECOND, |_| async {});
-    // The recorder comes late, but before the election runs.
+    // The recorder is installed late, but before the election runs.
     let _listening = told.0.listen();
     let _follower = follower.start();
     sleep(SECOND).await;
@@ -232,7 +232,7 @@ async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
     let task = [ELECTION, ("task", "task")];
     assert_eq!(told.0.gauge(PERIOD, &task), Some(30.0));
     assert_eq!(told.0.gauge(FINISHED, &task), Some(0.0));
-    // Known before it happens.
+    // Reported before it happens.
     for transition in ["gained", "unsure", "lost", "ineligible"] {
         let series = [ELECTION, ("transition", transition)];
         assert!(told.0.knows(TRANSITIONS, &series), "{transition}");
@@ -272,11 +272,11 @@ async fn runs_of_tasks_are_told_with_how_they_ended_and_when() {
     let [cancelled] = runs("hanging", "cancelled")[..] else {
         panic!("{:?}", told.0);
     };
-    // It had its grace time.
+    // The work had its grace time.
     assert!((cancelled - 110.0).abs() < 1.0, "{cancelled}");
 }
 
-/// 002-14: attempts, failures, latency, and what was left at a renewal, under the election's name.
+/// 002-14: attempts, failures, latency, and the remaining lease at a renewal, under the election's name.
 #[tokio::test(start_paused = true)]
 async fn attempts_failures_and_latency_are_told_for_the_election() {
     let told = Told(TestRecorder::new());
@@ -325,7 +325,7 @@ async fn frequent_failover_is_alertable() {
         instances.iter().any(|one| one.election.is_leader())
     })
     .await;
-    // The rule beside the example: more than so many in a quarter of an hour.
+    // The rule next to the example: more than this many in a quarter of an hour.
     let gained = || told.transitions("gained", "none");
     sleep(15 * 60 * SECOND).await;
     assert_eq!(

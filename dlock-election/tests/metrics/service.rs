@@ -72,7 +72,7 @@ impl Instance {
     }
 }
 
-/// Waits in virtual time until it is so, at most so long.
+/// Waits in virtual time until the condition holds, for at most this long.
 #[track_caller]
 pub(crate) fn until(limit: Duration, mut so: impl FnMut() -> bool) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();

@@ -1,4 +1,4 @@
-//! Spans and events of elections are those of the chapter.
+//! The spans and events of elections are those that the chapter lists.
 
 use std::path::Path;
 

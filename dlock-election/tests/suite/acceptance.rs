@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// How many checks there are.
+/// The number of checks.
 const CHECKS: u32 = 17;
 
 #[test]

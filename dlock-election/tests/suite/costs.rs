@@ -1,4 +1,4 @@
-//! What an election costs its store, counted over two hours.
+//! The calls of an election to its store, counted over two hours.
 
 use dlock_core::provider::Discipline;
 use dlock_election::{Coordinator, Election};
@@ -29,7 +29,7 @@ async fn each_attempt_and_renewal_costs_one_call_at_most() {
             until(SECOND, || leader.election.is_leader()).await;
             let follower = Instance::woken(&store, "follower", wakeups).start();
             sleep(COUNTED * SECOND).await;
-            // Jitter only delays: the most is a call every 30 s.
+            // Jitter only delays: the maximum is one call every 30 s.
             let followed = calls(&follower.provider);
             assert!((200..=240).contains(&followed), "{followed}");
             // The acquire, and a renewal every 20 s.
@@ -39,7 +39,7 @@ async fn each_attempt_and_renewal_costs_one_call_at_most() {
     }
 }
 
-/// 002-4: on a store with cheap reads a follower looks, and writes nothing.
+/// 002-4: on a store with cheap reads, a follower only reads.
 #[tokio::test(start_paused = true)]
 async fn a_follower_reads_where_that_costs_less() {
     let store = MemoryStore::new(Discipline::Observer);

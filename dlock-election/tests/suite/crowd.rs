@@ -1,5 +1,5 @@
-//! Many instances, and whatever can happen to them: never two leaders at an instant, nothing done by a
-//! follower, and no more refusals than there are followers.
+//! Many instances, and everything that can happen to them: never two leaders at the same instant, no work done by a
+//! follower, and no more refusals than followers.
 
 use std::{ops::Range, time::Duration};
 
@@ -19,8 +19,8 @@ use crate::{
     support::{Instance, SECOND, Stage, stores, until},
 };
 
-/// 002-3: so many instances under so many schedules. Each is printed by its seed when it fails, and
-/// then comes out the same again. `DLOCK_ELECTION_SEEDS=1000` plays so many of each; `scripts/proof` plays 200.
+/// 002-3: this many instances under this many schedules. A schedule that fails is printed by its seed, which repeats it
+/// exactly. `DLOCK_ELECTION_SEEDS=1000` runs 1000 of each; `scripts/proof` runs 200.
 macro_rules! never_two_leaders {
     ($($name:ident: $instances:literal instances, $seeds:expr;)*) => {
         $(
@@ -41,7 +41,7 @@ never_two_leaders! {
     a_hundred_instances_are_never_two_leaders: 100 instances, 500..501;
 }
 
-/// How many troubles a schedule has.
+/// The number of troubles in a schedule.
 const TROUBLES: usize = 25;
 
 fn play(instances: u32, seeds: Range<u64>) {
@@ -69,7 +69,7 @@ fn play(instances: u32, seeds: Range<u64>) {
             deeds += seen.deeds;
         }
     }
-    // Else nothing happened that could have gone wrong.
+    // Otherwise, nothing happened that could have gone wrong.
     assert!(
         gains > 5 * schedules,
         "{gains} leaders in {schedules} schedules"
@@ -92,7 +92,7 @@ async fn schedule(instances: u32, discipline: Discipline, seed: u64) -> Report {
     fleet.report()
 }
 
-/// Something happens, half of the time to the leader.
+/// Causes a trouble, half of the time for the leader.
 async fn trouble(fleet: &mut Fleet, random: &mut Random) {
     let who = match fleet.leader() {
         Some(leader) if random.below(2) == 0 => leader,
@@ -149,7 +149,7 @@ async fn a_hundred_followers_at_one_expiry_cost_one_refusal_each() {
         let crashed = Instant::now();
         until(200 * SECOND, || stage.working() == 1).await;
         let won = Instant::now();
-        // The losers' attempts at the same expiry.
+        // The attempts of the losers at the same expiry.
         sleep(SECOND).await;
         let (mut granted, mut refused) = (0, Vec::new());
         for follower in &followers {
@@ -173,7 +173,7 @@ async fn a_hundred_followers_at_one_expiry_cost_one_refusal_each() {
         }
         assert_eq!(granted, 1);
         assert_eq!(stage.most(), 1);
-        // Spread over the jitter, not at one instant (timers here tick in milliseconds).
+        // They are spread over the jitter, not at one instant (timers here tick in milliseconds).
         refused.sort();
         let together = refused.chunk_by(|a, b| a == b).map(<[_]>::len).max();
         assert!(
@@ -183,7 +183,7 @@ async fn a_hundred_followers_at_one_expiry_cost_one_refusal_each() {
     }
 }
 
-/// Numbers that are the same in every run of a seed.
+/// Random numbers that are the same in every run of a seed.
 struct Random(u64);
 
 impl Random {
@@ -196,7 +196,7 @@ impl Random {
         u32::try_from((self.0 >> 33) % u64::from(bound)).unwrap()
     }
 
-    /// Up to 10 % wrong.
+    /// A clock rate that is up to 10 % off.
     fn rate(&mut self) -> f64 {
         0.9 + f64::from(self.below(201)) / 1000.0
     }

@@ -1,4 +1,4 @@
-//! A leader that dies or stops is followed in time.
+//! After a leader dies or stops, another instance leads in time.
 
 use dlock_election::Coordinator;
 use tokio::time::sleep;
@@ -18,8 +18,7 @@ async fn a_crashed_leader_is_followed_within_the_bound() {
         sleep(59 * SECOND).await;
         first.crash().await;
         let took = until(200 * SECOND, || second.election.is_leader()).await;
-        // From the last renewal: D + j; an observer may look P + j after it (and D is counted from
-        // there).
+        // From the last renewal: D + j; an observer may make its read P + j after it (and counts D from there).
         let bound = if observer {
             (60 + 30 + 6 + 1) * SECOND
         } else {

@@ -1,6 +1,5 @@
-//! A fleet of instances, each on a machine with a clock of its own, and an observer that checks at
-//! every change of leadership whether there are two leaders, and at every deed whether a follower
-//! did it.
+//! A fleet of instances, each on a machine with its own clock, and an observer that checks at every change of
+//! leadership whether there are two leaders, and at every piece of work whether a follower did it.
 
 use std::{
     future::poll_fn,
@@ -25,10 +24,10 @@ use tokio::{
 
 use crate::support::{NAME, Provider};
 
-/// How often a leader does something.
+/// The interval at which a leader works.
 const PACE: Duration = Duration::from_millis(700);
 
-/// All instances, and what was seen of them.
+/// All instances, and the observations of them.
 pub(crate) struct Fleet {
     store: MemoryStore,
     pub(crate) instances: Vec<Member>,
@@ -53,7 +52,7 @@ struct Seen {
     report: Mutex<Report>,
 }
 
-/// What was wrong, and how often there was a new leader and something was done.
+/// The violations, the number of new leaders, and the number of pieces of work.
 #[derive(Clone, Default)]
 pub(crate) struct Report {
     pub(crate) wrong: Vec<String>,
@@ -62,8 +61,7 @@ pub(crate) struct Report {
 }
 
 impl Fleet {
-    /// Clocks up to 10 % wrong either way: what the margin covers. All that chance decides follows
-    /// from the seed.
+    /// Clocks run up to 10 % fast or slow, which the margin covers. All random decisions follow from the seed.
     pub(crate) fn start(store: MemoryStore, rates: &[f64], seed: u64) -> Self {
         let mut fleet = Self {
             store,
@@ -94,7 +92,7 @@ impl Fleet {
             .unwrap();
         let mut transitions = election.transitions();
         let (seen, asked) = (Arc::clone(&self.seen), election.clone());
-        // Being leader lasts without a gap, so two can only come about when one is made.
+        // A leadership has no gaps, so a second leader can appear only when one is gained.
         let listening = tokio::spawn(async move {
             while let Some(next) = transitions.next().await {
                 if let Next::Transition(Transition::Gained { .. }) = next {
@@ -120,7 +118,7 @@ impl Fleet {
         }
     }
 
-    /// A leader does something all the time, and a task now and then, each time as leader.
+    /// A leader works all the time, and runs a task now and then, each time as leader.
     fn work(&self, election: &Election, machine: &Machine) {
         let (seen, asked, at) = (Arc::clone(&self.seen), election.clone(), machine.clone());
         election.lead(move |_leadership| {
@@ -143,7 +141,7 @@ impl Fleet {
         });
     }
 
-    /// The process is gone, and another begins on that machine.
+    /// Kills the process, and starts another on that machine.
     pub(crate) async fn crash(&mut self, who: usize, rate: f64) {
         let fresh = self.member(rate);
         let Member {
@@ -153,7 +151,7 @@ impl Fleet {
             listening,
             ..
         } = std::mem::replace(&mut self.instances[who], fresh);
-        // What it sends from now on reaches nobody.
+        // Its requests no longer arrive from now on.
         provider.everything(Fault::LoseRequest);
         for task in [running, listening] {
             task.abort();
@@ -163,7 +161,7 @@ impl Fleet {
         self.seen.elections().retain(|other| other.owner() != id);
     }
 
-    /// The process stops in good order, and another begins.
+    /// Stops the process in good order, and starts another.
     pub(crate) async fn replace(&mut self, who: usize, rate: f64) {
         let fresh = self.member(rate);
         let Member {
@@ -177,7 +175,7 @@ impl Fleet {
         assert!(!election.is_leader());
     }
 
-    /// The machine stands for so long.
+    /// Pauses the machine for this long.
     pub(crate) fn stand(&self, who: usize, how: Standstill, lasting: Duration) {
         let machine = self.instances[who].machine.clone();
         if machine.stand(how) {
@@ -236,7 +234,7 @@ impl Seen {
     }
 }
 
-/// Something that happens on this machine, and does not while it stands.
+/// A future that runs on this machine, and does not while the machine is paused.
 async fn on<F: Future>(machine: Machine, run: F) -> F::Output {
     let mut run = pin!(run);
     let mut standing: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;

@@ -1,4 +1,4 @@
-//! Who leads without trouble, and which settings there are.
+//! Leading without trouble, and the settings.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
     ));
 }
 
-/// 002-1: every lease that a lock can have, with the defaults of everything else.
+/// 002-1: every lease that a lock can have, with the defaults of all other settings.
 #[test]
 fn a_lease_alone_is_enough_for_an_election_of_any_length() {
     for lease in [SECOND / 10, 60 * SECOND, 7200 * SECOND, 86400 * SECOND] {
@@ -66,7 +66,7 @@ async fn a_single_instance_leads_after_one_acquire_and_renews_every_twenty_secon
     }
 }
 
-/// Also while nobody leads.
+/// Also while no instance leads.
 #[tokio::test(start_paused = true)]
 async fn a_record_tells_that_its_name_is_that_of_an_election() {
     for store in stores() {
@@ -145,7 +145,7 @@ async fn an_election_runs_once_and_ends_with_its_client() {
     drop(held);
 }
 
-/// 002-17: pages and health checks ask as often as they like.
+/// 002-17: pages and health checks may ask as often as they like.
 #[tokio::test(start_paused = true)]
 async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
     for store in stores() {
@@ -164,7 +164,7 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
         }
         let reads = follower.provider.count(Op::Read);
         assert!((10..=11).contains(&reads), "{reads} reads in ten seconds");
-        // What an instance knows of itself it tells at once.
+        // An instance knows its own leadership at once, without a read.
         leader.stop().await;
         until(60 * SECOND, || follower.election.is_leader()).await;
         assert_eq!(
@@ -174,7 +174,7 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
     }
 }
 
-/// 002-17: a store that says nothing costs everybody who asks one attempt, and not one each in turn.
+/// 002-17: on a store that does not answer, all callers share one attempt, instead of one each in turn.
 #[tokio::test(start_paused = true)]
 async fn all_who_ask_a_silent_store_share_one_look_and_its_error() {
     for store in stores() {
@@ -189,7 +189,7 @@ async fn all_who_ask_a_silent_store_share_one_look_and_its_error() {
         // A sixth of the lease.
         assert!(asked.elapsed() <= 10 * SECOND, "{:?}", asked.elapsed());
         assert_eq!(follower.provider.count(Op::Read), 1);
-        // The error is nobody's any more when the store is back.
+        // When the store is back, no caller gets the error any more.
         follower.provider.clear();
         sleep(SECOND).await;
         assert_eq!(ask(&follower).await.unwrap().unwrap(), None);
@@ -214,7 +214,7 @@ async fn a_look_is_answered_although_the_caller_that_began_it_is_gone() {
         began.abort();
         let seen = joined.await.unwrap().unwrap().unwrap();
         assert_eq!(seen.owner, "leader");
-        // The answer was five seconds on its way, and so much less is left of the lease.
+        // The answer was in flight for five seconds, and the remainder of the lease is shorter by that.
         assert!(asked.elapsed() < 6 * SECOND, "{:?}", asked.elapsed());
         assert_eq!(follower.provider.count(Op::Read), 1);
     }
@@ -225,7 +225,7 @@ fn ask(instance: &Instance) -> JoinHandle<Result<Option<Leader>, Error>> {
     tokio::spawn(async move { election.leader().await })
 }
 
-/// 002-13: what work sees of its leadership is the same without a store.
+/// 002-13: work sees its leadership in the same way without a store.
 #[tokio::test(start_paused = true)]
 async fn without_a_store_work_has_its_grace_too() {
     let stage = Stage::default();
@@ -264,7 +264,7 @@ async fn a_listener_that_sleeps_holds_up_nobody_and_is_told_what_it_missed() {
         until(SECOND, || !leader.election.is_leader()).await;
     }
     let told = leader.told().await;
-    // Two changes each time, of which the newest are kept.
+    // There are two changes each time, and the newest ones are kept.
     let missed = 400 - 256;
     assert_eq!(told[0], format!("Some(Missed({missed}))"));
     assert_eq!(told.len(), 1 + 256);

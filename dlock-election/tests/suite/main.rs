@@ -1,5 +1,5 @@
-//! The elector under each of its troubles, in virtual time, over a store in memory. What each backend
-//! makes of it is tested in that backend's crate.
+//! The elector under each of its troubles, in virtual time, over a store in memory. Each backend's crate tests
+//! elections over that backend.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

@@ -14,7 +14,7 @@ const INELIGIBLE: &str = "ineligible: a fault refused the call";
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself() {
     for store in stores() {
-        // Cut off right before a renewal, for 16.5 s less a round trip: ridden out.
+        // Cut off right before a renewal, for 16.5 s less a round trip: the leadership survives.
         let stage = Stage::default();
         let mut leader = Instance::new(&store, "leader", 1.0).on(&stage).start();
         until(SECOND, || leader.election.is_leader()).await;
@@ -25,7 +25,7 @@ async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself
         leader.provider.clear();
         sleep(100 * SECOND).await;
         assert_eq!(leader.told().await, ["gained", "unsure", "recovered"]);
-        // Cut off right after one had left, until 36.5 s after that: ridden out too.
+        // Cut off right after a renewal had left, until 36.5 s after that: the leadership survives too.
         let sent = newest(&leader);
         sleep((sent + 20 * SECOND).saturating_duration_since(Instant::now()) + SECOND / 2).await;
         let sent = newest(&leader);
@@ -36,7 +36,8 @@ async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself
         sleep(20 * SECOND).await;
         assert_eq!(leader.told().await, ["unsure", "recovered"]);
 
-        // For good: gone by 48 s after the last good `sent`, without a word from the store.
+        // Cut off for good: the leadership is gone by 48 s after the last good `sent`, without an answer from the
+        // store.
         let rival = Instance::new(&store, "rival", 1.0).on(&stage).start();
         sleep(20 * SECOND).await;
         let sent = newest(&leader);
@@ -95,7 +96,8 @@ async fn a_refused_renewal_ends_the_leadership_at_once() {
         until(SECOND, || leader.election.is_leader()).await;
         let token = leader.election.leadership().unwrap().token();
         store.wipe();
-        // With the next renewal; it is free then, so it may well lead once more, with another token.
+        // Lost with the next renewal. The lock is free then, so the instance may well lead once more, with another
+        // token.
         sleep(21 * SECOND).await;
         let told = leader.told().await;
         let lost = "lost: has no record in the store any more";
@@ -130,13 +132,13 @@ async fn a_store_that_is_of_no_use_is_told_once_and_the_instance_leads_when_it_i
         only.provider.everything(Fault::FATAL);
         let mut only = only.start();
         sleep(200 * SECOND).await;
-        // It goes on trying, once every attempt interval.
+        // It keeps trying, once every attempt interval.
         assert_eq!(only.provider.count(Op::Acquire), 7);
         assert_eq!(only.told().await, [INELIGIBLE]);
         only.provider.clear();
         until(31 * SECOND, || only.election.is_leader()).await;
         assert_eq!(only.told().await, ["gained"]);
-        // Something else was told since, so it is news again.
+        // A different obstacle was reported since, so this one is reported again.
         store.wipe();
         only.provider.always(Op::Acquire, Fault::FATAL);
         sleep(100 * SECOND).await;
@@ -145,7 +147,7 @@ async fn a_store_that_is_of_no_use_is_told_once_and_the_instance_leads_when_it_i
     }
 }
 
-/// What is mended may show the next obstacle.
+/// When one obstacle is mended, the next one may show.
 #[tokio::test(start_paused = true)]
 async fn another_reason_why_a_store_is_of_no_use_is_told_too() {
     const THREE_CENTURIES: Duration = Duration::from_secs(300 * 366 * 86_400);
@@ -189,7 +191,7 @@ async fn a_store_that_was_of_use_in_between_is_told_of_again() {
     }
 }
 
-/// Trouble that passes is none of the instance's, and nothing to mend.
+/// Temporary trouble does not make the instance ineligible: no operator has to mend it.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_refuses_for_now_makes_nobody_ineligible() {
     for store in stores() {

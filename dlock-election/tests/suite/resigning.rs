@@ -1,4 +1,4 @@
-//! Leaders that give up by themselves.
+//! Leaders that resign.
 
 use dlock_core::{Client, Clock};
 use dlock_election::{Coordinator, Election, RunError};
@@ -24,13 +24,13 @@ async fn a_leader_resigns_on_request_and_lets_others_win() {
         let leader = second.election.leader().await.unwrap().unwrap();
         assert_eq!(leader.owner, "first");
         sleep(5 * SECOND).await;
-        // From the other instance, through the store: with its next renewal, at the latest.
+        // A request from the other instance, through the store: effective with the next renewal, at the latest.
         let admin = second.provider.inner();
         assert!(second.election.ask_leader_to_resign(admin).await.unwrap());
         let took = until(60 * SECOND, || second.election.is_leader()).await;
         assert!(took <= 36 * SECOND, "{took:?}");
         assert_eq!(first.told().await, ["gained", "resigned: Asked"]);
-        // From within.
+        // A request from the same process.
         second.election.resign();
         until(60 * SECOND, || first.election.is_leader()).await;
         assert_eq!(stage.most(), 1);
@@ -38,7 +38,7 @@ async fn a_leader_resigns_on_request_and_lets_others_win() {
     }
 }
 
-/// What was wanted stays wanted: a leadership that is lost while its work ends was given up all the same.
+/// A request to resign stays in force: a leadership that is lost while its work ends still counts as resigned.
 #[tokio::test(start_paused = true)]
 async fn a_loss_in_the_grace_of_a_stop_ends_the_election_too() {
     for store in stores() {
@@ -64,7 +64,7 @@ async fn a_loss_in_the_grace_of_a_resignation_is_followed_by_the_cool_down() {
         until(60 * SECOND, || !leader.election.is_leader()).await;
         leader.provider.clear();
         leader.provider.forget_calls();
-        // A quarter more than an attempt interval.
+        // One and a quarter attempt intervals.
         sleep(37 * SECOND).await;
         assert_eq!(
             leader.provider.count(Op::Acquire),
@@ -91,7 +91,7 @@ async fn a_store_that_is_silent_holds_up_nobody_who_asks() {
     }
 }
 
-/// 002-17: without wake-ups, whatever the store offers.
+/// 002-17: no wake-ups, whatever the store offers.
 #[tokio::test(start_paused = true)]
 async fn an_election_that_only_polls_opens_no_channel() {
     for store in stores() {
@@ -116,8 +116,8 @@ async fn an_election_that_only_polls_opens_no_channel() {
     }
 }
 
-/// 002-7: a process that ends with its election leaves nothing behind that may still be granted, and
-/// would keep everybody out for a whole lease.
+/// 002-7: a process that ends with its election leaves no request behind that may still be granted, and would keep all
+/// others out for a whole lease.
 #[tokio::test(start_paused = true)]
 async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant() {
     let late = 5 * SECOND;
@@ -141,7 +141,7 @@ async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant()
     }
 }
 
-/// 002-7: what it led with has run out here, and not yet in the store.
+/// 002-7: its lease has run out here, but not yet in the store.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_lost_while_it_stops_has_given_back_what_it_led_with() {
     for store in stores() {
@@ -174,7 +174,7 @@ async fn a_leader_that_is_lost_while_it_stops_does_not_wait_for_a_silent_store()
     }
 }
 
-/// 002-7: a sixth of the lease for the try, and a sixth for its release.
+/// 002-7: a sixth of the lease for the attempt, and a sixth for its release.
 #[tokio::test(start_paused = true)]
 async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
     for store in stores() {
@@ -189,7 +189,7 @@ async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
             "{:?}",
             stopped.elapsed()
         );
-        // It waits for a try, and not for one that never began.
+        // It waits for an attempt in flight, not for one that never began.
         let idle = Instance::new(&store, "idle", 1.0);
         let stopped = Instant::now();
         idle.election.run(Box::pin(async {})).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
     }
 }
 
-/// 002-7: other candidates of the same process, over the same client, wait on.
+/// 002-7: other candidates of the same process, over the same client, keep waiting.
 #[tokio::test(start_paused = true)]
 async fn a_follower_stops_at_once_although_others_of_its_client_wait() {
     for store in stores() {
@@ -226,7 +226,7 @@ fn run_on(election: &Election) -> JoinHandle<Result<(), RunError>> {
     tokio::spawn(async move { election.run(Box::pin(std::future::pending())).await })
 }
 
-/// A leader whose work does not end when it is told to; it may for a minute and a half.
+/// A leader whose work does not end when it is notified; its grace time is a minute and a half.
 fn stubborn(store: &MemoryStore) -> Instance {
     let leader = Instance::built(MemoryProvider::new(store), 1.0, |client| {
         let election = Election::builder().provider(client).name(NAME);

@@ -1,11 +1,11 @@
-//! 002-8: how long an outage may be that costs no leadership: one that begins right after a renewal, the best
-//! moment, or right before one, the worst.
+//! 002-8: the longest outage that costs no leadership, if it begins right after a renewal (the best moment), or right
+//! before one (the worst).
 //!
-//! What counts is how long after the last good renewal had left the store is back. The worst outage refuses at
-//! once, so that an attempt can leave at any instant, and loses the request that leaves at its last one: that
-//! attempt takes a sixth of the lease, 10 s, and a pause of 0.25 to 0.75 s follows it. A leader is valid for
-//! 48 s, so it is back in time after 37.25 s and not any more after 37.75 s. In a client that does other
-//! things too the renewal may have to wait for its turn besides.
+//! The decisive time is that from the departure of the last good renewal to the end of the outage. The worst outage
+//! refuses requests at once, so that an attempt can leave at any instant, and loses the request that leaves at its last
+//! instant: that attempt takes a sixth of the lease, 10 s, and a pause of 0.25 to 0.75 s follows it. A leader is valid
+//! for 48 s, so the leadership survives if the store is back after 37.25 s, but not after 37.75 s. In a client with
+//! other calls, the renewal may also have to wait for its turn.
 
 use std::time::Duration;
 
@@ -23,16 +23,16 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 /// From a renewal to the next one.
 const RENEWAL: Duration = Duration::from_secs(20);
 
-/// What the guide promises to every client, from the last good renewal on.
+/// The bound that the guide promises to every client, counted from the last good renewal.
 const PROMISED: Duration = Duration::from_millis(36_500);
 
-/// When an outage ended, counted from when the last good renewal left, and whether the leader rode it out.
+/// The end of an outage, counted from when the last good renewal left, and whether the leadership survived it.
 struct Outage {
     ended: Duration,
     ridden_out: bool,
 }
 
-/// The worst outage that begins so long after a renewal, and ends with the first attempt after `about`.
+/// The worst outage that begins this long after a renewal, and ends with the first attempt after `about`.
 async fn outage(leader: &mut Instance, begins: Duration, about: Duration) -> Outage {
     until(SECOND, || leader.election.is_leader()).await;
     sleep(RENEWAL + SECOND / 2).await;
@@ -55,7 +55,7 @@ async fn outage(leader: &mut Instance, begins: Duration, about: Duration) -> Out
     }
 }
 
-/// Both disciplines; outages from the best moment and the worst on, of every length about the bound.
+/// Both disciplines; outages that begin at the best and at the worst moment, with lengths around the bound.
 fn all() -> impl Iterator<Item = (MemoryStore, Duration, Duration)> {
     let begins = [MILLISECOND, RENEWAL - MILLISECOND];
     stores().into_iter().flat_map(move |store| {
@@ -88,7 +88,7 @@ async fn a_leader_rides_out_an_outage_just_shorter_than_the_bound_and_none_just_
             shortest = shortest.min(ended);
         }
     }
-    // Chance decides between the two, and nowhere else: the bounds are no wider than they must be.
+    // Between the two bounds, and only there, the outcome is random: the bounds are no wider than necessary.
     assert!(shortest < Duration::from_millis(37_500), "{shortest:?}");
     assert!(longest > Duration::from_millis(37_500), "{longest:?}");
 }

@@ -24,7 +24,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAME: &str = "background";
 pub(crate) type Provider = Faulty<MemoryProvider>;
 
-/// What the leaders of one service do, seen from outside.
+/// The work of the leaders of one service, seen from outside.
 #[derive(Clone, Default)]
 pub(crate) struct Stage(Arc<Seen>);
 
@@ -36,7 +36,7 @@ struct Seen {
 }
 
 impl Stage {
-    /// The most that ever worked at one instant.
+    /// The largest number that ever worked at one instant.
     pub(crate) fn most(&self) -> usize {
         self.0.most.load(Ordering::SeqCst)
     }
@@ -54,7 +54,7 @@ impl Stage {
         self.0.runs.lock().unwrap().push(run);
     }
 
-    /// Somebody works until what this returns is dropped.
+    /// An instance works until the returned value is dropped.
     pub(crate) fn work(&self) -> Working {
         let working = self.0.working.fetch_add(1, Ordering::SeqCst) + 1;
         self.0.most.fetch_max(working, Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl Instance {
         })
     }
 
-    /// An instance on a store with wake-ups or without, in an election of their own.
+    /// An instance on a store with wake-ups or without, in its own election.
     pub(crate) fn woken(store: &MemoryStore, id: &str, wakeups: bool) -> Self {
         let provider = MemoryProvider::new(store).wakeups(wakeups);
         Self::built(provider, 1.0, |client| {
@@ -123,7 +123,7 @@ impl Instance {
         }
     }
 
-    /// Adds work that is seen on the stage.
+    /// Adds work that the stage observes.
     pub(crate) fn on(self, stage: &Stage) -> Self {
         let stage = stage.clone();
         self.election.lead(move |leadership: Leadership| {
@@ -148,9 +148,9 @@ impl Instance {
         self
     }
 
-    /// The process is gone: nothing of it runs any more, nothing is given back.
+    /// Kills the process: no part of it runs any more, and it releases nothing.
     pub(crate) async fn crash(&mut self) {
-        // What it sends from now on reaches nobody.
+        // Its requests no longer arrive from now on.
         self.provider
             .everything(dlock_testkit::faults::Fault::LoseRequest);
         if let Some(running) = self.running.take() {
@@ -193,14 +193,14 @@ pub(crate) fn stores() -> [MemoryStore; 2] {
     [Discipline::StoreClock, Discipline::Observer].map(MemoryStore::new)
 }
 
-/// When the newest renewal left.
+/// The instant at which the newest renewal left.
 pub(crate) fn newest(leader: &Instance) -> Instant {
     let calls = leader.provider.calls();
     let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
     renewals.next_back().unwrap().began
 }
 
-/// Waits in virtual time until it is so, at most so long. Returns how long it took.
+/// Waits in virtual time until the condition holds, for at most this long. Returns how long it took.
 pub(crate) async fn until(limit: Duration, mut so: impl FnMut() -> bool) -> Duration {
     let started = Instant::now();
     while !so() {

@@ -1,4 +1,4 @@
-//! Subscribers of `tracing` may panic: no leadership is lost by it, no work and no look at who leads.
+//! Subscribers of `tracing` may panic: that costs no leadership, no work and no read of the leader.
 
 use std::{
     collections::BTreeSet,
@@ -21,14 +21,14 @@ use tracing::{
 
 use crate::support::{Instance, SECOND, Stage, until};
 
-/// Panics at whatever event it is told of elections, and at something of each span; keeps the names.
+/// Panics at every event of elections, and at one operation of each span; keeps the names.
 #[derive(Clone)]
 struct Panics {
     at: Moment,
     told: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// What of a span it panics at: it would hear of nothing later.
+/// The operation of a span at which it panics: later ones of that span do not reach it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moment {
     Made,
@@ -82,7 +82,8 @@ impl Subscriber for Panics {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_that_panics_ends_no_election() {
-    // Beside a single one, what a thread without a subscriber meets first is switched off for all threads.
+    // With a single subscriber, a callsite that a thread without a subscriber reaches first is switched off for all
+    // threads.
     let _second = Dispatch::new(NoSubscriber::default());
     for at in [Moment::Made, Moment::Entered, Moment::Left] {
         let told = Arc::default();

@@ -1,4 +1,4 @@
-//! Work runs only on the leader, and ends before somebody else leads.
+//! Work runs only on the leader, and ends before another instance leads.
 
 use std::sync::{
     Arc,
@@ -56,7 +56,7 @@ async fn tasks_run_in_their_period_on_the_leader_alone_and_survive_a_panic() {
         sleep(SECOND).await;
         let runs = stage.runs();
         assert_eq!(runs.last().unwrap().0, "second");
-        // Nobody ran it twice at a time, and the gap over the change is the takeover's.
+        // No two runs overlapped, and the gap at the change is that of the takeover.
         let gap = runs[runs.len() - 1].1 - runs[runs.len() - 2].1;
         assert!(gap < (60 + 30 + 6 + 1 + 30) * SECOND, "{gap:?}");
         assert_eq!(stage.most(), 1);
@@ -84,7 +84,7 @@ async fn a_task_that_takes_longer_than_its_period_is_never_beside_itself() {
     assert_eq!((stage.most(), stage.runs().len()), (1, 5));
 }
 
-/// 002-12: work in a task of its own is not dropped with the leadership, and has only the signal.
+/// 002-12: work in its own task is not dropped with the leadership, and has only the signal.
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_to_the_work_at_the_deadline_and_before_another_leads() {
     for store in stores() {
@@ -137,7 +137,7 @@ async fn work_ends_before_the_release_and_has_its_grace() {
             async move {
                 let _working = seen.work();
                 leadership.ending().await;
-                // Still protected while it puts things away.
+                // The work is still protected while it cleans up.
                 assert!(leadership.is_valid());
                 sleep(3 * SECOND).await;
                 assert!(leadership.is_valid());
@@ -170,7 +170,7 @@ async fn an_elector_that_is_dropped_drops_its_work_before_it_gives_back() {
     assert_eq!(stage.working(), 0);
 }
 
-/// A closure that panics before there is a future is no reason to stop leading either.
+/// A closure that panics before it returns a future does not end the leadership either.
 #[tokio::test(start_paused = true)]
 async fn work_that_panics_before_it_has_begun_ends_nothing_else() {
     for store in stores() {
@@ -189,7 +189,7 @@ async fn work_that_panics_before_it_has_begun_ends_nothing_else() {
     }
 }
 
-/// Whatever the elector's own task is doing: a program that waits elsewhere in the task that runs the
+/// The state of the elector's own task does not matter: a program that waits elsewhere in the task that runs the
 /// election must not keep the work of a lost leadership alive.
 #[tokio::test(start_paused = true)]
 async fn work_ends_at_the_deadline_although_nobody_polls_the_elector() {
