@@ -8,30 +8,30 @@ use uuid::Uuid;
 
 use crate::{State, TaskId};
 
-/// Asks for tasks.
+/// A request for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
-    /// Of these queues, the first that has a task first: at most [`MAX_QUEUES`](Self::MAX_QUEUES).
+    /// The queues, in order: the first that has a task is served first. At most [`MAX_QUEUES`](Self::MAX_QUEUES).
     pub queues: Vec<String>,
-    /// Of these kinds only, if any are given, at most [`MAX_KINDS`](Self::MAX_KINDS): those that the worker has handlers
-    /// for. Tasks of other kinds wait for other workers, and no attempt of theirs is used.
+    /// Only tasks of these kinds, if any are given, at most [`MAX_KINDS`](Self::MAX_KINDS): the kinds that the worker
+    /// has handlers for. Tasks of other kinds wait for other workers, and lose no attempt.
     pub kinds: Option<Vec<String>>,
     /// The identity of the terms that it begins: fresh for every claim, the same when a claim that had no
     /// answer is repeated.
     pub uuid: Uuid,
-    /// At most so many.
+    /// The most tasks to give out.
     pub max: usize,
-    /// How long each is leased: whole milliseconds, 100 ms to 24 h.
+    /// The lease of each task: whole milliseconds, 100 ms to 24 h.
     pub lease: Duration,
     /// Label of the worker, for people.
     pub owner: String,
-    /// The claim is a repeat: what it still holds is answered again (A2).
+    /// The claim is a repeat: the answer has the tasks that it still holds (A2).
     pub again: bool,
 }
 
 impl Claim {
-    /// The most queues of a claim. A store compares each task that it looks at with all of them.
+    /// The most queues of a claim. A store compares each task that it reads with all of them.
     pub const MAX_QUEUES: usize = 64;
     /// The most kinds of a claim.
     pub const MAX_KINDS: usize = 256;
@@ -64,7 +64,7 @@ impl Claim {
         self
     }
 
-    /// Sets how many tasks it asks for at most.
+    /// Sets the most tasks to give out.
     #[must_use]
     pub const fn max(mut self, max: usize) -> Self {
         self.max = max;
@@ -78,7 +78,7 @@ impl Claim {
         self
     }
 
-    /// The same claim once more, after one that had no answer.
+    /// The same claim again, as a repeat of one that had no answer.
     #[must_use]
     pub fn repeated(mut self) -> Self {
         self.again = true;
@@ -86,14 +86,14 @@ impl Claim {
     }
 }
 
-/// What a claim got.
+/// The result of a claim.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Claimed {
     /// The tasks, in the order in which they should run.
     pub tasks: Vec<ClaimedTask>,
-    /// When a task of these queues falls due or a lease runs out, if there were fewer than asked for and
-    /// there is such a task.
+    /// The time until a task of these queues falls due or a lease runs out, if there is such a task and the claim got
+    /// fewer tasks than requested.
     pub next: Option<Duration>,
 }
 
@@ -105,8 +105,8 @@ impl Claimed {
     }
 }
 
-/// What the log of a store says of a task that a claim finds without a worker and without an attempt left: it is dead then, and
-/// no worker says so.
+/// The log message of a store for a task that a claim finds without a worker and without an attempt left: the task is
+/// dead then, and no worker logs that.
 pub const DEAD_IN_A_CLAIM: &str =
     "a task is dead: the lease of its last worker ran out, and no attempt is left";
 
@@ -114,22 +114,22 @@ pub const DEAD_IN_A_CLAIM: &str =
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClaimedTask {
-    /// What its heartbeats and its ending name.
+    /// The key that its heartbeats and its ending name.
     pub key: ClaimKey,
-    /// The queue it was taken from.
+    /// The queue that it was taken from.
     pub queue: String,
-    /// Which handler it is for.
+    /// The kind, which selects the handler.
     pub kind: String,
-    /// What the handler gets.
+    /// The input of the handler.
     pub payload: Value,
     /// The number of this attempt, from 1 on.
     pub attempt: u32,
-    /// How many there may be.
+    /// The most attempts.
     pub max_attempts: u32,
-    /// What an earlier attempt has left for this one.
+    /// The data that an earlier attempt has left for this one.
     pub checkpoint: Option<Value>,
-    /// How many attempts in a row, up to the one before this, were lost, since the lease of their worker ran out: it died,
-    /// or could not reach the store.
+    /// How many attempts in a row, up to the one before this, were lost because the lease of their worker ran out: it
+    /// died, or could not reach the store.
     pub lost: u32,
 }
 
@@ -149,7 +149,7 @@ impl ClaimedTask {
         }
     }
 
-    /// Sets the number of the attempt, and how many there may be.
+    /// Sets the number of the attempt, and the most attempts.
     #[must_use]
     pub const fn attempt(mut self, attempt: u32, max_attempts: u32) -> Self {
         self.attempt = attempt;
@@ -157,7 +157,7 @@ impl ClaimedTask {
         self
     }
 
-    /// Sets what an earlier attempt has left.
+    /// Sets the data that an earlier attempt has left.
     #[must_use]
     pub fn checkpoint(mut self, checkpoint: Option<Value>) -> Self {
         self.checkpoint = checkpoint;
@@ -172,8 +172,8 @@ impl ClaimedTask {
     }
 }
 
-/// What proves a claim (K5): the task, the identity of the claim, and its fencing token. A claim that
-/// arrives late can take a task again under the same identity; only the token tells the two apart.
+/// The proof of a claim (K5): the task, the identity of the claim, and its fencing token. A claim that arrives late can
+/// take a task again under the same identity; only the token distinguishes the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ClaimKey {
@@ -192,7 +192,7 @@ impl ClaimKey {
         Self { id, uuid, token }
     }
 
-    /// The name under which [`TaskStore::claims`](crate::TaskStore::claims) knows it.
+    /// The name of the claim in [`TaskStore::claims`](crate::TaskStore::claims).
     #[must_use]
     pub fn name(&self) -> ClaimName {
         ClaimName {
@@ -202,7 +202,7 @@ impl ClaimKey {
     }
 }
 
-/// A claim that ended before what its handler has done was kept: another worker may have the task.
+/// The claim ended before its handler's work was committed: another worker may have the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the claim of task {id} with token {token} has ended, so its work must not be kept: {}",
@@ -214,12 +214,12 @@ pub struct LostClaim {
     pub id: TaskId,
     /// The token of the claim.
     pub token: FencingToken,
-    /// What the task is doing, if it is there.
+    /// The state of the task, if it exists.
     pub state: Option<State>,
 }
 
 impl LostClaim {
-    /// A claim that has ended, and what its task is doing now.
+    /// A claim that has ended, and the state of its task now.
     #[must_use]
     pub const fn new(key: &ClaimKey, state: Option<State>) -> Self {
         Self {
@@ -230,8 +230,8 @@ impl LostClaim {
     }
 }
 
-/// The name of a claim as a lease: the task and the token of the claim, as `17/1764000000000000`. The identity
-/// is in every request of a lease already.
+/// The name of a claim as a lease: the task and the token of the claim, as `17/1764000000000000`. Every request of a
+/// lease has the identity anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimName {
@@ -247,7 +247,7 @@ impl fmt::Display for ClaimName {
     }
 }
 
-/// A name that is no claim's.
+/// A name that is not that of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the name of a claim: a task's number, a slash and a fencing token are")]
 pub struct NoClaim(String);

@@ -1,4 +1,4 @@
-//! How a claim ends by its worker's word.
+//! The endings of a claim that its worker reports.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{ClaimKey, State};
 pub struct Ending {
     /// The claim.
     pub key: ClaimKey,
-    /// What becomes of the task.
+    /// The next state of the task.
     pub how: How,
 }
 
@@ -24,21 +24,21 @@ impl Ending {
     }
 }
 
-/// What becomes of a task whose worker is done with it. A task that was to be cancelled is cancelled, unless it
+/// The next state of a task whose worker has finished with it. A task that was to be cancelled is cancelled, unless it
 /// was completed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum How {
     /// It succeeded, with this output, at most [`NewTask::MAX_PAYLOAD`](crate::NewTask::MAX_PAYLOAD) bytes.
     Complete(Value),
-    /// The attempt failed. The next one comes after this time; after the last one the task is dead.
+    /// The attempt failed. The next one comes after `retry_in`; after the last attempt the task is dead.
     Fail {
         /// Why, for people.
         error: String,
         /// How long until the next attempt.
         retry_in: Duration,
     },
-    /// It is dead, whatever attempts are left.
+    /// It is dead, however many attempts remain.
     Discard {
         /// Why, for people.
         error: String,
@@ -49,23 +49,23 @@ pub enum How {
     Snooze(Duration),
 }
 
-/// What became of an [`Ending`].
+/// The outcome of an [`Ending`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The claim is over by its own ending, now or by an earlier one: this is what became of the task then.
+    /// The claim has ended by its own ending, this one or an earlier one: the state of the task after that.
     Own(State),
-    /// The claim was over before, and nothing was changed: another worker has had the task, somebody cancelled it,
-    /// or it is not there any more. With what it is doing now.
+    /// The claim had ended before, and nothing was changed: another worker has had the task, the task was cancelled, or
+    /// it no longer exists. With its state now.
     Lost(Option<State>),
 }
 
-/// What became of a [checkpoint](crate::TaskStore::checkpoint).
+/// The outcome of a [checkpoint](crate::TaskStore::checkpoint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kept {
-    /// The next attempt will find it, or a newer one of this claim.
+    /// It is kept: the next attempt will find it, or a newer one of this claim.
     Kept,
-    /// The claim is over: nothing was changed.
+    /// The claim has ended: nothing was changed.
     Lost(Option<State>),
 }

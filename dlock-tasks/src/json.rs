@@ -1,20 +1,21 @@
-//! JSON text that comes out of a queue as it went in: read here, by stores and by whatever takes tasks from strangers.
+//! JSON text that comes out of a queue as it went in. This crate, the stores, and programs that take tasks from
+//! untrusted clients read it with this module.
 
 use serde_json::Value;
 
-/// How deep a payload, an output or a checkpoint nests at most. Answers put it a little deeper, and readers of JSON
+/// The deepest nesting of a payload, an output or a checkpoint. Answers nest it a little deeper, and readers of JSON
 /// commonly stop at 128.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// JSON that cannot be read as what it says.
+/// JSON that cannot be read without a change of its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreadable(String);
 
-/// Reads JSON text, unless a worker would get something else than what it says.
+/// Reads JSON text, unless a worker would get a different value from the one in the text.
 ///
 /// # Errors
-/// Text that is no JSON or nests deeper than 100 levels, and what [`numbers`] refuses.
+/// Text that is not JSON or nests deeper than 100 levels, and text that [`numbers`] refuses.
 pub fn read(text: &str) -> Result<Value, Unreadable> {
     let look = look(text)?;
     if look.depth > MAX_DEPTH {
@@ -23,8 +24,8 @@ pub fn read(text: &str) -> Result<Value, Unreadable> {
     serde_json::from_str(text).map_err(|error| Unreadable(error.to_string()))
 }
 
-/// Whether each number in a JSON text is read as what it says. A [`Value`] holds integers of 64 bits and floating-point
-/// numbers: of others it silently makes the nearest one.
+/// Checks that each number in a JSON text keeps its value when it is read. A [`Value`] holds integers of 64 bits and
+/// floating-point numbers, and silently turns others into the nearest one.
 ///
 /// # Errors
 /// Names the first number that would change.
@@ -36,14 +37,14 @@ pub(crate) fn too_deep() -> String {
     format!("it nests more than {MAX_DEPTH} levels deep")
 }
 
-/// What a pass over a JSON text shows.
+/// The findings of a pass over a JSON text.
 pub(crate) struct Look {
     pub(crate) depth: usize,
     /// Whether a text in it contains a NUL character.
     pub(crate) has_nul: bool,
 }
 
-/// Passes over a JSON text, which need not be valid.
+/// Scans a JSON text, which need not be valid.
 pub(crate) fn look(text: &str) -> Result<Look, Unreadable> {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut has_nul) = (0, 0_usize, false);
@@ -93,7 +94,7 @@ fn number(text: &str) -> Result<(), Unreadable> {
     )))
 }
 
-/// The digits of a number without zeros at both ends, and the power of ten of the first one.
+/// The digits of a number without leading and trailing zeros, and the power of ten of the first one.
 fn decimal(number: &str) -> Option<(&str, String, i64)> {
     let (sign, number) = match number.strip_prefix('-') {
         Some(number) => ("-", number),

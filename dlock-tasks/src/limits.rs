@@ -1,4 +1,4 @@
-//! What a store can keep, checked once for all of them.
+//! The limits of what a store can keep, checked here for all stores.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl NewTask {
 }
 
 impl Claim {
-    /// Whether a store can answer it.
+    /// Checks that a store can answer the claim.
     ///
     /// # Errors
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue or no kind, more than
@@ -73,7 +73,7 @@ impl Claim {
                 "{max} tasks cannot be claimed at once: 1 to {MOST} can"
             )));
         }
-        // What holds of any lease.
+        // The checks of any lease.
         let name = Name::new("claim").map_err(|error| fatal(error.to_string()))?;
         Acquire::new(name, self.uuid, self.lease)
             .owner(self.owner.as_str())
@@ -102,7 +102,7 @@ pub fn checkpoint(checkpoint: &Value) -> Result<String, ProviderError> {
     sized("checkpoint", checkpoint, NewTask::MAX_CHECKPOINT)
 }
 
-/// Whether a schedule can have this name.
+/// Checks the name of a schedule.
 ///
 /// # Errors
 /// [`Fatal`](dlock_core::ErrorKind::Fatal) unless it has 1 to 128 bytes and no NUL.
@@ -110,10 +110,10 @@ pub fn schedule(name: &str) -> Result<(), ProviderError> {
     text("name of a schedule", name, 128)
 }
 
-/// How long after an instant was served a clock must stand before it to have been wrong then (K10).
+/// If the clock is further than this behind an instant that was served, the clock was wrong when it was served (K10).
 pub const WRONG_CLOCK: Duration = Duration::from_secs(86_400);
 
-/// Whether there are not too many in one call.
+/// Checks that there are not too many tasks in one call.
 ///
 /// # Errors
 /// [`Fatal`](dlock_core::ErrorKind::Fatal) if there are more than 10,000.
@@ -126,7 +126,7 @@ pub fn many(number: usize) -> Result<(), ProviderError> {
     )))
 }
 
-/// Whether a queue can have this name.
+/// Checks the name of a queue.
 ///
 /// # Errors
 /// [`Fatal`](dlock_core::ErrorKind::Fatal) unless it has 1 to 128 bytes and no NUL.
@@ -134,7 +134,7 @@ pub fn queue(name: &str) -> Result<(), ProviderError> {
     text("name of a queue", name, 128)
 }
 
-/// Whether a queue can have this limit.
+/// Checks the limit of a queue.
 ///
 /// # Errors
 /// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is 0.

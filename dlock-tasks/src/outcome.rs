@@ -1,26 +1,26 @@
-//! What a handler answers when it has no output.
+//! The answers of a handler without an output.
 
 use std::{error::Error, fmt, time::Duration};
 
-/// Why a handler did not complete its task, and what is to become of it. `?` makes one of any error: the task
-/// comes again after the usual time.
+/// Why a handler did not complete its task, and the next step for the task. `?` turns any error into one: the task is
+/// retried after the usual time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The attempt failed. The next one comes after `after`, or after the usual time: two seconds, doubled with
-    /// each attempt up to an hour.
+    /// The attempt failed. The next one comes after `after`, or after the usual time: two seconds, doubled with each
+    /// attempt, up to an hour.
     Retry {
         /// Why.
         error: Box<dyn Error + Send + Sync>,
-        /// How long until then.
+        /// The time until the next attempt.
         after: Option<Duration>,
     },
-    /// It cannot succeed: the task is dead, whatever attempts are left.
+    /// The task cannot succeed: it is dead, however many attempts remain.
     Discard {
         /// Why.
         error: Box<dyn Error + Send + Sync>,
     },
-    /// It is not time yet: the task comes again after this time, and the attempt does not count.
+    /// It is too early: the task is due again after this time, and the attempt does not count.
     Snooze(Duration),
 }
 
@@ -52,7 +52,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Stop {
     }
 }
 
-/// JSON that a type has nothing to do with.
+/// JSON that does not fit its type.
 #[derive(Debug, thiserror::Error)]
 #[error("the {what} is not what its type says")]
 pub struct BadJson {
@@ -83,13 +83,13 @@ impl BadJson {
     }
 }
 
-/// An error and everything behind it, in one line.
+/// An error and all its sources, in one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
         let next = error.to_string();
-        // Some repeat their source in their own text.
+        // Some errors repeat their source in their own text.
         if !text.ends_with(&next) {
             text = format!("{text}: {next}");
         }

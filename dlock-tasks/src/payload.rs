@@ -1,10 +1,10 @@
-//! What handlers are told apart by.
+//! The payload of a task, which selects its handler.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{BadJson, NewTask, NewTaskBuilder};
 
-/// What a task is about, as a type of its own.
+/// The payload of a task, as a separate type for each kind.
 ///
 /// ```
 /// use dlock_tasks::{NewTask, Payload};
@@ -21,18 +21,19 @@ use crate::{BadJson, NewTask, NewTaskBuilder};
 /// # Ok(()) }
 /// ```
 pub trait Payload: Serialize + DeserializeOwned + Send + 'static {
-    /// Which handler it is for. Kept with every task: a change of it is one of the stored data.
+    /// The kind, which selects the handler. It is stored with every task: changing it changes the format of stored
+    /// data.
     const KIND: &'static str;
 }
 
-/// [`NewTask::of`]'s: kind and payload are set.
+/// The builder that [`NewTask::of`] returns: kind and payload are set.
 type Begun = NewTaskBuilder<((String,), (serde_json::Value,), (), (), (), (), (), (), ())>;
 
 impl NewTask {
-    /// Begins a task about this.
+    /// Begins a task with this payload.
     ///
     /// # Errors
-    /// What cannot be written as JSON, such as a map whose keys are no text.
+    /// The payload cannot be written as JSON, such as a map whose keys are not text.
     pub fn of<P: Payload>(payload: &P) -> Result<Begun, BadJson> {
         let value = serde_json::to_value(payload).map_err(BadJson::payload)?;
         Ok(Self::builder().kind(P::KIND).payload(value))

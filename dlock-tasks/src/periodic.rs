@@ -16,28 +16,28 @@ use crate::{Enqueued, NewTask};
 /// # Ok(()) }
 /// ```
 ///
-/// The store keeps the newest instant of each name that was served, and enqueues the task in the transaction that
-/// moves it on. So no instant is served twice, by whatever workers, and none needs a leader. An instant has come when
-/// the *store's* clock says so.
+/// The store keeps the newest served instant of each name, and enqueues the task in the transaction that advances it.
+/// So no instant is served twice, by whatever workers, and no leader is needed. An instant has come when the *store's*
+/// clock says so.
 ///
-/// - Instants that nobody served, since no worker ran, are made up for by one task: that of the newest.
-/// - A name that the store does not know begins with the instant before; its first task comes with the next one.
-/// - A run that takes longer than the period does not keep the next one back. Give the task a
-///   [key](NewTask::key) if it shall: an instant that comes while a task of this key has not ended adds none.
-/// - A name that no worker has any more stays in the store, and does nothing.
+/// - One task, that of the newest instant, makes up for all instants that were not served because no worker ran.
+/// - A name that the store does not know yet begins with the previous instant; its first task comes with the next one.
+/// - A run that takes longer than the period does not hold back the next one. If it should, give the task a
+///   [key](NewTask::key): an instant that comes while a task of this key has not ended adds none.
+/// - A name that no worker uses any more stays in the store, and has no effect.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Periodic {
-    /// What the store knows it by: 1 to 128 bytes.
+    /// The name in the store: 1 to 128 bytes.
     pub name: String,
-    /// When.
+    /// The instants.
     pub schedule: Schedule,
-    /// What. Its [`when`](NewTask::when) counts from the instant at which it is enqueued.
+    /// The task. Its [`when`](NewTask::when) counts from the instant at which it is enqueued.
     pub task: NewTask,
 }
 
 impl Periodic {
-    /// A task and its schedule, under a name that is its own in the store.
+    /// A task and its schedule, under a name that is unique in the store.
     #[must_use]
     pub fn new(name: impl Into<String>, schedule: Schedule, task: NewTask) -> Self {
         Self {
@@ -48,21 +48,21 @@ impl Periodic {
     }
 }
 
-/// What a store has made of an instant of a schedule.
+/// A store's answer to an instant of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Served {
-    /// Its task is in the queue, or one of its key is.
+    /// Its task is in the queue, or one with its key is.
     Enqueued(Enqueued),
-    /// It, or a later one, was served before.
+    /// This instant, or a later one, was served before.
     Before,
     /// The store has not known the schedule; the next instant is the first to have a task.
     Begun,
-    /// By the store's clock it comes only after this time. Nothing was kept.
+    /// By the store's clock, it comes only after this time. Nothing was recorded.
     NotYet(Duration),
 }
 
-/// The instants at which a periodic task is enqueued. All workers find the same ones.
+/// The instants at which a periodic task is enqueued. All workers compute the same ones.
 #[derive(Clone, Debug)]
 pub struct Schedule(Kind);
 
@@ -73,7 +73,7 @@ enum Kind {
     Cron(cron::Pattern),
 }
 
-/// What is no schedule.
+/// An invalid schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadSchedule(String);
@@ -82,7 +82,7 @@ impl Schedule {
     /// The longest period.
     const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
-    /// Every so often: at the multiples of the period since 1970, so that all processes mean the same
+    /// One instant per period: at the multiples of the period since 1970, so that all processes compute the same
     /// instants.
     ///
     /// # Errors
@@ -96,16 +96,16 @@ impl Schedule {
         )))
     }
 
-    /// By a cron pattern of five fields, or six with seconds first, as [`croner`](https://docs.rs/croner) reads
-    /// them, and a time zone of the IANA database: `cron("30 4 * * MON-FRI", "Europe/Paris")`, or `"UTC"`.
+    /// The instants of a cron pattern of five fields, or six with seconds first, as [`croner`](https://docs.rs/croner)
+    /// reads them, and a time zone of the IANA database: `cron("30 4 * * MON-FRI", "Europe/Paris")`, or `"UTC"`.
     ///
-    /// Where clocks are set forward or back, the rules of Vixie cron hold. A pattern whose hours or minutes begin with `*`
-    /// follows the clock on the wall: it has no instant in an hour that is left out, and its instants in both of an hour that
-    /// comes twice. The times of all others come once: those of an hour that is left out at its end, as one instant, and
-    /// those of an hour that comes twice the first time.
+    /// When clocks are set forward or back, the rules of Vixie cron hold. A pattern whose hours or minutes begin with
+    /// `*` follows the clock on the wall: it has no instants in a skipped hour, and has its instants in both passes of
+    /// a repeated hour. The times of all other patterns come once: those of a skipped hour at its end, as one instant,
+    /// and those of a repeated hour in its first pass.
     ///
     /// # Errors
-    /// [`BadSchedule`] if the pattern or the zone cannot be read, or the pattern has no instant to come.
+    /// [`BadSchedule`] if the pattern or the zone cannot be read, or the pattern has no future instant.
     #[cfg(feature = "cron")]
     pub fn cron(pattern: &str, zone: &str) -> Result<Self, BadSchedule> {
         cron::Pattern::new(pattern, zone).map(|pattern| Self(Kind::Cron(pattern)))
@@ -132,7 +132,7 @@ impl Schedule {
     }
 }
 
-/// The multiple of a period that is so many after the newest.
+/// The multiple of a period that is this many after the newest.
 fn multiple(period: Duration, now: SystemTime, after: u128) -> Option<SystemTime> {
     let since = now.duration_since(UNIX_EPOCH).ok()?.as_nanos();
     let nanos = (since / period.as_nanos() + after) * period.as_nanos();
@@ -183,7 +183,7 @@ mod tests {
             text.parse::<Timestamp>().unwrap().into()
         }
 
-        /// The instants of a pattern on a day of a zone, as they are in UTC.
+        /// The instants of a pattern on a day in a zone, in UTC.
         fn instants(pattern: &str, zone: &str, day: &str) -> Vec<String> {
             let schedule = Schedule::cron(pattern, zone).unwrap();
             let day: jiff::civil::Date = day.parse().unwrap();
@@ -208,8 +208,8 @@ mod tests {
             all
         }
 
-        /// Paris: 2:00 was followed by 3:00, and 3:00 by 2:00. Lord Howe: half an hour, in October forward. Apia: a day was left
-        /// out. Casablanca: set back for Ramadan.
+        /// Paris: 2:00 was followed by 3:00, and 3:00 by 2:00. Lord Howe: half an hour, forward in October. Apia: a day
+        /// was skipped. Casablanca: set back for Ramadan.
         #[test]
         fn times_come_once_and_stars_follow_the_wall() {
             let (paris, howe) = ("Europe/Paris", "Australia/Lord_Howe");

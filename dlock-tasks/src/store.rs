@@ -1,4 +1,4 @@
-//! What a database has to do for a queue.
+//! The requirements of a queue on its database.
 
 mod shared;
 
@@ -17,20 +17,20 @@ use crate::{
 
 /// A queue in a database.
 ///
-/// Every call may be repeated after an error that is not [`Fatal`](dlock_core::ErrorKind::Fatal), with the
-/// same arguments; where that could do harm, the call says what makes it safe. A future that is dropped leaves
-/// a call that may be applied.
+/// Every call may be repeated after an error that is not [`Fatal`](dlock_core::ErrorKind::Fatal), with the same
+/// arguments; if that could do harm, the call's documentation says how it is safe. A call whose future is dropped may
+/// still be applied.
 #[async_trait]
 pub trait TaskStore: Send + Sync + 'static {
     /// Adds tasks, all or none.
     ///
-    /// A repeat adds those without a key once more: give a task a key where that matters.
+    /// A repeat adds tasks without a key once more: give a task a key if that matters.
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError>;
 
-    /// Adds the task of one instant of a schedule, and keeps in the same transaction that this instant was served
-    /// (K10): each is served once, and none before a later one. An instant that the store's clock has not reached is
-    /// not served, and one that a store keeps from more than a day ahead of its clock, which was wrong then, does not
-    /// count. In whole microseconds.
+    /// Adds the task of one instant of a schedule, and records in the same transaction that this instant was served
+    /// (K10): each instant is served once, and none after a later one. An instant that the store's clock has not
+    /// reached is not served. A recorded instant that is more than a day ahead of the store's clock does not count,
+    /// since the clock was wrong when it was recorded. Instants are in whole microseconds.
     ///
     /// A repeat after an error adds nothing twice.
     async fn enqueue_periodic(
@@ -40,25 +40,26 @@ pub trait TaskStore: Send + Sync + 'static {
         task: &NewTask,
     ) -> Result<Served, ProviderError>;
 
-    /// Gives out tasks under leases (K3): those that are due and that nobody has, or whose lease has run
-    /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends: of any kind, also if the
-    /// claim is limited to [some](Claim::kinds).
+    /// Gives out tasks under leases (K3): those that are due and free, or whose lease has run out. A task whose last
+    /// attempt has run out dies here, and a task that was to be cancelled ends: tasks of any kind, even if the claim is
+    /// limited to [some kinds](Claim::kinds).
     ///
-    /// Of the tasks of a queue with the same [lane](crate::NewTask::lane) one runs at a time, over all workers (K8), and a
-    /// claim gets one of them at most. They start in the order of the queue: a task is passed over while an earlier one of
-    /// its lane is due, of whatever kind that is. One whose lease has run out has begun: it comes before the others, and they
-    /// wait for it. One that waits for a later attempt is not due, and keeps nobody waiting: it may be hours until then.
+    /// Of the tasks of a queue with the same [lane](crate::NewTask::lane), one runs at a time, over all workers (K8),
+    /// and a claim gets at most one of them. They start in the order of the queue: a task is passed over while an
+    /// earlier one of its lane is due, whatever its kind. A task whose lease has run out has begun: it comes before the
+    /// others, and they wait for it. A task that waits for a later attempt is not due, and does not keep the others
+    /// waiting: that attempt may be hours away.
     ///
-    /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets what it holds
-    /// already.
+    /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets the tasks that it already
+    /// holds.
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError>;
 
-    /// Ends claims (K5), each by itself; the answers are in the order of the endings. A repeat answers as the
-    /// first one did.
+    /// Ends claims (K5), each independently; the answers are in the order of the endings. A repeat gets the same answer
+    /// as the first call.
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError>;
 
-    /// Leaves something for the next attempt. `number` orders the checkpoints of a claim: one that is not
-    /// larger than what the store has seen of this claim changes nothing.
+    /// Leaves data for the next attempt. `number` orders the checkpoints of a claim: one that is not larger than the
+    /// largest that the store has seen of this claim changes nothing.
     async fn checkpoint(
         &self,
         key: &ClaimKey,
@@ -66,40 +67,41 @@ pub trait TaskStore: Send + Sync + 'static {
         checkpoint: &Value,
     ) -> Result<Kept, ProviderError>;
 
-    /// The claims as leases, whose names are [`ClaimKey::name`]: a renewal is a heartbeat, a release gives the
-    /// task back. Nothing can be acquired here.
+    /// The claims as leases, whose names are [`ClaimKey::name`]: a renewal is a heartbeat, a release gives the task
+    /// back. An acquire is not possible here.
     fn claims(&self) -> Arc<dyn Provider>;
 
     /// Opens a stream of hints that claims of these queues and kinds may find something, or that [`Claimed::next`] has
     /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
-    /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
-    /// once claims see it, or the stream ends; so is the end of a task that others of its lane, or of a queue with a
-    /// limit, wait for. A task of later need not be, if another one falls due before it. Of which kind a hint is does not
-    /// matter. One that nobody has read yet stands for all that follow, so a stream needs room for one.
+    /// For each task that is enqueued, retried, given back or left for a later attempt after this call has returned, a
+    /// hint is sent once claims see the task, or the stream ends. The same holds for the end of a task that others of
+    /// its lane, or of a queue with a limit, wait for. A task for later needs no hint if another one falls due before
+    /// it. The kind of a hint does not matter. An unread hint stands for all that follow, so a stream needs room for
+    /// one.
     ///
-    /// A hint is never truth. It may be false, and a worker that missed one finds the task with its next poll: so a
-    /// store may leave some out under load. That poll comes within a second of the latest hint, and within 5 s at any
-    /// other time: what is left out should lie close to a hint. Neither heartbeats nor claims of others may bring about
-    /// many of them.
+    /// A hint is never truth. It may be false, and a worker that missed one finds the task with its next poll, so a
+    /// store may leave out some hints under load. That poll comes within a second of the latest hint, and within 5 s at
+    /// any other time: an event without a hint should be close to one with a hint. Neither heartbeats nor claims of
+    /// other workers may cause many hints.
     ///
     /// # Cancel safety
-    /// Dropping the future or the stream ends what the store does for it.
+    /// Dropping the future or the stream ends the store's work for it.
     async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
         let _ = claim;
         Ok(None)
     }
 
-    /// Cancels a task, and answers what it was doing: one that nobody has ends at once. The worker of one
-    /// that runs is asked to stop, and learns that from its next heartbeat; with `force` the task ends at
-    /// once, and its worker has lost it. `None` if there is no such task.
+    /// Cancels a task, and answers its state before: a task without a worker ends at once. The worker of a running task
+    /// is asked to stop, and learns of that from its next heartbeat; with `force`, the task ends at once, and its
+    /// worker has lost it. `None` if the task does not exist.
     ///
-    /// That worker learns of it from its next heartbeat, and may work until then, while a next task of the same lane runs
-    /// already: its token no longer ends anything, and fences what it writes.
+    /// That worker learns of the loss from its next heartbeat. Until then it may work while the next task of the same
+    /// lane already runs: its token no longer ends any claim, and fences its writes.
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError>;
 
-    /// Enqueues a task that has ended once more, with no attempt used: one that is dead or cancelled under its
-    /// number, one that succeeded as a copy. `None` if there is no such task, or it has not ended.
+    /// Enqueues an ended task once more, with no attempt used: a dead or cancelled one under its number, one that
+    /// succeeded as a copy. `None` if the task does not exist, or has not ended.
     ///
     /// A repeat may add a second copy.
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError>;
@@ -107,25 +109,26 @@ pub trait TaskStore: Send + Sync + 'static {
     /// One task.
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError>;
 
-    /// Tasks by number, from `filter.after` on.
+    /// Tasks by number, after `filter.after`.
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError>;
 
     /// Pauses a queue, or resumes it (K11). A claim that begins once a queue is paused gets none of its tasks, and ends
-    /// none: what is out of attempts, or was to be cancelled and has nobody any more, stays as it is. Everything else goes
-    /// on: tasks are enqueued and fall due, those that run are renewed and end, and a [repeated](Claim::repeated) claim gets
-    /// what it holds. When the queue is resumed, the workers that [watch](Self::watch) it are told.
+    /// none: a task without attempts left, or one that was to be cancelled and has no worker any more, stays as it is.
+    /// Everything else continues: tasks are enqueued and fall due, running ones are renewed and end, and a
+    /// [repeated](Claim::repeated) claim gets the tasks that it holds. When the queue is resumed, the workers that
+    /// [watch](Self::watch) it are notified.
     ///
-    /// A queue need not have tasks to be paused, and stays paused until somebody resumes it. A repeat changes nothing.
+    /// A queue need not have tasks to be paused, and stays paused until it is resumed. A repeat changes nothing.
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError>;
 
     /// The queues that are paused, by name.
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError>;
 
-    /// Limits how many tasks of a queue run at a time, over all workers (K8); `None` takes the limit away. A claim that begins
-    /// once a queue has a limit gets none of its tasks while so many run, those that ran before included. None of them is
-    /// stopped: with a lower limit nobody gets another one until enough have ended. Nothing has to give a place back: one
-    /// is free when the claim is over, by its ending or because the lease has run out. When a place comes free or the limit
-    /// changes, the workers that [watch](Self::watch) the queue are told.
+    /// Limits how many tasks of a queue run at a time, over all workers (K8); `None` removes the limit. A claim that
+    /// begins once a queue has a limit gets none of its tasks while that many run, including those that ran before.
+    /// None of them is stopped: with a lower limit, no worker gets another task until enough have ended. Places need no
+    /// release: a place is free when its claim has ended, by its ending or because the lease has run out. When a place
+    /// becomes free or the limit changes, the workers that [watch](Self::watch) the queue are notified.
     ///
     /// A queue need not have tasks to have a limit, and keeps it. A repeat changes nothing.
     ///
@@ -139,11 +142,11 @@ pub trait TaskStore: Send + Sync + 'static {
     /// How many tasks of each queue are in each state; those with none are left out.
     async fn counts(&self) -> Result<Vec<Count>, ProviderError>;
 
-    /// Forgets tasks that ended so long ago, at most `most` of them; how many it were.
+    /// Forgets tasks that ended longer ago than this, at most `most` of them; returns how many.
     async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError>;
 }
 
-/// Which tasks to list.
+/// The selection of tasks to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Filter {
@@ -153,11 +156,11 @@ pub struct Filter {
     pub state: Option<State>,
     /// Of this kind only.
     pub kind: Option<String>,
-    /// The largest number first; otherwise the smallest.
+    /// Lists the largest number first; otherwise the smallest.
     pub newest_first: bool,
-    /// Only those that come after this one in that order.
+    /// Only tasks that come after this one in that order.
     pub after: Option<TaskId>,
-    /// At most so many; 0 stands for 100.
+    /// At most this many; 0 stands for 100.
     pub limit: usize,
 }
 
@@ -197,7 +200,7 @@ impl Filter {
         self
     }
 
-    /// At most so many.
+    /// Lists at most this many tasks.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -218,7 +221,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// So many tasks.
+    /// A count.
     #[must_use]
     pub const fn new(queue: String, state: State, tasks: u64) -> Self {
         Self {
@@ -229,25 +232,25 @@ impl Count {
     }
 }
 
-/// A queue whose tasks nobody gets.
+/// A paused queue: no worker gets its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct PausedQueue {
     /// The queue.
     pub queue: String,
-    /// Since when, by the store's clock.
+    /// The instant at which it was paused, by the store's clock.
     pub since: SystemTime,
 }
 
 impl PausedQueue {
-    /// A queue that is paused since then.
+    /// A queue that has been paused since then.
     #[must_use]
     pub const fn new(queue: String, since: SystemTime) -> Self {
         Self { queue, since }
     }
 }
 
-/// A queue of whose tasks only some run at a time.
+/// A queue that limits how many of its tasks run at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct LimitedQueue {
@@ -269,9 +272,9 @@ impl LimitedQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ages {
-    /// Those that succeeded.
+    /// Tasks that succeeded.
     pub succeeded: Duration,
-    /// Those that are dead or were cancelled.
+    /// Tasks that are dead or were cancelled.
     pub others: Duration,
 }
 
@@ -287,7 +290,7 @@ impl Default for Ages {
 }
 
 impl Ages {
-    /// Others than a day and a week.
+    /// Other times than a day and a week.
     #[must_use]
     pub const fn new(succeeded: Duration, others: Duration) -> Self {
         Self { succeeded, others }

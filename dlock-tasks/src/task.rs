@@ -1,4 +1,4 @@
-//! A task: what is enqueued, and what a store shows of it.
+//! A task: as it is enqueued, and as a store shows it.
 
 use std::{
     fmt,
@@ -50,16 +50,16 @@ impl<'de> Deserialize<'de> for TaskId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum When {
-    /// At once, also if the store's clock was ahead then and is set back.
+    /// At once, even if the store's clock was ahead at that time and is set back.
     #[default]
     Now,
-    /// So long after it was enqueued, by the store's clock.
+    /// This long after it was enqueued, by the store's clock.
     In(Duration),
-    /// At this instant, by the store's clock. One in the past is now.
+    /// At this instant, by the store's clock. An instant in the past means now.
     At(SystemTime),
 }
 
-/// How long the key of a task keeps others of the same key out.
+/// How long the key of a task keeps out others with the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -67,9 +67,9 @@ pub enum KeyUntil {
     /// Until the task has ended.
     #[default]
     Ended,
-    /// Until a worker gets the task for the first time; it has no key from then on. So what changes while it runs has a task
-    /// of its own. One that is enqueued in a transaction and finds such a task keeps it from starting until that transaction
-    /// has ended, so its handler sees what the transaction has written.
+    /// Until a worker gets the task for the first time; it has no key from then on. So a change while it runs gets its
+    /// own task. If an enqueue in a transaction finds such a task, that task does not start until the transaction has
+    /// ended, so its handler sees the writes of the transaction.
     Started,
 }
 
@@ -88,56 +88,56 @@ pub enum KeyUntil {
 #[derive(Clone, Debug, PartialEq, TypedBuilder)]
 #[non_exhaustive]
 pub struct NewTask {
-    /// Which handler it is for: 1 to 128 bytes.
+    /// The kind, which selects the handler: 1 to 128 bytes.
     #[builder(setter(into))]
     pub kind: String,
-    /// What the handler gets, at most [`NewTask::MAX_PAYLOAD`] bytes as JSON text, at most 100 levels deep.
+    /// The input of the handler, at most [`NewTask::MAX_PAYLOAD`] bytes as JSON text, at most 100 levels deep.
     #[builder(default)]
     pub payload: Value,
     /// The queue: 1 to 128 bytes, `default` if not given.
     #[builder(default = Self::QUEUE.to_owned(), setter(into))]
     pub queue: String,
-    /// 0 to 9, 5 if not given. A task of a smaller number runs before all of larger ones.
+    /// The priority: 0 to 9, 5 if not given. A task with a smaller number runs before all with larger ones.
     #[builder(default = 5)]
     pub priority: u8,
-    /// When it may run, at once if not given.
+    /// The time from which it may run, at once if not given.
     #[builder(default)]
     pub when: When,
-    /// At most one task of a queue has this key, from when it is enqueued until it has [ended or started](Self::key_until);
-    /// enqueueing another one answers the number of the first. 1 to 256 bytes.
+    /// At most one task of a queue has this key, from when it is enqueued until it has [ended or
+    /// started](Self::key_until); enqueueing a second one returns the number of the first. 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = key_opt), into))]
     pub key: Option<String>,
-    /// When the key is free again: when the task has ended, if not given. Give all tasks of a key the same: that of the task
-    /// that has the key decides.
+    /// When the key is free again: when the task has ended, if not given. Give all tasks of a key the same value: that
+    /// of the task that has the key decides.
     #[builder(default)]
     pub key_until: KeyUntil,
-    /// Of the tasks of a queue with this lane one runs at a time (K8), see [`TaskStore::claim`](crate::TaskStore::claim).
-    /// 1 to 256 bytes.
+    /// Of the tasks of a queue with this lane, one runs at a time (K8), see
+    /// [`TaskStore::claim`](crate::TaskStore::claim). 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = lane_opt), into))]
     pub lane: Option<String>,
-    /// How often it is tried: 1 to 1000, 20 if not given. A worker that dies has used an attempt of each task it ran.
+    /// The most attempts: 1 to 1000, 20 if not given. A worker that dies has used an attempt of each task that it ran.
     #[builder(default = 20)]
     pub max_attempts: u32,
 }
 
 impl NewTask {
-    /// The queue of a task that names none.
+    /// The queue of a task that names no queue.
     pub const QUEUE: &'static str = "default";
     /// The largest payload and the largest output, in bytes of JSON text.
     pub const MAX_PAYLOAD: usize = 256 * 1024;
     /// The largest checkpoint, in bytes of JSON text.
     pub const MAX_CHECKPOINT: usize = 4096;
-    /// The largest number of a priority.
+    /// The largest priority.
     pub const LAST_PRIORITY: u8 = 9;
 }
 
-/// What became of a task that was to be enqueued.
+/// The outcome of an enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enqueued {
-    /// It is in the queue.
+    /// The task is in the queue.
     New(TaskId),
-    /// This task of the same queue has the key; nothing was added.
+    /// This task of the same queue has the key; no task was added.
     Duplicate(TaskId),
 }
 
@@ -150,7 +150,7 @@ impl Enqueued {
     }
 }
 
-/// What a task is doing. Follows from its row and the store's clock.
+/// The state of a task. It follows from its row and the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -161,18 +161,18 @@ pub enum State {
     Ready,
     /// A worker has it under a lease.
     Running,
-    /// The lease of its worker has run out, and nobody has claimed it since.
+    /// The lease of its worker has run out, and no worker has claimed it since.
     Stalled,
-    /// It ended well.
+    /// It succeeded.
     Succeeded,
-    /// All its attempts failed, or its handler gave it up.
+    /// All its attempts failed, or its handler discarded it.
     Dead,
     /// It was cancelled.
     Cancelled,
 }
 
 impl State {
-    /// All of them, in the order of a task's life.
+    /// All states, in the order of a task's life.
     pub const ALL: [Self; 7] = [
         Self::Scheduled,
         Self::Ready,
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Whether no worker gets the task any more, unless somebody retries it.
+    /// Whether no worker gets the task any more, unless it is retried.
     #[must_use]
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Dead | Self::Cancelled)
@@ -210,7 +210,7 @@ impl fmt::Display for State {
     }
 }
 
-/// A word that names no state.
+/// A word that does not name a state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no state of a task: scheduled, ready, running, stalled, succeeded, dead, cancelled are"
@@ -227,18 +227,18 @@ impl FromStr for State {
     }
 }
 
-/// Why an attempt was none too many.
+/// A failed attempt, and why it failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FailedAttempt {
     /// Its number, from 1 on.
     pub attempt: u32,
-    /// When that was found, in microseconds of Unix time by the store's clock.
+    /// The instant at which the failure was recorded, in microseconds of Unix time by the store's clock.
     pub at: u64,
-    /// What the handler said, cut to [`FailedAttempt::MAX_ERROR`] bytes; or what the store saw.
+    /// The error of the handler, cut to [`FailedAttempt::MAX_ERROR`] bytes, or that of the store.
     pub error: String,
-    /// How many attempts in a row were lost, with this one, since the lease of their worker ran out; 0 if this one ended
-    /// otherwise.
+    /// How many attempts in a row, this one included, were lost because the lease of their worker ran out; 0 if this
+    /// one ended otherwise.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u32,
 }
@@ -248,12 +248,12 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl FailedAttempt {
-    /// How many bytes of an error are kept.
+    /// The most bytes of an error that are kept.
     pub const MAX_ERROR: usize = 2048;
-    /// How many failed attempts of a task are kept, the newest.
+    /// How many failed attempts of a task are kept: the newest ones.
     pub const KEPT: usize = 10;
 
-    /// A failed attempt, with so much of its error as is kept.
+    /// A failed attempt, with its error cut to the kept length.
     #[must_use]
     pub fn new(attempt: u32, at: u64, error: &str) -> Self {
         let end = error.floor_char_boundary(Self::MAX_ERROR);
@@ -265,7 +265,7 @@ impl FailedAttempt {
         }
     }
 
-    /// An attempt of a worker that was not heard of again, after these that failed.
+    /// An attempt of a worker that fell silent, after these failed ones.
     #[must_use]
     pub fn silence(before: &[Self], attempt: u32, at: u64, owner: &str) -> Self {
         let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
@@ -275,7 +275,8 @@ impl FailedAttempt {
         }
     }
 
-    /// How many attempts in a row, up to the one before `attempt`, were lost, by the attempts of a task that failed.
+    /// How many attempts in a row, up to the one before `attempt`, were lost, according to the failed attempts of a
+    /// task.
     #[must_use]
     pub fn lost_before(failed: &[Self], attempt: u32) -> u32 {
         let last = failed.last();
@@ -292,14 +293,14 @@ pub struct Holder {
     pub owner: String,
     /// The fencing token of its claim.
     pub token: FencingToken,
-    /// What is left of its lease; zero if it has run out.
+    /// The remainder of its lease; zero if it has run out.
     pub remaining: Duration,
     /// It has been asked to stop.
     pub asked: bool,
 }
 
 impl Holder {
-    /// A holder, as its store sees it.
+    /// A holder, as the store sees it.
     #[must_use]
     pub const fn new(owner: String, token: FencingToken, remaining: Duration, asked: bool) -> Self {
         Self {
@@ -321,33 +322,34 @@ pub struct Task {
     pub queue: String,
     /// Which handler it is for.
     pub kind: String,
-    /// 0 to 9, smaller numbers first.
+    /// The priority, 0 to 9, smaller numbers first.
     pub priority: u8,
-    /// What it is doing.
+    /// Its state.
     pub state: State,
-    /// From when on it may run.
+    /// The time from which it may run.
     pub run_at: SystemTime,
     /// When it was enqueued.
     pub enqueued_at: SystemTime,
     /// When it ended, if it has.
     pub ended_at: Option<SystemTime>,
-    /// How many attempts there have been, the one under way included.
+    /// The attempts so far, including the one in progress.
     pub attempt: u32,
     /// How many there may be.
     pub max_attempts: u32,
-    /// Its key, if it has one: none once it has started, if the key [ends then](KeyUntil::Started).
+    /// Its key, if it has one. It has none once it has started, if the key [ends then](KeyUntil::Started).
     pub key: Option<String>,
     /// Its lane, if it has one.
     #[builder(default)]
     pub lane: Option<String>,
-    /// What its handler gets; null if it cannot be read, which `errors` says then, as of the checkpoint and the output.
+    /// The input of its handler; null if it cannot be read. `errors` says so then, as it does for the checkpoint and
+    /// the output.
     pub payload: Value,
-    /// What an attempt has left for the next one.
+    /// The data that an attempt has left for the next one.
     pub checkpoint: Option<Value>,
-    /// What its handler answered.
+    /// The output of its handler.
     pub output: Option<Value>,
-    /// The newest attempts that failed, the oldest of them first.
+    /// The newest failed attempts, the oldest of them first.
     pub errors: Vec<FailedAttempt>,
-    /// Who has it, or had it when its lease ran out.
+    /// The worker that has it, or had it when its lease ran out.
     pub holder: Option<Holder>,
 }

@@ -50,20 +50,19 @@ use crate::{Payload, Periodic, Stop};
 /// # Ok(()) }
 /// ```
 ///
-/// # What a handler can rely on
-/// While it runs, no other worker has its task, and its lease renews itself. When the lease is lost, because the
-/// store was out of reach for too long, the process was paused, or somebody cancelled the task by force,
-/// the handler's future is **dropped** at its next await, before another worker can have the task; nothing is
-/// written then. A process that was paused in the middle of a step goes on with that step when it wakes up: what
-/// such a step writes has to carry the [token](Context::token), or to be in the transaction that
-/// completes the task.
+/// # Guarantees for a handler
+/// While a handler runs, no other worker has its task, and its lease renews itself. When the lease is lost, because the
+/// store was unreachable for too long, the process was paused, or the task was cancelled by force, the handler's future
+/// is **dropped** at its next await, before another worker can have the task; no ending is written then. A process that
+/// was paused in the middle of a step continues with that step when it resumes: the writes of such a step have to carry
+/// the [token](Context::token), or to be in the transaction that completes the task.
 ///
-/// A task is run at least once. It is run again if its worker dies, or if its ending did not reach the store.
+/// A task runs at least once. It runs again if its worker dies, or if its ending did not reach the store.
 pub struct Worker {
     settings: Settings,
     handlers: Handlers,
     periodic: Vec<Periodic>,
-    /// Any claim as a lock: each has a name of its own.
+    /// The lock from which each claim gets a lock under its own name.
     lock: DLock,
     client: Client,
 }
@@ -74,13 +73,13 @@ impl Worker {
         Settings::builder()
     }
 
-    /// Adds the handler of a kind of tasks; a second one of the same kind takes the place of the first.
+    /// Adds the handler of a kind of tasks; a second one of the same kind replaces the first.
     ///
-    /// A handler that panics has failed. What it answers is kept as JSON.
+    /// A handler that panics has failed. Its output is kept as JSON.
     ///
-    /// It is dropped at its next await when its lease is lost, its time is over, or the worker's grace time is. Until it
-    /// awaits, nothing can end it, and the log does not tell of it: what computes for long or blocks its thread belongs into
-    /// [`handle_blocking`](Self::handle_blocking).
+    /// It is dropped at its next await when its lease is lost, or when its time limit or the worker's grace time has
+    /// passed. Until it awaits, it cannot be ended, and the log does not report it: code that computes for long or
+    /// blocks its thread belongs in [`handle_blocking`](Self::handle_blocking).
     #[must_use]
     pub fn handle<P, F, Fut, O>(mut self, handler: F) -> Self
     where
@@ -93,31 +92,30 @@ impl Worker {
         self
     }
 
-    /// Adds the handler of a kind of tasks that blocks its thread: it computes for long, or calls what waits without
-    /// `await`. It runs on [tokio's threads for such work](tokio::task::spawn_blocking), and heartbeats go on
-    /// beside it.
+    /// Adds the handler of a kind of tasks that blocks its thread: it computes for long, or makes calls that wait
+    /// without `await`. It runs on [tokio's threads for such work](tokio::task::spawn_blocking), and heartbeats
+    /// continue meanwhile.
     ///
-    /// Nothing can stop it from outside. Where the future of another handler is dropped, this one is only **told**, and
-    /// the worker waits until it returns, for its answer no longer counts:
+    /// It cannot be stopped from outside. In the cases in which the future of another handler is dropped, this one is
+    /// only **notified**, and the worker waits until it returns, though its answer no longer counts:
     ///
-    /// | when | what it is told | what becomes of the task |
+    /// | when | notification | the task |
     /// |---|---|---|
     /// | the lease is lost | [`check`](Context::check) fails, [`is_valid`](Context::is_valid) is false | another worker may have it; the answer is not written |
-    /// | it takes longer than the time limit | the same; its lease is not renewed any more | the attempt has failed, whatever it answers; written when it returns. If it does not until the lease runs out, another worker may have the task |
-    /// | the worker stops, and the grace time is over | the same | given back when it returns, or completed if it was done by then; if it does not return until the lease runs out, the same |
+    /// | it takes longer than the time limit | the same; its lease is no longer renewed | the attempt has failed, whatever it answers; the failure is written when it returns. If it does not return before the lease runs out, another worker may have the task |
+    /// | the worker stops, and the grace time has passed | the same | given back when it returns, or completed if it was done by then; if it does not return before the lease runs out, another worker may have the task |
     /// | the future of [`run`](Self::run) is dropped | [`check`](Context::check) fails | given back when it returns; until then its lease is renewed |
-    /// | somebody cancels the task | [`check`](Context::check) fails | cancelled, unless it answers an output |
+    /// | the task is cancelled | [`check`](Context::check) fails | cancelled, unless the handler answers an output |
     ///
-    /// So a handler that calls `context.check()?` at least each fifth of the lease, and only takes steps that are shorter
-    /// than that, does not run beside another worker's unless the whole process stands still. One that
-    /// never asks runs on when its task is lost, **beside another worker that has the task**: what it writes must carry
-    /// the [token](Context::token).
+    /// So a handler that calls `context.check()?` at least every fifth of the lease, and only takes steps that are
+    /// shorter than that, does not overlap with another worker's handler unless the whole process is paused. A handler
+    /// that never checks keeps running when its task is lost, **while another worker has the task**: its writes must
+    /// carry the [token](Context::token).
     ///
-    /// It takes its place among the [`concurrency`](WorkerBuilder::concurrency) until it returns: one that never does
-    /// takes it for ever. `run` ends by its bound nevertheless; dropping the runtime, as at the end of
-    /// `#[tokio::main]`, waits for all such threads, and only `Runtime::shutdown_timeout` and the end of the process
-    /// do not. Tokio has 512 of these threads if nobody says otherwise; with more concurrency than that, tasks wait under
-    /// their leases.
+    /// It occupies a place of the [`concurrency`](WorkerBuilder::concurrency) until it returns: one that never returns
+    /// occupies it for ever. `run` still ends within its bound. Dropping the runtime, as at the end of
+    /// `#[tokio::main]`, waits for all such threads; only `Runtime::shutdown_timeout` and the end of the process do
+    /// not. Tokio has 512 of these threads by default; with more concurrency than that, tasks wait under their leases.
     #[must_use]
     pub fn handle_blocking<P, F, O>(mut self, handler: F) -> Self
     where
@@ -129,42 +127,42 @@ impl Worker {
         self
     }
 
-    /// Adds a task that is enqueued by the clock while this worker runs (K10). Give it to every worker: each instant has
-    /// one task nevertheless. It may be for another queue than the worker's own.
+    /// Adds a task that is enqueued by the clock while this worker runs (K10). Give it to every worker: each instant
+    /// still has only one task. The task may be for another queue than the worker's own.
     #[must_use]
     pub fn periodic(mut self, periodic: Periodic) -> Self {
         self.periodic.push(periodic);
         self
     }
 
-    /// Works until `stop` resolves. Then no task is claimed any more, the handlers are told
-    /// ([`Context::stopping`]), and those that have not ended after the grace time are dropped, their tasks given
-    /// back. It ends after a lease and twice the grace time at the latest, also if the store does not answer or a
-    /// handler does not end.
+    /// Works until `stop` resolves. Then the worker claims no more tasks, notifies the handlers
+    /// ([`Context::stopping`]), drops those that have not ended after the grace time, and gives their tasks back. It
+    /// ends after a lease and twice the grace time at the latest, even if the store does not answer or a handler does
+    /// not end.
     ///
-    /// A store that cannot be reached is asked again for as long as that takes; the log says so.
+    /// If the store cannot be reached, the worker keeps trying, for as long as it takes; the log says so.
     ///
     /// # Errors
-    /// A store that cannot be used, whatever time passes: a missing permission, tables of another version. A periodic
-    /// task that cannot be kept. A worker without handlers.
+    /// The store cannot be used, however long the worker waits: a missing permission, tables of another version. A
+    /// periodic task cannot be kept. The worker has no handlers.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handlers; their tasks are given back in the background when that is done, if the
-    /// runtime goes on. What a claim gets whose answer had not come by then waits for the end of its lease.
+    /// Dropping the future drops the handlers; their tasks are given back in the background after that, if the runtime
+    /// keeps running. Tasks of a claim whose answer had not come by then wait for the end of their leases.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), ProviderError> {
         run::run(&Arc::new(self), stop).await
     }
 
-    /// For tests: runs what is ready until there is nothing left, and says what became of it.
+    /// For tests: runs the ready tasks until none remain, and returns their outcomes.
     ///
-    /// That is every task of this worker's queues and kinds that is due, and those that they enqueue, if these are
-    /// due. It is over when a look at the store has found none of them and no handler runs.
+    /// That is every task of this worker's queues and kinds that is due, and the tasks that they enqueue, if these are
+    /// due. It ends when a read of the store has found no such task and no handler runs.
     ///
-    /// - Tasks of later are left alone: those that are enqueued for later, those that snooze, and those that failed,
-    ///   which come again after about two seconds or more. One that is to come again after no time at all is run again.
-    /// - Tasks that other workers run are left to them, and not waited for. Tasks of dead workers are run if their
-    ///   leases have ended.
-    /// - Periodic tasks are not enqueued.
+    /// - It leaves tasks for later alone: those that are enqueued for later, snoozed ones, and failed ones, which are
+    ///   due again after about two seconds or more. A task that is to be retried without delay runs again.
+    /// - It leaves tasks that other workers run to them, and does not wait for those. It runs tasks of dead workers if
+    ///   their leases have ended.
+    /// - It enqueues no periodic tasks.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -177,17 +175,17 @@ impl Worker {
     /// ```
     ///
     /// # Errors
-    /// [`DrainError::TooLong`] if it takes longer than `within`, since a handler does not end, the store does not answer
-    /// or tasks enqueue each other for ever; it names the tasks that ran. [`DrainError::Store`] if the store cannot be
-    /// used, or the worker has no handlers.
+    /// [`DrainError::TooLong`] if it takes longer than `within`, because a handler does not end, the store does not
+    /// answer or tasks enqueue each other for ever; it names the running tasks. [`DrainError::Store`] if the store
+    /// cannot be used, or the worker has no handlers.
     ///
     /// # Cancel safety
-    /// As of [`run`](Self::run).
+    /// As for [`run`](Self::run).
     pub async fn drain(&self, within: Duration) -> Result<Drained, DrainError> {
         drain::drain(self.share(), within).await
     }
 
-    /// Another one like this.
+    /// Another worker like this one.
     fn share(&self) -> Arc<Self> {
         let Self {
             settings,
@@ -206,7 +204,7 @@ impl Worker {
     }
 
     /// # Errors
-    /// It has no handlers, and so would claim nothing.
+    /// The worker has no handlers, and so would claim nothing.
     fn check(&self) -> Result<(), ProviderError> {
         if self.handlers.kinds().next().is_some() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Cron patterns in a time zone, with the rules of Vixie cron for clocks that are set forward or back.
 //!
-//! A zone is a sequence of spans, each with one offset from UTC. croner searches in a span, by its offset alone; the rules
-//! apply where two spans meet.
+//! A zone is a sequence of spans, each with one offset from UTC. croner searches within a span, by its offset alone;
+//! the rules apply where two spans meet.
 
 use std::time::SystemTime;
 
@@ -17,16 +17,16 @@ use super::BadSchedule;
 pub(super) struct Pattern {
     cron: Box<Cron>,
     zone: TimeZone,
-    /// It names times of the day, each of which comes once. Others follow the clock on the wall.
+    /// The pattern names times of the day, each of which comes once. Other patterns follow the clock on the wall.
     named: bool,
 }
 
-/// A time with one offset from UTC.
+/// A time span with one offset from UTC.
 struct Span {
-    /// `None`: since ever.
+    /// `None`: without a beginning.
     begin: Option<Timestamp>,
     offset: Offset,
-    /// How far clocks were set forward when it began.
+    /// How far clocks were set forward at its beginning.
     forward: SignedDuration,
 }
 
@@ -43,7 +43,7 @@ impl Pattern {
         let cron = Box::new(cron);
         let named = names_times(pattern);
         let this = Self { cron, zone, named };
-        // One that cannot come, such as the 31st of February.
+        // The pattern never comes, such as the 31st of February.
         if this.next(Timestamp::now().into()).is_none() {
             return Err(BadSchedule(format!(
                 "the pattern {pattern:?} has no instant to come"
@@ -122,7 +122,7 @@ impl Pattern {
         })
     }
 
-    /// From when on the times of a span count: where clocks were set back, named times have come before.
+    /// The instant from which the times of a span count: where clocks were set back, named times have already come.
     fn first(&self, span: &Span, begin: Timestamp) -> Option<Timestamp> {
         if self.named && span.forward.is_negative() {
             return begin.checked_sub(span.forward).ok();
@@ -130,7 +130,7 @@ impl Pattern {
         Some(begin)
     }
 
-    /// Whether a named time was left out when clocks were set forward at the beginning of this span.
+    /// Whether a named time was skipped when clocks were set forward at the beginning of this span.
     fn is_left_out(&self, span: &Span, begin: Timestamp) -> Option<bool> {
         if !self.named || !span.forward.is_positive() {
             return Some(false);
@@ -148,7 +148,7 @@ impl Span {
     }
 }
 
-/// Whether neither its hours nor what is smaller begins with `*`.
+/// Whether none of its hours, minutes and seconds begins with `*`.
 fn names_times(pattern: &str) -> bool {
     let fields: Vec<_> = pattern.split_whitespace().collect();
     if let [nickname] = *fields {
@@ -159,7 +159,7 @@ fn names_times(pattern: &str) -> bool {
     times.all(|field| !field.starts_with(['*', '?']))
 }
 
-/// Patterns know no parts of a second.
+/// Patterns have no fractions of a second.
 fn whole(at: SystemTime) -> Option<Timestamp> {
     let at = Timestamp::try_from(at).ok()?;
     Timestamp::from_second(at.as_second()).ok()

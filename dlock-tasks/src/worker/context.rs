@@ -1,4 +1,4 @@
-//! What a handler knows of its task.
+//! The view that a handler has of its task.
 
 use std::{
     fmt,
@@ -15,12 +15,12 @@ use tokio::sync::watch;
 
 use crate::{BadJson, ClaimKey, ClaimedTask, Kept, State, Stop, TaskId, TaskStore};
 
-/// A handler's task: its lease, its token, and what earlier attempts have left. Cheap to clone.
+/// A handler's task: its lease, its token, and the data that earlier attempts have left. Cheap to clone.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
 struct Inner {
-    /// Without its payload, which the handler has.
+    /// Without the payload, which the handler has.
     task: ClaimedTask,
     lease: LeaseView,
     stopping: watch::Receiver<bool>,
@@ -29,22 +29,22 @@ struct Inner {
     checkpoints: AtomicU64,
 }
 
-/// Why nothing was left for the next attempt.
+/// The reason why no checkpoint was kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The claim is over, so this attempt is for nothing: return.
+    /// The claim has ended, so the handler's result no longer counts: return.
     #[error("the claim of task {id} is over: another worker may have it")]
     Lost {
         /// The task.
         id: TaskId,
-        /// What the store says that it is doing, if the store was asked and knows it.
+        /// The state of the task in the store, if the store was queried and knows it.
         state: Option<State>,
     },
-    /// It cannot be written as JSON.
+    /// The checkpoint cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] BadJson),
-    /// The store did not answer, or refused it.
+    /// The store did not answer, or refused the checkpoint.
     #[error("the checkpoint was not kept")]
     Store(#[from] ProviderError),
 }
@@ -76,15 +76,14 @@ impl Context {
         self.0.task.key.id
     }
 
-    /// What proves the claim: for completing the task in a transaction of the handler's own. The worker completes
-    /// it once more after that, and gets the same answer.
+    /// The proof of the claim, with which a handler completes the task in its own transaction. The worker completes the
+    /// task once more after that, and gets the same answer.
     #[must_use]
     pub fn key(&self) -> &ClaimKey {
         &self.0.task.key
     }
 
-    /// The fencing token of this claim: a later claim's is larger. Hand it to the storage that the handler
-    /// writes to.
+    /// The fencing token of this claim: a later claim's is larger. Pass it to the storage that the handler writes to.
     #[must_use]
     pub fn token(&self) -> FencingToken {
         self.0.task.key.token
@@ -96,28 +95,28 @@ impl Context {
         self.0.task.attempt
     }
 
-    /// How many attempts there may be.
+    /// The most attempts.
     #[must_use]
     pub fn max_attempts(&self) -> u32 {
         self.0.task.max_attempts
     }
 
-    /// Whether the task is still this worker's, computed from the clock at every call. True means that nobody else
+    /// Whether the task is still this worker's, computed from the clock at every call. True means that no other worker
     /// can have it *at this instant*.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0.lease.is_valid()
     }
 
-    /// An error as soon as nobody waits for the handler any more: for `context.check()?` between the steps of a handler
-    /// that [blocks its thread](crate::Worker::handle_blocking), and so cannot be dropped. That is when the task is
-    /// lost, when the time limit or the grace time is over, when the worker is gone, and when somebody wants the task
-    /// cancelled.
+    /// Returns an error as soon as the worker no longer waits for the handler. Call `context.check()?` between the
+    /// steps of a handler that [blocks its thread](crate::Worker::handle_blocking), and so cannot be dropped. It fails
+    /// when the task is lost, when the time limit or the grace time has passed, when the worker is gone, and when the
+    /// task is to be cancelled.
     ///
-    /// Like [`is_valid`](Self::is_valid) it is computed from the clock, and tells of this instant only.
+    /// Like [`is_valid`](Self::is_valid), it is computed from the clock, and holds for this instant only.
     ///
     /// # Errors
-    /// What to return: as an answer of the handler it does no harm in any of these cases.
+    /// The error to return: as the answer of the handler, it does no harm in any of these cases.
     pub fn check(&self) -> Result<(), Stop> {
         let Inner {
             lease, stopping, ..
@@ -135,7 +134,7 @@ impl Context {
     }
 
     /// Resolves when the next renewal of the lease is overdue or was refused, or the lease has ended. The task is still
-    /// this worker's, but is lost soon unless a renewal succeeds: what takes long and cannot be undone should wait.
+    /// this worker's, but is lost soon unless a renewal succeeds: do not start long steps that cannot be undone.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -143,9 +142,9 @@ impl Context {
         self.0.lease.unsure()
     }
 
-    /// Resolves when the task is lost, before another worker can have it. The worker drops the handler's future
-    /// by itself then; this is for what the handler has started elsewhere. For a blocking handler it resolves also when
-    /// its time limit or the grace time is over.
+    /// Resolves when the task is lost, before another worker can have it. The worker drops the handler's future itself
+    /// then; this is for work that the handler has started elsewhere. For a blocking handler, it also resolves when its
+    /// time limit or the grace time has passed.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -154,8 +153,8 @@ impl Context {
         async move { drop(ended.await) }
     }
 
-    /// Resolves when somebody wants the task cancelled, within a third of the lease after that. A handler may
-    /// go on nevertheless; one that returns without an output leaves the task cancelled.
+    /// Resolves when the task is to be cancelled, within a third of the lease after the request. A handler may still
+    /// continue; if it returns without an output, the task is cancelled.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -163,20 +162,20 @@ impl Context {
         self.0.lease.until_asked()
     }
 
-    /// Resolves when the worker was told to stop: the handler has its grace time left.
+    /// Resolves when the worker is to stop: the handler still has its grace time.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stopping = self.0.stopping.clone();
-        // The sender goes with the worker.
+        // The sender is dropped with the worker.
         async move { drop(stopping.wait_for(|stopping| *stopping).await) }
     }
 
-    /// What an earlier attempt has left, if one has.
+    /// The data that an earlier attempt has left, if any.
     ///
     /// # Errors
-    /// [`BadJson`] if it is of another shape.
+    /// [`BadJson`] if the data has a different shape.
     pub fn checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, BadJson> {
         let left = self.0.task.checkpoint.clone();
         left.map(serde_json::from_value)
@@ -184,20 +183,20 @@ impl Context {
             .map_err(BadJson::checkpoint)
     }
 
-    /// Leaves something for the next attempt, at most 4096 bytes as JSON. The latest call wins.
+    /// Leaves data for the next attempt, at most 4096 bytes as JSON. The latest call wins.
     ///
-    /// A blocking handler calls it by `tokio::runtime::Handle::current().block_on(context.keep(..))`.
+    /// A blocking handler calls it with `tokio::runtime::Handle::current().block_on(context.keep(..))`.
     ///
     /// # Errors
-    /// [`CheckpointError::Lost`]: stop. Otherwise what earlier calls have left stands, or this.
+    /// [`CheckpointError::Lost`]: stop. After another error, either the data of earlier calls or that of this call is kept.
     ///
     /// # Cancel safety
-    /// If it is dropped, the checkpoint may be kept.
+    /// If the future is dropped, the checkpoint may still be kept.
     pub async fn keep<T: Serialize + Sync>(&self, checkpoint: &T) -> Result<(), CheckpointError> {
         let value = serde_json::to_value(checkpoint).map_err(BadJson::checkpoint)?;
         let number = self.0.checkpoints.fetch_add(1, Ordering::SeqCst) + 1;
         let id = self.id();
-        // It would be a heartbeat: of a lease that the worker has left to run out, none may follow.
+        // A checkpoint would be a heartbeat, and no heartbeat may follow once the worker has left a lease to run out.
         if !self.is_valid() {
             return Err(CheckpointError::Lost { id, state: None });
         }

@@ -1,4 +1,4 @@
-//! A worker for tests: runs what there is to run, and says what became of it (J3).
+//! A worker for tests: runs the ready tasks, and returns their outcomes (J3).
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use tokio::{
 use super::{Worker, run, task};
 use crate::{ClaimedTask, Ended, Ending, Filter, How, State, TaskId};
 
-/// How long until the store is asked again: whether a handler that runs has enqueued something, or for a task that
-/// is ready and was not given out.
+/// The pause before the store is queried again: a running handler may have enqueued a task, or a ready task was not
+/// given out.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// What a [drain](Worker::drain) has run.
+/// The attempts that a [drain](Worker::drain) has run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
@@ -29,7 +29,7 @@ pub struct Drained {
     pub attempts: Vec<Attempt>,
 }
 
-/// An attempt of a task, and what became of it.
+/// An attempt of a task, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
@@ -39,14 +39,15 @@ pub struct Attempt {
     pub kind: String,
     /// The number of the attempt, from 1 on.
     pub attempt: u32,
-    /// What the task was after it; `None` if it was lost.
+    /// The state of the task after it; `None` if the task was lost.
     pub state: Option<State>,
-    /// Why it failed, if it did: what the handler said, or that the task was lost. A snoozed one has not failed.
+    /// Why it failed, if it did: the error of the handler, or that the task was lost. A snoozed attempt has not failed.
     pub error: Option<String>,
 }
 
 impl Drained {
-    /// Those that failed. A test that expects none asserts that this is empty, and its message shows what went wrong.
+    /// The failed attempts. A test that expects none asserts that this is empty; the assertion's message then shows the
+    /// failures.
     #[must_use]
     pub fn failed(&self) -> Vec<&Attempt> {
         let attempts = self.attempts.iter();
@@ -54,23 +55,23 @@ impl Drained {
     }
 }
 
-/// Why a queue was not drained.
+/// The reason why a queue was not drained.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DrainError {
     /// The store cannot be used, or the worker has no handlers.
     #[error(transparent)]
     Store(ProviderError),
-    /// It took too long. The handlers that ran were dropped, and their tasks are given back.
+    /// The drain took too long. The running handlers were dropped, and their tasks are given back.
     #[error("the queue was not drained within {within:?}: {}", waited_for(.running))]
     TooLong {
-        /// How long it was to take at most.
+        /// The time limit.
         within: Duration,
         /// The tasks whose handlers had not ended, and their kinds.
         running: BTreeMap<TaskId, String>,
-        /// What was run until then.
+        /// The attempts that ended before that.
         drained: Drained,
-        /// The newest error of the store, if it had one that may pass.
+        /// The latest temporary error of the store, if any.
         source: Option<ProviderError>,
     },
 }
@@ -127,7 +128,7 @@ impl Drain {
 
     async fn all(&self) -> Result<(), ProviderError> {
         let most = self.worker.settings.concurrency;
-        // Nobody tells the handlers to stop.
+        // A drain never notifies the handlers to stop.
         let (_told, stopping) = watch::channel(false);
         let mut running = JoinSet::new();
         loop {
@@ -141,7 +142,7 @@ impl Drain {
                 }
             }
             if !running.is_empty() {
-                // It may enqueue something before it ends, and wait for that.
+                // A handler may enqueue a task before it ends, and wait for that task.
                 if let Ok(Some(ended)) = timeout(AGAIN, running.join_next()).await {
                     ended.map_err(|error| ProviderError::fatal(error.to_string()))??;
                 }
@@ -187,7 +188,7 @@ impl Drain {
         }
     }
 
-    /// Writes an ending until there is an answer.
+    /// Writes an ending until the store answers.
     async fn finish(
         &self,
         ending: Ending,
@@ -213,7 +214,7 @@ impl Drain {
         })
     }
 
-    /// A claim that got nothing does not say so: stores may leave some tasks for the next one.
+    /// A claim that got nothing does not prove that no task is ready: stores may leave some tasks for the next claim.
     async fn is_nothing_ready(&self) -> Result<bool, ProviderError> {
         let settings = &self.worker.settings;
         for queue in &settings.queues {

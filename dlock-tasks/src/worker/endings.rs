@@ -1,5 +1,6 @@
-//! Writes endings: those that come while one call is under way travel in the next (J2). What a call could not write is
-//! repeated beside the others: a task whose row somebody keeps locked keeps no other task's ending waiting.
+//! Writes endings: those that come while one call is in flight go into the next (J2). Endings that a call could not
+//! write are repeated concurrently with the others: a task whose row is kept locked does not delay the endings of other
+//! tasks.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -9,20 +10,20 @@ use tokio::{sync::mpsc, time::sleep};
 
 use crate::{Ended, Ending, State, TaskStore};
 
-/// The most in one call.
+/// The most endings in one call.
 const BATCH: usize = 500;
 
-/// So many calls are repeated at a time. While there are as many, nothing else is written, and the worker runs out of
-/// places for the endings of new tasks.
+/// The most calls that are repeated at a time. While there are this many, no other ending is written, and the worker
+/// runs out of places for the endings of new tasks.
 const REPEATED: usize = 8;
 
 /// The pauses between calls that fail, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// Writes what comes until the sender is gone.
+/// Writes the received endings until the sender is gone.
 ///
-/// An ending is repeated until the store answers: it holds also when the lease has run out, as long as nobody else
-/// has claimed the task.
+/// An ending is repeated until the store answers: it is valid even when the lease has run out, as long as no other
+/// worker has claimed the task.
 pub(super) async fn write(store: Arc<dyn TaskStore>, mut endings: mpsc::Receiver<Ending>) {
     let mut batch = Vec::new();
     let mut calling = None;
@@ -59,11 +60,11 @@ async fn repeat(store: &dyn TaskStore, mut endings: Vec<Ending>) {
     }
 }
 
-/// One call. Returns the endings of which nothing is known, to be sent again.
+/// Makes one call. Returns the endings whose outcome is unknown, to be sent again.
 async fn finish(store: &dyn TaskStore, endings: Vec<Ending>) -> Vec<Ending> {
     match store.finish(&endings).await {
         Ok(ended) => tell(&endings, &ended),
-        // One of them cannot be written, such as an output that is too large. The others can.
+        // One of them cannot be written, such as an output that is too large. The others still can.
         Err(error) if error.kind() == ErrorKind::Fatal && endings.len() > 1 => {
             let mut left = Vec::new();
             for ending in endings {

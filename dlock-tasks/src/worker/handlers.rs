@@ -1,4 +1,4 @@
-//! Which code runs which kind of task.
+//! The handlers of the kinds of tasks.
 
 use std::{collections::BTreeMap, error::Error, future::Future, sync::Arc, time::Duration};
 
@@ -10,21 +10,21 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::{Context, held::Held};
 use crate::{BadJson, How, Payload, Stop, backoff::backoff, outcome::chain};
 
-/// What a handler answers.
+/// The answer of a handler.
 pub(super) type Answer = Result<Value, Stop>;
-/// Begins to run a task. It holds the lease until it has ended, however it ends.
+/// Begins to run a task. The handler holds the lease until it has ended, however it ends.
 type Handler = Arc<dyn Fn(Context, Value, Held) -> Begun + Send + Sync>;
 
-/// A handler that was begun.
+/// A handler that has begun.
 pub(super) enum Begun {
-    /// It runs as a part of what waits for it: to have it run as a task of the runtime's own took a fifth of the
-    /// worker's time for each.
+    /// Polled by the future that waits for it: a separate task of the runtime for each handler took a fifth of the
+    /// worker's time.
     Here(BoxFuture<'static, Answer>),
-    /// It runs on a thread that it may block.
+    /// Runs on a thread that it may block.
     Blocking(JoinHandle<Answer>),
 }
 
-/// How long a task waits for a worker that has a handler, if its store has given it to one that has none.
+/// How long a task waits for a worker that has a handler, if its store has given it to a worker without one.
 const ELSEWHERE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Default)]
@@ -68,8 +68,9 @@ impl Handlers {
         self.0.insert(P::KIND, Arc::new(begin));
     }
 
-    /// What a claim may get. A kind without a handler is left to workers that have one: while a new release takes the
-    /// place of an old one, workers of the old one would use up the attempts of tasks that only the new one knows.
+    /// The kinds that a claim may get. Kinds without a handler are left to workers that have one: otherwise, while a
+    /// new release replaces an old one, workers of the old one would use up the attempts of tasks that only the new one
+    /// knows.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &'static str> {
         self.0.keys().copied()
     }
@@ -100,12 +101,12 @@ fn written(output: &impl Serialize) -> Answer {
     Ok(written.unwrap_or_else(|error| not_kept(&error)))
 }
 
-/// What a task keeps in place of an output that it cannot keep: its work is done.
+/// The text that a task keeps in place of an output that cannot be kept: its work is done.
 pub(super) fn not_kept(error: &dyn Error) -> Value {
     format!("the output was not kept: {}", chain(error)).into()
 }
 
-/// How a task ends whose handler has answered.
+/// The ending of a task whose handler has answered.
 pub(super) fn ending(answer: Answer, attempt: u32) -> How {
     match answer {
         Ok(output) => How::Complete(output),

@@ -1,16 +1,17 @@
-//! Hints of the store that there may be something to claim (K6): when an idle worker asks although its sleep is not
-//! over.
+//! Hints of the store that there may be a task to claim (K6), on which an idle worker claims before its sleep has
+//! ended.
 //!
-//! All idle workers of a queue hear the same hint. The first to ask gets the task; the others learn only by asking
-//! that there is nothing left, and each of their claims is work for the store. So a worker that asked in vain twice in a
-//! row takes its time with the next hint, and more each time, until it gets a task: the claims of many workers do not meet,
-//! and hints that come meanwhile have no claims of their own. Once does not count: a store that hints again a little later,
-//! for what may have been left out, tells a worker of nothing that has no competitors, and such a worker never waits.
+//! All idle workers of a queue receive the same hint. The first to claim gets the task; the others learn only from
+//! their claims that no task remains, and each of these claims is work for the store. So after two unsuccessful claims
+//! in a row, a worker delays its claim after the next hint, and longer each time, until it gets a task: the claims of
+//! many workers do not collide, and hints that come meanwhile cause no claims of their own. One unsuccessful claim does
+//! not count: a store may hint again a little later, for an event that it may have left out. For a worker without
+//! competitors that hint is false, and such a worker must never wait.
 //!
-//! A worker that is told of tasks need not ask for them each second. But stores leave hints out, beside others: of a
-//! transaction that began with one that notifies, and goes on for longer. So a worker sleeps for as long as it has
-//! been quiet. A task that was committed without a hint some time after another one's hint waits for a
-//! second at most, or that time once more, and never for longer than [`LONGEST_IDLE`].
+//! A worker with hints need not poll every second. But stores leave out some hints close to others: for example, that
+//! of a transaction that began together with one that notifies, and takes longer. So a worker sleeps for as long as it
+//! has been quiet. A task that was committed without a hint, some time after the hint of another one, waits at most for
+//! that time again, or for a second if that is longer, and never longer than [`LONGEST_IDLE`].
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -22,15 +23,15 @@ use crate::{Claim, TaskStore};
 
 /// The longest that an idle worker sleeps.
 pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(5);
-/// How long opening the stream may take, and how long to wait before it is tried again, at first and at most.
+/// The time limit for opening the stream, and the pause before it is tried again, at first and at most.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How long a worker that asked in vain twice takes at most with the next hint, and after many in vain.
+/// The longest delay after a hint: after two unsuccessful claims, and after many.
 const FIRST_SPREAD: Duration = Duration::from_millis(1);
 const LONGEST_SPREAD: Duration = Duration::from_millis(64);
 
-/// How long an idle worker sleeps that is told nothing; with a stream, after a hint.
+/// The sleep of an idle worker without hints; with a stream, its sleep after a hint.
 const POLL: Duration = Duration::from_secs(1);
 
 /// The hints about a worker's queues and kinds.
@@ -38,13 +39,13 @@ pub(super) struct Hints {
     store: Arc<dyn TaskStore>,
     wanted: Claim,
     stream: Stream,
-    /// Before the stream is opened again.
+    /// Closed, until it is time to open the stream again.
     pause: Duration,
-    /// A hint was heard and the worker has not asked since.
+    /// A hint was received and the worker has not claimed since.
     is_heard: bool,
-    /// How many hints in a row it has followed in vain.
+    /// The number of hints in a row that led to no task.
     in_vain: u32,
-    /// When the worker asked because of a hint, or found a task, for the last time.
+    /// The last time that the worker claimed because of a hint, or found a task.
     stirred: Instant,
 }
 
@@ -54,7 +55,7 @@ enum Stream {
     Closed(Instant),
     Opening(BoxFuture<'static, Opened>),
     Open(Wakeups),
-    /// The store has none.
+    /// The store sends no hints.
     None,
 }
 
@@ -71,8 +72,8 @@ impl Hints {
         }
     }
 
-    /// How long the worker may sleep that has just asked. Within its lease it sees that a worker with as long a lease
-    /// has claimed a task since, and so learns when that lease ends.
+    /// How long the worker may sleep after a claim. By polling within its own lease, it sees whether another worker
+    /// with an equally long lease has claimed a task since, and so learns when that lease ends.
     pub(super) fn poll(&self) -> Duration {
         match self.stream {
             Stream::Open(_) => {
@@ -83,7 +84,8 @@ impl Hints {
         }
     }
 
-    /// Waits for a hint, and says how soon to ask. Never returns between a hint and the claim that follows it.
+    /// Waits for a hint, and returns the delay before the claim. Never returns between a hint and the claim that
+    /// follows it.
     ///
     /// # Cancel safety
     /// Cancel safe: the stream stays, and so does the one that is being opened.
@@ -96,7 +98,7 @@ impl Hints {
         self.spread().mul_f64(fastrand::f64())
     }
 
-    /// Within which time to ask after a hint.
+    /// The longest delay of a claim after a hint.
     fn spread(&self) -> Duration {
         match self.in_vain.checked_sub(2) {
             Some(more) => (FIRST_SPREAD * 2_u32.saturating_pow(more)).min(LONGEST_SPREAD),
@@ -104,7 +106,7 @@ impl Hints {
         }
     }
 
-    /// The worker has asked. `found`: and there was something.
+    /// The worker has claimed. `found`: it got a task.
     pub(super) fn asked(&mut self, found: bool) {
         if found || self.is_heard {
             self.stirred = Instant::now();
@@ -117,7 +119,7 @@ impl Hints {
         self.is_heard = false;
     }
 
-    /// A stream that begins or ends is a hint too: some may have been missed.
+    /// The beginning or end of a stream is a hint too: some hints may have been missed.
     async fn hear(&mut self) {
         loop {
             match &mut self.stream {

@@ -8,15 +8,15 @@ use tokio::time::sleep;
 use super::Worker;
 use crate::{Periodic, Served};
 
-/// The longest sleep: somebody may set the wall clock meanwhile.
+/// The longest sleep: the wall clock may be set meanwhile.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long after an error the store is asked again.
+/// The pause before the store is called again after an error.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
-/// Enqueues them all, for ever.
+/// Enqueues all periodic tasks, for ever.
 ///
 /// # Errors
-/// A store that cannot be used, or a task that cannot be kept.
+/// The store cannot be used, or a task cannot be kept.
 pub(super) async fn enqueue(worker: &Worker) -> Result<(), ProviderError> {
     let each = worker.periodic.iter().map(|task| serve(worker, task));
     futures_util::future::try_join_all(each).await?;
@@ -43,7 +43,7 @@ async fn serve(worker: &Worker, periodic: &Periodic) -> Result<(), ProviderError
     }
 }
 
-/// What the store says of an instant, if it answers.
+/// The store's answer to an instant, if it answers.
 async fn ask(
     worker: &Worker,
     periodic: &Periodic,

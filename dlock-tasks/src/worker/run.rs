@@ -1,4 +1,4 @@
-//! The loop of a worker: claim as many tasks as there is room for, run them, gather their endings.
+//! The loop of a worker: it claims as many tasks as there is room for, runs them, and gathers their endings.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{Claim, Claimed, ClaimedTask, Ending, How, limits};
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
 const PRUNE_MOST: usize = 1000;
 
-/// How long a place stays empty so that one claim fills several: less than what a claim takes where commits wait for a
+/// How long a place stays empty so that one claim fills several: less than the time of a claim whose commit waits for a
 /// disk.
 const GATHER: Duration = Duration::from_millis(1);
 
@@ -36,7 +36,7 @@ pub(super) async fn run(
     worker.check()?;
     let settings = &worker.settings;
     let (stopping, _) = watch::channel(false);
-    // Room for what runs, while as many endings wait for the store.
+    // Room for the endings of all running tasks, while as many more wait for the store.
     let (sender, endings) = mpsc::channel(settings.concurrency.saturating_mul(2));
     // A periodic task that cannot be enqueued at all ends the worker in good order, too.
     let stop = async {
@@ -46,7 +46,7 @@ pub(super) async fn run(
             error = periodic::enqueue(worker) => error,
         }
     };
-    // Every lease has run out by then: others have the tasks, and most endings would be lost.
+    // By then, every lease has run out: other workers have the tasks, and most endings would be lost.
     let patience = settings.grace + settings.lease;
     let writing = async {
         let mut stopping = stopping.subscribe();
@@ -64,7 +64,7 @@ pub(super) async fn run(
     let working = async {
         let mut running = JoinSet::new();
         let ended = claim_and_run(worker, &mut running, &sender, &stopping, stop).await;
-        // The handlers are told; they end, or are given back.
+        // The handlers are notified; they end, or their tasks are given back.
         stopping.send_replace(true);
         let all = async {
             while let Some(ended) = running.join_next().await {
@@ -75,7 +75,7 @@ pub(super) async fn run(
             let tasks = running.len();
             tracing::error!(
                 tasks,
-                "handlers go on after the worker has ended, since they await nothing"
+                "handlers keep running after the worker has ended, since they await nothing"
             );
         }
         drop(sender);
@@ -85,15 +85,15 @@ pub(super) async fn run(
         (ended, ()) = async { tokio::join!(working, writing) } => ended,
         () = prune(worker) => Ok(()),
     };
-    // What was lost at the end is given back by now, or its lease runs out.
+    // By now, the leases that were lost at the end have been released, or they run out.
     drop(timeout(settings.grace, worker.client.close()).await);
     ended
 }
 
-/// What ends with endings to write: a task, or a claim whose answer came too late.
+/// The futures that return endings to write: a task, or a claim whose answer came too late.
 type Running = JoinSet<Vec<Ending>>;
 
-/// Until it is told to stop, or the store cannot be used any more.
+/// Claims and runs tasks until the worker is to stop, or the store can no longer be used.
 async fn claim_and_run(
     worker: &Arc<Worker>,
     running: &mut Running,
@@ -104,14 +104,14 @@ async fn claim_and_run(
     let settings = &worker.settings;
     let most = settings.concurrency;
     let mut stop = pin!(stop);
-    // There is nothing before this instant, as far as the store knew.
+    // No task is due before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
-    // Places that the newest claim left free are filled with those that come free until then.
+    // Places that the latest claim left free are filled together with those that become free until then.
     let mut gather_until = idle_until;
     let mut hints = Hints::new(&settings.store, wanted(worker));
-    // A claim under way: endings do not wait for its answer.
+    // A claim in flight: endings do not wait for its answer.
     let mut claiming = None;
-    // A task that runs alone, or waits for that; and since when the newest of the others runs.
+    // A task that runs alone, or waits for that, and the instant at which the newest of the others started.
     let mut suspect = None::<Suspect>;
     let mut newest = idle_until;
     loop {
@@ -121,7 +121,7 @@ async fn claim_and_run(
         {
             idle_until = Instant::now();
         }
-        // Every task that runs has a place for its ending: while endings cannot be written, no more tasks are claimed.
+        // Every running task has a place for its ending: while endings cannot be written, no more tasks are claimed.
         let places = sender.capacity().saturating_sub(running.len());
         let room = match suspect {
             Some(_) => 0,
@@ -174,7 +174,7 @@ async fn claim_and_run(
                 }
             }
             stopped = &mut stop => {
-                // The claim may have been applied: its answer is waited for as long as the claim is repeated.
+                // The claim may have been applied: wait for its answer as long as the claim is repeated.
                 if let Some(claiming) = claiming {
                     let late = timeout(settings.grace.max(settings.lease / 3), claiming);
                     running.spawn(async move { late.await.map_or(Vec::new(), |(_, late)| given_back(late)) });
@@ -196,7 +196,7 @@ async fn claim_and_run(
     }
 }
 
-/// What becomes of a claim that is answered when the worker stops.
+/// The endings of a claim that is answered when the worker stops: its tasks are given back.
 fn given_back(late: Result<(Got, Vec<Ending>), ProviderError>) -> Vec<Ending> {
     let Ok((late, mut endings)) = late else {
         return Vec::new();
@@ -207,8 +207,8 @@ fn given_back(late: Result<(Got, Vec<Ending>), ProviderError>) -> Vec<Ending> {
 }
 
 /// Waits for the tasks that end at about the same time. A claim costs a transaction, however many tasks it gets: one
-/// claim for each task that ended would leave the others' places empty for as long as that takes. So does what writes
-/// the endings: if the first of them left at once, the others would need a second transaction.
+/// claim for each task that ended would leave the others' places empty meanwhile. The same holds for the writing of
+/// endings: if the first of them were sent at once, the others would need a second transaction.
 async fn gather(running: &mut Running, endings: &mut Vec<Ending>) {
     let mut time_is_up = pin!(sleep(GATHER));
     while !running.is_empty() {
@@ -220,14 +220,14 @@ async fn gather(running: &mut Running, endings: &mut Vec<Ending>) {
     }
 }
 
-/// What a claim got, and when it was sent first.
+/// The tasks of a claim, and when it was first sent.
 pub(super) struct Got {
     pub(super) tasks: Vec<ClaimedTask>,
     next: Option<Duration>,
     pub(super) sent: Sent,
 }
 
-/// A new claim of what the worker has handlers for.
+/// A new claim for the kinds that the worker has handlers for.
 fn wanted(worker: &Worker) -> Claim {
     let settings = &worker.settings;
     Claim::new("", Uuid::new_v4(), settings.lease)
@@ -236,7 +236,7 @@ fn wanted(worker: &Worker) -> Claim {
         .owner(worker.lock.owner())
 }
 
-/// A claim, with one suspect at most, and the endings of others that the store has not taken yet.
+/// A claim with at most one suspect, and the endings of the other suspects that the store has not taken yet.
 async fn claim_for(
     worker: &Worker,
     room: usize,
@@ -248,8 +248,8 @@ async fn claim_for(
     Ok((got, given_back))
 }
 
-/// Asks until there is an answer, or the worker is to stop: what was sent before that is still repeated, since it may
-/// hold tasks.
+/// Claims until there is an answer, or the worker is to stop. A claim that was already sent is still repeated then,
+/// since it may hold tasks.
 pub(super) async fn claim(
     worker: &Worker,
     room: usize,
@@ -263,7 +263,7 @@ pub(super) async fn claim(
         // V1: the leases count from the first sending, whichever copy of the claim was applied.
         let sent = worker.client.sent();
         let began = Instant::now();
-        // One whose answer is lost may hold tasks. It is repeated as long as their leases are worth it.
+        // A claim whose answer is lost may hold tasks. It is repeated as long as their leases are still useful.
         while began.elapsed() < settings.lease / 3 {
             match settings.store.claim(&claim).await {
                 Ok(Claimed { tasks, next, .. }) => return Ok(Got { tasks, next, sent }),
@@ -293,7 +293,7 @@ async fn deliver(sender: &mpsc::Sender<Ending>, endings: Vec<Ending>) {
     }
 }
 
-/// What a task leaves to be written.
+/// The endings that a task leaves to be written.
 fn endings_of(ended: Result<Vec<Ending>, tokio::task::JoinError>) -> Vec<Ending> {
     ended.unwrap_or_else(|error| {
         tracing::error!(%error, "a task's own loop panicked");
@@ -301,7 +301,7 @@ fn endings_of(ended: Result<Vec<Ending>, tokio::task::JoinError>) -> Vec<Ending>
     })
 }
 
-/// Forgets ended tasks now and then. Any number of workers may.
+/// Forgets ended tasks now and then. Any number of workers may do this.
 async fn prune(worker: &Worker) {
     loop {
         sleep(PRUNE_EVERY.mul_f64(0.75 + fastrand::f64() / 2.0)).await;

@@ -1,4 +1,4 @@
-//! A handler that runs, until it has answered or is dropped.
+//! A running handler, until it has answered or is dropped.
 
 use std::{
     any::Any,
@@ -15,15 +15,15 @@ use super::{
     handlers::{Answer, Begun},
 };
 
-/// After which time the log says that a handler goes on that should have ended.
+/// The time after which the log reports a handler that keeps running although it should have ended.
 const STILL: Duration = Duration::from_secs(5);
 
-/// The answer of a handler, or how it failed to give one.
+/// The answer of a handler, or why there is none.
 pub(super) type Ended = Result<Answer, String>;
 
-/// A handler; it is dropped with what waits for it.
+/// A handler; it is dropped together with the future that waits for it.
 pub(super) struct Running {
-    /// `None`: it has ended.
+    /// `None`: the handler has ended.
     begun: Option<Begun>,
     context: Context,
 }
@@ -36,10 +36,10 @@ impl Running {
         }
     }
 
-    /// Waits for its answer. A panic is the handler's alone.
+    /// Waits for the handler's answer. A panic ends only the handler.
     ///
     /// # Cancel safety
-    /// The handler goes on with the next call.
+    /// The handler continues with the next call.
     pub(super) async fn answer(&mut self) -> Ended {
         let answer = match &mut self.begun {
             Some(Begun::Here(handler)) => {
@@ -59,7 +59,7 @@ impl Running {
         answer
     }
 
-    /// Drops the handler; of one that blocks it waits for the return. What a blocking one has answered meanwhile.
+    /// Drops the handler, or waits until a blocking one returns. Returns the answer that a blocking one gave meanwhile.
     pub(super) async fn end(&mut self) -> Option<Answer> {
         let Some(Begun::Blocking(thread)) = &mut self.begun else {
             self.drop_handler();
@@ -72,12 +72,12 @@ impl Running {
         let task = self.context.task();
         tracing::warn!(
             task = %task.key.id, kind = task.kind,
-            "the handler of a task that is over goes on, since it awaits nothing; no other task takes its place until it ends"
+            "the handler of a task that has ended keeps running, since it awaits nothing; no other task takes its place until it ends"
         );
         thread.await.ok()
     }
 
-    /// What it panics with when it is dropped is of no use to anybody.
+    /// The panic of a handler that is being dropped is of no use.
     fn drop_handler(&mut self) {
         let begun = self.begun.take();
         drop(catch_unwind(AssertUnwindSafe(|| drop(begun))));

@@ -1,10 +1,10 @@
-//! Tasks that may kill their worker, and with it an attempt of every task that runs next to them (J1).
+//! Tasks that may kill their worker, which costs every task that runs next to them an attempt (J1).
 //!
-//! A task that was lost twice in a row is a suspect: once is what a power cut, or the neighbour of a task that kills,
-//! costs. A worker that gets suspects keeps the first, gives the others back, and claims nothing until this one has ended
-//! or has run alone for a time. Before it starts, the other tasks have ended or have run for as long. That time doubles
-//! with each further loss, so what needs a minute to kill its worker is found too, and a worker whose tasks are suspects
-//! without guilt soon runs all of them.
+//! A task that was lost twice in a row is a suspect; a single loss may come from a power cut, or from a neighbour that
+//! kills. A worker that gets suspects keeps the first, gives the others back, and claims nothing until this one has
+//! ended or has run alone for a time. Before it starts, the other tasks have ended or have run for as long. That time
+//! doubles with each further loss, so a task that needs a minute to kill its worker is found too, and a worker whose
+//! suspects are innocent soon runs all of them.
 
 use std::{mem, time::Duration};
 
@@ -16,21 +16,21 @@ use tokio::{
 
 use crate::{ClaimedTask, Ending, How, TaskStore};
 
-/// From so many losses in a row on a task is a suspect.
+/// The number of losses in a row from which a task is a suspect.
 const LOSSES: u32 = 2;
-/// How long it runs alone then, and after many more.
+/// How long it runs alone at that number, and at most.
 const SHORTEST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// How long a task runs alone that was lost so often in a row. `None`: it is no suspect.
+/// How long a task runs alone that was lost this many times in a row. `None`: it is not a suspect.
 pub(super) fn alone(lost: u32) -> Option<Duration> {
     let further = lost.checked_sub(LOSSES)?;
     let doubled = SHORTEST.saturating_mul(2_u32.saturating_pow(further));
     Some(doubled.min(LONGEST))
 }
 
-/// Gives all suspects of a claim back but the first: claimed, they would lose an attempt with it. Returns the endings that
-/// the store did not take within the patience.
+/// Gives all suspects of a claim back except the first: if they stayed claimed, they would lose an attempt together
+/// with it. Returns the endings that the store did not take within the patience.
 pub(super) async fn keep_one(
     store: &dyn TaskStore,
     tasks: &mut Vec<ClaimedTask>,
@@ -55,14 +55,14 @@ pub(super) async fn keep_one(
 /// The suspect of a worker, from its claim on until others may start.
 pub(super) struct Suspect {
     task: AbortHandle,
-    /// `None`: its handler was begun.
+    /// `None`: its handler has begun.
     turn: Option<oneshot::Sender<()>>,
     alone: Duration,
     until: Instant,
 }
 
 impl Suspect {
-    /// A task that waits for its turn while others run, the newest of them since then.
+    /// A task that waits for its turn while others run; the newest of them started at `newest`.
     pub(super) fn new(
         task: AbortHandle,
         turn: oneshot::Sender<()>,
@@ -77,12 +77,12 @@ impl Suspect {
         }
     }
 
-    /// Until when it waits for the others, or they for it, if nothing ends before.
+    /// The instant until which it waits for the others, or they for it, if none ends before.
     pub(super) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Begins it if it may. Whether it still keeps others from starting; so many run.
+    /// Begins the suspect if it may begin. Returns whether it still keeps others from starting; `running` tasks run.
     pub(super) fn keeps_others(&mut self, running: usize) -> bool {
         if self.task.is_finished() {
             return false;
@@ -91,7 +91,7 @@ impl Suspect {
         let is_over = self.until <= now;
         if let Some(turn) = self.turn.take_if(|_| running <= 1 || is_over) {
             self.until = now + self.alone;
-            // It may have been lost meanwhile.
+            // The suspect may have been lost meanwhile.
             return turn.send(()).is_ok();
         }
         self.turn.is_some() || !is_over

@@ -1,4 +1,4 @@
-//! One task under its lease, from the claim to the word that ends it.
+//! One task under its lease, from the claim to its ending.
 
 use std::{future::pending, mem, sync::Arc};
 
@@ -19,19 +19,19 @@ use super::{
 };
 use crate::{ClaimedTask, Ending, How};
 
-/// Why a worker waits for a handler no longer.
+/// The reason why a worker no longer waits for a handler.
 enum Over {
     Answered(Ended),
     Lost(EndCause),
     TooLong,
-    /// The worker stops, and the grace time is over.
+    /// The worker stops, and the grace time has passed.
     Stopped,
 }
 
-/// Runs a task. `None` if it was lost, so that there is nothing to write (J2).
+/// Runs a task. `None` if it was lost, so that there is no ending to write (J2).
 ///
-/// Does not end before the handler has, unless it is dropped. `turn`: the handler begins when this comes, and the lease is
-/// renewed until then.
+/// Does not end before the handler has, unless it is dropped. `turn`: the handler begins when this resolves, and the
+/// lease is renewed until then.
 pub(super) async fn run(
     worker: Arc<Worker>,
     mut task: ClaimedTask,
@@ -45,7 +45,7 @@ pub(super) async fn run(
     let name = key.name().to_string();
     let lock = match worker.lock.named(&name) {
         Ok(lock) => lock,
-        // A number and a token are a name.
+        // A number and a token always form a valid name.
         Err(error) => {
             tracing::error!(%error, "no lock for a claim");
             return None;
@@ -97,13 +97,14 @@ pub(super) async fn run(
     let over = tokio::select! {
         biased;
         answer = handler.answer() => Over::Answered(answer),
-        // Also when a handler that is always ready has used up what the runtime gives a task for a turn.
+        // Outside the cooperative budget, so that this works even if an always ready handler has used up the budget of
+        // the runtime.
         end = unconstrained(lease.ended()) => Over::Lost(end.cause),
         () = unconstrained(too_long) => Over::TooLong,
         () = unconstrained(grace) => Over::Stopped,
     };
     let over = match over {
-        // An answer that comes after the lease has ended is none.
+        // An answer that comes after the lease has ended does not count.
         Over::Answered(_) if !lease.is_valid() => Over::Lost(lease.ended().await.cause),
         over => over,
     };
@@ -122,7 +123,7 @@ pub(super) async fn run(
             let error = format!("the handler took longer than {limit:?}");
             failed(&error, attempt, None)
         }
-        // A blocking handler may still have done it.
+        // A blocking handler may still have completed the work.
         Over::Stopped => match handler.end().await {
             Some(Ok(output)) => How::Complete(output),
             _ => How::GiveBack,
@@ -135,7 +136,7 @@ pub(super) async fn run(
     Some(storable(Ending::new(key, how)))
 }
 
-/// The work is done, whatever its output holds: of one that cannot be kept as it is, what can be kept.
+/// The work is done, whatever its output holds: if the output cannot be kept as it is, keep a note in its place.
 fn storable(ending: Ending) -> Ending {
     let (Err(error), How::Complete(output)) = (ending.check(), &ending.how) else {
         return ending;

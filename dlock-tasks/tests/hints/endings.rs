@@ -1,4 +1,4 @@
-//! Endings and free places gather before a call is made for them (J2).
+//! Endings and free places are gathered before a call is made for them (J2).
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     support::{POLL, Run, SOON},
 };
 
-/// J2: also the first of them waits for the others, so there is no second transaction.
+/// J2: even the first ending waits for the others, so there is no second transaction.
 #[tokio::test(start_paused = true)]
 async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
     const TASKS: usize = 8;
@@ -22,7 +22,7 @@ async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
         .concurrency(TASKS);
     let worker = worker.build().unwrap();
     let worker = worker.handle(|context: Context, _: Nothing| async move {
-        // One after the other, while the time stands still.
+        // One after the other, while time does not advance.
         for _ in 0..context.id().get() * 10 {
             yield_now().await;
         }
@@ -36,8 +36,8 @@ async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
     run.stop().await;
 }
 
-/// A place that came free while a claim was under way waits for those of the tasks that the claim brings: otherwise claims
-/// of nine tasks and of one take turns for ever.
+/// A place that became free while a claim was in flight waits for the places of the tasks that the claim brings:
+/// otherwise claims of nine tasks and of one would alternate for ever.
 #[tokio::test(start_paused = true)]
 async fn place_that_a_claim_left_free_is_filled_together_with_others() {
     const PLACES: usize = 10;
@@ -50,7 +50,7 @@ async fn place_that_a_claim_left_free_is_filled_together_with_others() {
         .concurrency(PLACES);
     let worker = worker.build().unwrap();
     let worker = worker.handle(|context: Context, _: Nothing| async move {
-        // The first one ends while the third claim is under way, all others at once.
+        // The first task ends while the third claim is in flight, all others at once.
         if context.id().get() == 1 {
             sleep(Duration::from_millis(9)).await;
         }

@@ -1,4 +1,4 @@
-//! A store that answers as a test says.
+//! A store whose answers a test sets.
 
 use std::{
     collections::VecDeque,
@@ -33,23 +33,23 @@ impl Payload for Nothing {
     const KIND: &'static str = "nothing";
 }
 
-/// Has no tasks but those that a test gives it.
+/// A store with only the tasks that a test gives it.
 #[derive(Clone, Default)]
 pub(crate) struct Fake(pub(crate) Arc<Inner>);
 
 #[derive(Default)]
 pub(crate) struct Inner {
     pub(crate) claims: AtomicUsize,
-    /// For how many tasks each claim asked, and how long its answer takes.
+    /// The number of tasks that each claim requested, and how long its answer takes.
     pub(crate) asked: Mutex<Vec<usize>>,
     pub(crate) delay: Mutex<Duration>,
-    /// How many tasks the next claims find.
+    /// The number of tasks that the next claims find.
     pub(crate) tasks: AtomicUsize,
     pub(crate) numbers: AtomicUsize,
-    /// What the next calls of `watch` answer; then none ever does.
+    /// The answers of the next calls of `watch`; later calls never answer.
     pub(crate) streams: Mutex<VecDeque<Result<Option<Wakeups>, ProviderError>>>,
     pub(crate) watched: AtomicUsize,
-    /// How many endings each call of `finish` brought.
+    /// The number of endings in each call of `finish`.
     pub(crate) finished: Mutex<Vec<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! When an idle worker asks because of a hint, and how it ends what it got, on a store that answers as a test says, in
+//! When an idle worker claims because of a hint, and how it ends its tasks, on a store whose answers a test sets, in
 //! virtual time.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]

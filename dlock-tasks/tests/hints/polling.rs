@@ -1,4 +1,4 @@
-//! How often a worker asks that nobody tells anything.
+//! How often a worker polls without hints.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     support::{POLL, Run, SECOND, SOON},
 };
 
-/// A store without hints is polled, and asked for its stream once.
+/// The worker polls a store without hints, and requests its stream once.
 #[tokio::test(start_paused = true)]
 async fn store_without_hints_is_polled() {
     let store = Fake::default();
@@ -24,7 +24,7 @@ async fn store_without_hints_is_polled() {
     run.stop().await;
 }
 
-/// How often it asks in this time, in which nobody tells it anything.
+/// The number of polls in this time, in which there are no hints.
 async fn asks_in(store: &Fake, time: Duration) -> usize {
     let before = store.claims();
     sleep(time).await;
@@ -45,7 +45,7 @@ async fn worker_that_is_told_of_tasks_hardly_asks() {
     sleep(10 * SECOND).await;
     assert_eq!(asks_in(&told, 100 * SECOND).await, 20);
     assert_eq!(asks_in(&untold, 100 * SECOND).await, 100);
-    // A stream that ended tells it nothing; another one is not to be had.
+    // A stream that ended brings no hints, and no other stream is available.
     drop(hints);
     sleep(SECOND).await;
     assert_eq!(asks_in(&told, 100 * SECOND).await, 100);
@@ -54,7 +54,7 @@ async fn worker_that_is_told_of_tasks_hardly_asks() {
     }
 }
 
-/// What a store leaves out it leaves out beside another hint: the polls after one are as close as without hints, and
+/// A store leaves out only hints close to another one: so the polls after a hint are as frequent as without hints, and
 /// become rarer with the silence.
 #[tokio::test(start_paused = true)]
 async fn polls_follow_a_hint_closely() {
@@ -65,7 +65,7 @@ async fn polls_follow_a_hint_closely() {
         sleep(30 * SECOND).await;
         store.0.tasks.store(found, Ordering::SeqCst);
         assert!(hints.send(Wakeup::Everyone));
-        // Past the claim that follows the hint, and what it does with the task.
+        // Past the claim that follows the hint, and the run of its task.
         sleep(SOON / 5).await;
         assert_eq!(store.0.tasks.load(Ordering::SeqCst), 0);
         let mut waits = Vec::new();
@@ -81,7 +81,7 @@ async fn polls_follow_a_hint_closely() {
     run.stop().await;
 }
 
-/// A task that is found without a hint says that hints are left out, or that its worker died.
+/// A task that is found without a hint shows that hints are left out, or that its worker died.
 #[tokio::test(start_paused = true)]
 async fn polls_follow_a_task_that_no_hint_told_of_closely() {
     let store = Fake::default();
@@ -97,7 +97,7 @@ async fn polls_follow_a_task_that_no_hint_told_of_closely() {
     run.stop().await;
 }
 
-/// A lease that began after the last poll is seen by the next one before it can run out, so that its end is not missed.
+/// The next poll sees a lease that began after the last poll before it can run out, so that its end is not missed.
 #[tokio::test(start_paused = true)]
 async fn poll_comes_within_a_lease() {
     let store = Fake::default();
@@ -109,7 +109,7 @@ async fn poll_comes_within_a_lease() {
     run.stop().await;
 }
 
-/// Also beside hints, and 5 s at most.
+/// The same with hints, and 5 s at most.
 #[tokio::test(start_paused = true)]
 async fn poll_that_is_set_is_kept() {
     for (poll, asks) in [(SECOND / 5, 500), (60 * SECOND, 20)] {

@@ -10,7 +10,8 @@ use crate::{
     support::{Run, SOON},
 };
 
-/// What was missed between two streams costs no poll, and a store whose streams end at once is not asked all the time.
+/// A hint that was missed between two streams delays no task until the next poll, and a worker does not call a store
+/// whose streams end at once all the time.
 #[tokio::test(start_paused = true)]
 async fn stream_that_ends_is_opened_anew_and_is_a_hint() {
     let store = Fake::default();
@@ -37,7 +38,7 @@ async fn stream_that_ends_is_opened_anew_and_is_a_hint() {
     run.stop().await;
 }
 
-/// A channel that cannot be opened keeps no worker from its polls, nor from stopping.
+/// A channel that cannot be opened keeps a worker neither from polling nor from stopping.
 #[tokio::test(start_paused = true)]
 async fn channel_that_never_opens_is_given_up_and_tried_again() {
     let store = Fake::default();

@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::fake::{Fake, Nothing};
 
-/// Before the next poll, and after everything that a hint brings about.
+/// A time before the next poll, and after everything that a hint causes.
 pub(crate) const SOON: Duration = Duration::from_millis(500);
 pub(crate) const POLL: Duration = Duration::from_secs(5);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A worker that has just found nothing, and whether or not there was a stream to open.
+    /// A worker that has just found no task, on a store with or without a stream.
     pub(crate) async fn idle(store: &Fake, concurrency: usize, work: Duration) -> Self {
         let worker = Worker::builder()
             .store(store.clone())
@@ -33,7 +33,7 @@ impl Run {
         Self::of(worker.unwrap(), work).await
     }
 
-    /// A worker whose poll interval nobody has set.
+    /// A worker with the default poll interval.
     pub(crate) async fn unset(store: &Fake, lease: Duration) -> Self {
         let worker = Worker::builder().store(store.clone()).lease(lease).build();
         Self::of(worker.unwrap(), Duration::ZERO).await
@@ -51,7 +51,7 @@ impl Run {
         run
     }
 
-    /// At once, whatever it waits for.
+    /// Stops the worker at once, whatever it waits for.
     pub(crate) async fn stop(self) {
         drop(self.stop);
         let ended = timeout(Duration::from_millis(100), self.running).await;

@@ -1,4 +1,4 @@
-//! A hint ends the sleep of an idle worker, and what else it brings about (K6).
+//! A hint ends the sleep of an idle worker, and its other effects (K6).
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -19,7 +19,7 @@ async fn hint_ends_the_sleep_of_an_idle_worker() {
     let store = Fake::default();
     let hints = store.stream();
     let run = Run::idle(&store, 4, Duration::ZERO).await;
-    // One at the start, and one for what the stream may have missed.
+    // One claim at the start, and one for hints that the stream may have missed.
     assert_eq!(store.claims(), 2);
     for claims in [3, 4] {
         assert!(hints.send(Wakeup::Everyone));
@@ -29,7 +29,8 @@ async fn hint_ends_the_sleep_of_an_idle_worker() {
     run.stop().await;
 }
 
-/// A store hints again a little later, for what it may have left out: who finds nothing then has no competitors.
+/// A store hints again a little later, for events that it may have left out: a worker that finds no task then has no
+/// competitors.
 #[tokio::test(start_paused = true)]
 async fn one_who_asked_in_vain_once_follows_the_next_hint_at_once() {
     let store = Fake::default();
@@ -40,7 +41,7 @@ async fn one_who_asked_in_vain_once_follows_the_next_hint_at_once() {
         store.0.tasks.store(1, Ordering::SeqCst);
         let began = Instant::now();
         assert!(hints.send(Wakeup::Everyone));
-        // The clock stands still as long as something can run.
+        // The clock does not advance as long as a task can run.
         for _ in 0..100 {
             yield_now().await;
         }
@@ -56,7 +57,7 @@ async fn one_who_asked_in_vain_once_follows_the_next_hint_at_once() {
     run.stop().await;
 }
 
-/// A hint that nobody reads tells the store that nobody waits.
+/// An unread hint shows the store that no worker waits.
 #[tokio::test(start_paused = true)]
 async fn hint_is_not_read_while_all_places_are_taken() {
     let store = Fake::default();
@@ -69,13 +70,14 @@ async fn hint_is_not_read_while_all_places_are_taken() {
         sleep(SOON).await;
     }
     assert_eq!((store.claims(), hints.is_full()), (3, true));
-    // The second task, for which no hint is needed; then the hint.
+    // The second task, which needs no hint; then the hint.
     sleep(Duration::from_secs(7)).await;
     assert!(!hints.is_full());
     run.stop().await;
 }
 
-/// Of many workers that hear of one task only few ask while it is there, once they have competed for a while.
+/// Of many workers that receive a hint of one task, only a few claim while it is available, once they have competed for
+/// a while.
 #[tokio::test(start_paused = true)]
 async fn those_who_ask_in_vain_take_their_time_with_the_next_hint() {
     let lucky = Fake::default();

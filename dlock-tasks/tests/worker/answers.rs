@@ -1,4 +1,4 @@
-//! Answers of the store that are lost: claims and endings are repeated, and work is not (A2, E2).
+//! Lost answers of the store: claims and endings are repeated, but the work is not (A2, E2).
 
 use std::{
     future::pending,
@@ -34,7 +34,7 @@ async fn claim_without_an_answer_is_repeated() {
     run.stop().await;
 }
 
-/// E2, 16: an ending whose answer is lost is repeated, and its work not.
+/// E2, 16: an ending whose answer is lost is repeated, but its work is not.
 #[tokio::test(start_paused = true)]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();
@@ -52,7 +52,7 @@ async fn ending_without_an_answer_is_repeated() {
     assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 
-/// Tables of another version: the worker says so instead of asking for ever.
+/// Tables of another version: the worker says so instead of trying for ever.
 #[tokio::test(start_paused = true)]
 async fn store_that_cannot_be_used_ends_the_run() {
     let shop = Shop::new();

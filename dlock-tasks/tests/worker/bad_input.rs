@@ -1,4 +1,4 @@
-//! What cannot be, and stores that do not answer: said at once, nothing lost, and the worker ends.
+//! Invalid input, and stores that do not answer: the error is reported at once, no task is lost, and the worker ends.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
-/// A payload whose handler answers what JSON has no place for.
+/// A payload whose handler gives an output that JSON cannot hold.
 #[derive(Serialize, Deserialize)]
 struct NoJson;
 
@@ -73,7 +73,7 @@ async fn kind_without_a_handler_waits_for_a_worker_that_has_one() {
     );
 }
 
-/// The work is done: the task says what became of its output.
+/// The work is done: the task notes what happened to its output.
 #[tokio::test(start_paused = true)]
 async fn output_that_cannot_be_kept_ends_its_task_well() {
     let shop = Shop::new();
@@ -133,7 +133,7 @@ async fn checkpoint_that_is_too_large_is_refused_and_the_last_one_stays() {
     );
 }
 
-/// Neither a claim nor an ending is answered, and the worker ends all the same.
+/// Neither a claim nor an ending is answered, and the worker still ends.
 #[tokio::test(start_paused = true)]
 async fn worker_stops_although_its_store_is_silent() {
     let shop = Shop::new();
@@ -161,7 +161,7 @@ async fn worker_stops_although_its_store_is_silent() {
         sleep(Duration::from_millis(5)).await;
     }
     busy.stop().await;
-    // The leases of its tasks end, and others have them.
+    // The leases of its tasks end, and other workers get the tasks.
     let other = Run::of(worker(&shop.other()).handle(|_, _: Say| async { Ok(()) }));
     for id in ids {
         assert_eq!(shop.until(id, State::Succeeded).await.attempt, 2);

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
-/// What a handler waits for without `await`.
+/// A gate at which a handler waits without `await`.
 #[derive(Clone, Default)]
 struct Gate(Arc<AtomicBool>);
 
@@ -34,7 +34,7 @@ impl Gate {
 }
 
 impl Drop for Gate {
-    /// A test that fails must not wait for a thread that waits for it.
+    /// A failing test must not wait for a thread that waits for the test.
     fn drop(&mut self) {
         if thread::panicking() {
             self.open();
@@ -42,7 +42,7 @@ impl Drop for Gate {
     }
 }
 
-/// Until nobody waits for the handler.
+/// Runs until the worker no longer waits for the handler.
 fn until_told(context: &Context) -> Stop {
     let began = Instant::now();
     loop {
@@ -103,7 +103,8 @@ async fn blocking_handler_that_panics_has_failed() {
     run.stop().await;
 }
 
-/// It cannot be dropped: it is told, its answer is not written, and no other task takes its place until it returns.
+/// A blocking handler cannot be dropped: it is notified, its answer is not written, and no other task takes its place
+/// until it returns.
 #[tokio::test]
 async fn blocking_handler_whose_task_is_lost_keeps_its_place_until_it_returns() {
     let shop = Shop::new();
@@ -179,7 +180,7 @@ async fn blocking_handler_that_takes_too_long_is_told_and_has_failed() {
     run.stop().await;
 }
 
-/// A handler that never returns keeps its task from nobody for longer than a lease.
+/// A handler that never returns does not keep its task from other workers for longer than a lease.
 #[tokio::test]
 async fn task_of_a_blocking_handler_that_goes_on_is_taken_when_its_lease_ends() {
     let shop = Shop::new();
@@ -188,7 +189,7 @@ async fn task_of_a_blocking_handler_that_goes_on_is_taken_when_its_lease_ends() 
         .store(shop.store.clone())
         .lease(LEASE)
         .concurrency(1)
-        // Longer than a busy machine takes to begin: a handler that has not begun would be tried again.
+        // Longer than a busy machine takes to begin a handler: one that has not begun would be tried again.
         .timeout(LEASE / 3)
         .build()
         .unwrap();
@@ -198,7 +199,7 @@ async fn task_of_a_blocking_handler_that_goes_on_is_taken_when_its_lease_ends() 
     let first = Run::of(
         worker_with_limit.handle_blocking(move |context: Context, _: Say| {
             until_told(&context);
-            // It would be a heartbeat.
+            // A checkpoint would be a heartbeat.
             let runtime = tokio::runtime::Handle::current();
             let error = runtime.block_on(context.keep(&1)).unwrap_err();
             *keeps.lock().unwrap() = Some(error.to_string());
@@ -217,7 +218,7 @@ async fn task_of_a_blocking_handler_that_goes_on_is_taken_when_its_lease_ends() 
     second.stop().await;
 }
 
-/// What returns when it is told is given back, what is done by then is kept.
+/// The task of a handler that returns on the notification is given back; work that is done by then is kept.
 #[tokio::test]
 async fn blocking_handlers_are_told_when_the_grace_time_is_over() {
     let shop = Shop::new();
@@ -247,7 +248,7 @@ async fn blocking_handlers_are_told_when_the_grace_time_is_over() {
     assert_eq!(shop.task(is_done).await.state, State::Succeeded);
 }
 
-/// One that never returns does not keep the worker from ending, nor its task from others.
+/// A handler that never returns does not keep the worker from ending, nor its task from others.
 #[tokio::test]
 async fn worker_ends_although_a_blocking_handler_does_not() {
     let shop = Shop::new();

@@ -82,7 +82,7 @@ async fn drain_runs_what_is_due_and_what_that_enqueues() {
     assert!(worker.drain(PATIENCE).await.unwrap().attempts.is_empty());
 }
 
-/// It is theirs, and may take as long as it likes.
+/// A task that another worker runs is left to it, and may take any time.
 #[tokio::test(start_paused = true)]
 async fn drain_leaves_tasks_of_other_workers_alone() {
     let shop = Shop::new();
@@ -112,7 +112,7 @@ async fn answers_that_are_lost_keep_no_drain_from_its_end() {
     assert_eq!(drained.attempts[0].state, Some(State::Succeeded));
 }
 
-/// A store need not give out at once all that is ready.
+/// A store need not give out all ready tasks at once.
 #[tokio::test(start_paused = true)]
 async fn claim_that_gets_nothing_is_not_the_end_of_a_drain() {
     let shop = Shop::new();
@@ -147,7 +147,7 @@ async fn drain_that_takes_too_long_names_what_ran_and_gives_it_back() {
     assert_eq!(shop.until(hangs, State::Ready).await.attempt, 0);
 }
 
-/// In real time: virtual time stands still while there is something to do.
+/// In real time: virtual time does not advance while a task can run.
 #[tokio::test]
 async fn drain_of_a_task_that_always_comes_again_ends() {
     let shop = Shop::new();

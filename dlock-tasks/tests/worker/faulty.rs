@@ -1,4 +1,4 @@
-//! The store of the tests: the reference in memory, in front of which some calls fail.
+//! The store of the tests: the reference store in memory, with calls that fail on demand.
 
 use std::{
     collections::VecDeque,
@@ -26,13 +26,13 @@ use dlock_tasks::{
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::Value;
 
-/// The store as one process has it, in front of which some calls fail.
+/// The store as one process sees it, with calls that fail on demand.
 #[derive(Clone)]
 pub(crate) struct Faulty(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     store: MemoryTasks,
-    /// By which its workers find the client.
+    /// The identity by which its workers find the client.
     sharing: Sharing,
     /// Counts leases by the test's time.
     client: Mutex<Option<Client>>,
@@ -42,13 +42,13 @@ pub(crate) struct Inner {
     pub(crate) heartbeats: AtomicUsize,
     /// No ending arrives.
     pub(crate) down: AtomicBool,
-    /// The task whose row somebody keeps locked: it does not end, and others that end with it do.
+    /// The task whose row is kept locked: its ending fails, and others in the same call succeed.
     pub(crate) locked: Mutex<Option<TaskId>>,
-    /// So many claims get nothing, whatever there is.
+    /// This many claims get nothing, whatever tasks are ready.
     pub(crate) empty: AtomicUsize,
     /// No claim and no ending is answered, or refused.
     pub(crate) silent: AtomicBool,
-    /// Nothing is claimed, and no heartbeat and no release arrives.
+    /// No task is claimed, and no heartbeat and no release arrives.
     pub(crate) cut_off: AtomicBool,
 }
 

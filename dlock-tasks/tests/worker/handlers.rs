@@ -1,4 +1,4 @@
-//! What a handler is given, and what its answer makes of the task (J1).
+//! The input of a handler, and the effect of its answer on the task (J1).
 
 use std::{
     future::pending,
@@ -51,7 +51,7 @@ async fn tasks_run_and_keep_their_output() {
     run.stop().await;
 }
 
-/// J1, 28: each answer of a handler, and what is none.
+/// J1, 28: each answer of a handler, and cases without an answer.
 #[tokio::test(start_paused = true)]
 async fn answers_decide_what_becomes_of_a_task() {
     let shop = Shop::new();
@@ -128,7 +128,8 @@ async fn answers_decide_what_becomes_of_a_task() {
     run.stop().await;
 }
 
-/// A handler that panics when it is dropped has not ended its worker, and its task has taken too long all the same.
+/// A handler that panics when it is dropped does not end its worker, and its task still counts as having taken too
+/// long.
 #[tokio::test(start_paused = true)]
 async fn panic_of_a_handler_that_is_dropped_is_its_own() {
     struct Bomb;
@@ -159,8 +160,8 @@ async fn panic_of_a_handler_that_is_dropped_is_its_own() {
     run.stop().await;
 }
 
-/// What is always ready gives way to the runtime, and to nothing else of its own task. In real time: virtual time stands
-/// still while there is something to do.
+/// An always ready handler yields to the runtime, but not to other futures of its own task. In real time: virtual time
+/// does not advance while a task can run.
 #[tokio::test]
 async fn handler_that_is_always_ready_ends_with_its_time() {
     let shop = Shop::new();
@@ -205,7 +206,7 @@ async fn next_attempt_begins_where_the_last_one_has_left() {
     run.stop().await;
 }
 
-/// Its work is done, and an output that cannot be kept does not stop the endings of others.
+/// The work is done, and an output that cannot be kept does not stop the endings of others.
 #[tokio::test(start_paused = true)]
 async fn task_whose_output_is_too_large_succeeds_and_says_so() {
     let shop = Shop::new();
@@ -229,7 +230,7 @@ async fn task_whose_output_is_too_large_succeeds_and_says_so() {
     run.stop().await;
 }
 
-/// The first queue that has a task comes first.
+/// Tasks come from the first queue that has one.
 #[tokio::test(start_paused = true)]
 async fn queues_are_worked_off_in_their_order() {
     let shop = Shop::new();

@@ -42,7 +42,7 @@ async fn long_task_is_kept_by_heartbeats() {
     second.stop().await;
 }
 
-/// J2, 004-2: the handler ends before another worker can begin, and nothing of it is written.
+/// J2, 004-2: the handler ends before another worker can begin, and no ending of it is written.
 #[tokio::test(start_paused = true)]
 async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     struct Dropped(Arc<Mutex<Option<Instant>>>);
@@ -101,8 +101,8 @@ async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     second.stop().await;
 }
 
-/// J2: an answer that comes when the lease is over is not written, also where the handler kept its thread from everything
-/// else until then.
+/// J2: an answer that comes after the lease has ended is not written, even if the handler blocked its thread until
+/// then.
 #[tokio::test(start_paused = true)]
 async fn answer_after_the_end_of_the_lease_is_none() {
     let shop = Shop::new();
@@ -112,7 +112,7 @@ async fn answer_after_the_end_of_the_lease_is_none() {
         let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
         async move {
             if run == 1 {
-                // Time passes, and nothing else has a turn.
+                // Time passes, and no other future is polled.
                 assert!(advance(2 * LEASE).now_or_never().is_none());
             }
             Ok(run)

@@ -1,4 +1,4 @@
-//! What an operator finds in the log of a worker.
+//! The log of a worker, as an operator reads it.
 
 use std::{
     fmt::{Debug, Write},
@@ -64,7 +64,7 @@ impl Log {
 /// leaves no line.
 #[tokio::test(start_paused = true)]
 async fn failed_attempts_and_deaths_are_logged() {
-    // As long as there is one subscriber, what it wants would be asked once and kept for all threads.
+    // With only one subscriber, its interest would be queried once and cached for all threads.
     let _other = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let log = Log::default();
     let _logging = tracing::subscriber::set_default(log.clone());
@@ -110,7 +110,7 @@ async fn failed_attempts_and_deaths_are_logged() {
     }
 }
 
-/// As of a lock: whoever looks at a task that runs sees where.
+/// As for a lock: the record of a running task shows where it runs.
 #[tokio::test(start_paused = true)]
 async fn worker_without_a_label_is_named_after_its_host_and_process() {
     let shop = Shop::new();

@@ -1,5 +1,5 @@
-//! What a worker does with its tasks and its store, in memory and virtual time, with answers that are lost. Handlers that
-//! block a thread, and instants of the wall clock, take real time.
+//! A worker with its tasks and its store, in memory and virtual time, with lost answers. Handlers that block a thread,
+//! and instants of the wall clock, need real time.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 

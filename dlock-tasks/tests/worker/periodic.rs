@@ -61,7 +61,7 @@ async fn periodic_task_comes_once_for_each_instant() {
     assert!(tasks.len() <= instants, "{} of {instants}", tasks.len());
 }
 
-/// It says so, and leaves what runs to its handlers.
+/// The worker reports the error, and lets running handlers finish.
 #[tokio::test]
 async fn worker_with_a_periodic_task_that_cannot_be_kept_ends() {
     let shop = Shop::new();
@@ -73,7 +73,7 @@ async fn worker_with_a_periodic_task_that_cannot_be_kept_ends() {
     let ended = timeout(PATIENCE, run.running).await.expect("it goes on");
     let error = ended.unwrap().unwrap_err().to_string();
     assert!(error.contains("name of a schedule"), "{error}");
-    // Either it was too late to begin, or it was ended.
+    // Either the task was too late to begin, or it was ended.
     let state = shop.task(id).await.state;
     assert!(matches!(state, State::Ready | State::Succeeded), "{state}");
 }

@@ -1,4 +1,4 @@
-//! A worker that is told to stop, or dropped: what can end does, the rest is given back.
+//! A worker that is stopped or dropped: tasks that can end do so, and the others are given back.
 
 use std::{
     future::pending,
@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
-/// 29: what can end within the grace time does, the rest is given back, uncounted.
+/// 29: tasks that can end within the grace time do so; the others are given back, and the attempt does not count.
 #[tokio::test(start_paused = true)]
 async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     let shop = Shop::new();
@@ -56,7 +56,7 @@ async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     assert!(matches!(later, State::Ready | State::Succeeded), "{later}");
 }
 
-/// A claim that is repeated for longer than the grace time holds tasks nevertheless.
+/// A claim that is repeated for longer than the grace time may still hold tasks.
 #[tokio::test(start_paused = true)]
 async fn worker_that_stops_gives_back_what_a_late_claim_got() {
     let shop = Shop::new();
@@ -71,7 +71,7 @@ async fn worker_that_stops_gives_back_what_a_late_claim_got() {
     assert_eq!((task.state, task.attempt), (State::Ready, 0));
 }
 
-/// A store that is gone keeps no process from ending.
+/// A store that is gone does not keep the process from ending.
 #[tokio::test(start_paused = true)]
 async fn worker_stops_although_its_store_is_down() {
     let shop = Shop::new();
@@ -93,7 +93,7 @@ async fn worker_stops_although_its_store_is_down() {
     again.stop().await;
 }
 
-/// As many endings as may wait for the store do wait, and more come.
+/// The queue of endings that wait for the store is full, and more come.
 #[tokio::test(start_paused = true)]
 async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
     let shop = Shop::new();
@@ -107,7 +107,7 @@ async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
         counted.fetch_add(1, Ordering::SeqCst);
         async { Ok(()) }
     }));
-    // Four in the call that fails, four in line, and one more at least.
+    // Four in the failing call, four waiting, and at least one more.
     let began = Instant::now();
     while runs.load(Ordering::SeqCst) < 9 {
         assert!(began.elapsed() < PATIENCE);
@@ -116,7 +116,7 @@ async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
     run.stop().await;
 }
 
-/// A session of somebody's that has its row locked can stay for hours. Its worker goes on with the others.
+/// A session that keeps the row of a task locked can stay for hours. The task's worker continues with the other tasks.
 #[tokio::test(start_paused = true)]
 async fn task_that_cannot_be_ended_keeps_no_other_waiting() {
     let shop = Shop::new();

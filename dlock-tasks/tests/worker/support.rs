@@ -14,9 +14,9 @@ use tokio::{
 
 use crate::faulty::Faulty;
 
-/// Where a test waits for the end of a lease, or for a heartbeat.
+/// The lease of tests that wait for the end of a lease, or for a heartbeat.
 pub(crate) const LEASE: Duration = Duration::from_secs(9);
-/// Where nothing may depend on it.
+/// The lease of tests whose result must not depend on it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -45,7 +45,7 @@ impl Shop {
         Self { tasks, store }
     }
 
-    /// A way to the store of another process.
+    /// The same store, as another process reaches it.
     pub(crate) fn other(&self) -> Faulty {
         Faulty::before(&self.tasks)
     }

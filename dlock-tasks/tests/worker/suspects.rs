@@ -1,4 +1,4 @@
-//! A task that kills its worker, and what its neighbours lose by that.
+//! A task that kills its worker, and the attempts that this costs its neighbours.
 
 use std::{
     future::pending,
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::support::{LEASE, Run, Say, Shop, say, worker, worker_for};
 
-/// Before this, all of them were given out together after each death, until none had an attempt left.
+/// Without suspects, all of them would be given out together after each death, until none had an attempt left.
 #[tokio::test(start_paused = true)]
 async fn task_that_kills_its_worker_costs_its_neighbours_two_attempts() {
     let shop = Shop::new();
@@ -59,7 +59,7 @@ async fn task_that_kills_its_worker_costs_its_neighbours_two_attempts() {
     }
 }
 
-/// As after two power cuts.
+/// The state after two power cuts.
 async fn lost_twice(shop: &Shop, words: &[&str]) -> Vec<TaskId> {
     let mut ids = Vec::new();
     for word in words {
@@ -75,7 +75,7 @@ async fn lost_twice(shop: &Shop, words: &[&str]) -> Vec<TaskId> {
     ids
 }
 
-/// Which handlers were begun, and after which time.
+/// The handlers that have begun, and after which time.
 type Begun = Arc<Mutex<Vec<(String, Duration)>>>;
 
 fn run(shop: &Shop, begun: &Begun) -> Run {
@@ -93,7 +93,7 @@ fn run(shop: &Shop, begun: &Begun) -> Run {
     }))
 }
 
-/// Tasks that take for ever do not run one after the other.
+/// Tasks that never end do not run one after the other.
 #[tokio::test(start_paused = true)]
 async fn suspects_without_guilt_soon_run_together() {
     let shop = Shop::new();
@@ -107,7 +107,7 @@ async fn suspects_without_guilt_soon_run_together() {
     let begun = begun.lock().unwrap().clone();
     let words: Vec<_> = begun.iter().map(|(word, _)| word.as_str()).collect();
     assert_eq!(words, ["other", "long", "long", "long", "new"]);
-    // The first waits for what runs, each next one until the one before has run alone.
+    // The first waits for the running tasks, each later one until the previous one has run alone.
     for (before, next, millis) in [(0, 1, 700), (1, 2, 2000), (2, 3, 2000), (3, 4, 2000)] {
         let apart = begun[next].1 - begun[before].1;
         let least = Duration::from_millis(millis);
