@@ -56,7 +56,7 @@ pub enum Served {
     Enqueued(Enqueued),
     /// This instant, or a later one, was served before.
     Before,
-    /// The store has not known the schedule; the next instant is the first to have a task.
+    /// The schedule was new to the store; its first task comes with the next instant.
     Begun,
     /// By the store's clock, it comes only after this time. Nothing was recorded.
     NotYet(Duration),

@@ -256,7 +256,7 @@ impl PausedQueue {
 pub struct LimitedQueue {
     /// The queue.
     pub queue: String,
-    /// At most so many.
+    /// The most of its tasks that run at a time.
     pub limit: u32,
 }
 

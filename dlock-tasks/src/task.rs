@@ -183,7 +183,7 @@ impl State {
         Self::Cancelled,
     ];
 
-    /// The word for it, in small letters.
+    /// The name of the state, in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

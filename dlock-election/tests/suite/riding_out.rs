@@ -20,7 +20,7 @@ use crate::support::{Instance, SECOND, newest, stores, until};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// From a renewal to the next one.
+/// The time from one renewal to the next.
 const RENEWAL: Duration = Duration::from_secs(20);
 
 /// The bound that the guide promises to every client, counted from the last good renewal.

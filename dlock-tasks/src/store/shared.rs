@@ -1,4 +1,4 @@
-//! A store that is shared, and chosen when the program runs.
+//! A shared store, chosen at run time.
 
 use std::{sync::Arc, time::SystemTime};
 

@@ -46,7 +46,7 @@ pub(crate) struct Inner {
     pub(crate) locked: Mutex<Option<TaskId>>,
     /// This many claims get nothing, whatever tasks are ready.
     pub(crate) empty: AtomicUsize,
-    /// No claim and no ending is answered, or refused.
+    /// Claims and endings get neither an answer nor a refusal.
     pub(crate) silent: AtomicBool,
     /// No task is claimed, and no heartbeat and no release arrives.
     pub(crate) cut_off: AtomicBool,

@@ -6,10 +6,10 @@ use dlock_book_snippets::start::{Reports, import, nightly_report};
 #[tokio::test]
 async fn one_of_three_hosts_writes_the_nightly_report() {
     let folder = tempfile::tempdir().unwrap();
-    // Each host opens the file by itself.
+    // Each host opens the file separately.
     let host = || SqliteProvider::open(folder.path().join("locks.db")).unwrap();
     let reports = Reports::default();
-    // The last host's clock is slow: the first host's job has ended by then.
+    // The last host's clock is slow: the first host's job has ended by now.
     let (a, b) = tokio::join!(
         nightly_report(host(), &reports),
         nightly_report(host(), &reports)
@@ -24,7 +24,7 @@ async fn one_of_three_hosts_writes_the_nightly_report() {
 #[tokio::test]
 async fn every_import_is_done_and_none_beside_another() {
     let folder = tempfile::tempdir().unwrap();
-    // Each host opens the file by itself.
+    // Each host opens the file separately.
     let host = || SqliteProvider::open(folder.path().join("locks.db")).unwrap();
     let reports = Reports::default();
     let (a, b, c) = tokio::join!(
