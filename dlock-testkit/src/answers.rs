@@ -1,4 +1,4 @@
-//! Counts the calls of a suite that were answered, and those that were not.
+//! Counts the answered and the unanswered calls of a suite.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -9,26 +9,26 @@ use dlock_core::{ErrorKind, ProviderError};
 
 use crate::slow::in_time;
 
-/// How often one call is made until the case that needs its answer fails. A race for one row, lost by most in each round,
-/// may refuse the same call several times in a row where transactions are serializable.
+/// How often one call is attempted before the case that needs its answer fails. Where transactions are serializable, a
+/// race for one row, which most contenders lose in each round, may refuse the same call several times in a row.
 const TRIES: usize = 16;
 
-/// A call that failed after more than this may have been given up because the store was slow.
+/// A call that failed after more than this may have been abandoned because the store was slow.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What the calls of one fixture came to. A call that fails without being refused for good may be made
-/// again (A2, A3, R2, L2), but a provider that answers one call of four is not right: what the fixture does
-/// not ask for ([`Fixture::UNANSWERED`](crate::Fixture::UNANSWERED)) fails the case.
+/// Counts the answers to the calls of one fixture. A call that failed without [`Fatal`](dlock_core::ErrorKind::Fatal)
+/// may be repeated (A2, A3, R2, L2), but a provider that answers only one call in four is not right: more failures than
+/// the fixture allows ([`Fixture::UNANSWERED`](crate::Fixture::UNANSWERED)) fail the case.
 #[derive(Debug)]
 pub struct Answers {
-    /// Of a hundred calls, so many may fail.
+    /// How many calls in a hundred may fail.
     allowed: u32,
     calls: AtomicU64,
     unanswered: AtomicU64,
 }
 
 impl Answers {
-    /// None yet.
+    /// Counts of zero.
     #[must_use]
     pub const fn new(allowed: u32) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Answers {
         }
     }
 
-    /// Counts the `tries`th failure of one call. It returns if the call may be made again.
+    /// Counts the `tries`th failure of one call. Returns if the call may be repeated, and panics otherwise.
     pub(crate) fn failed(&self, what: &str, tries: usize, took: Duration, error: &ProviderError) {
         assert!(
             tries < TRIES && error.kind() != ErrorKind::Fatal,
@@ -46,7 +46,8 @@ impl Answers {
         );
         let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        // As if a hundred calls had been answered before the first: a few failures at the start are no share.
+        // As if a hundred calls had been answered before the first: a few failures at the start are not a meaningful
+        // share.
         let allowed = u64::from(self.allowed) * (calls + 100) / 100;
         if unanswered > allowed {
             let share = format!(

@@ -1,4 +1,4 @@
-//! What a case works with: fresh names, providers, leases, and time.
+//! The means of a case: fresh names, providers, leases, and time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{fixture::Erased, subject::Subject};
 /// Long enough to outlast any case.
 const LONG: Duration = Duration::from_secs(600);
 
-/// The workbench of one round of a case. Names are fresh, so cases never meet on a shared store.
+/// The workbench of one round of a case. Names are fresh, so cases never collide on a shared store.
 #[derive(Clone)]
 pub struct Bench {
     fixture: Arc<dyn Erased>,
@@ -30,7 +30,7 @@ impl Bench {
         }
     }
 
-    /// What the provider must say of itself.
+    /// The capabilities that the provider must report.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.fixture.capabilities()
@@ -48,7 +48,7 @@ impl Bench {
         self.fixture.clock()
     }
 
-    /// A fresh name; the same label gives the same name again within this round.
+    /// A fresh name; within this round, the same label returns the same name.
     ///
     /// # Panics
     /// If the label makes it too long for a name.
@@ -64,13 +64,13 @@ impl Bench {
         !self.fixture.paused()
     }
 
-    /// How long a name may be on this fixture.
+    /// How many bytes a name may have on this fixture.
     #[must_use]
     pub fn name_bytes(&self) -> usize {
         self.fixture.name_bytes()
     }
 
-    /// Whether a grant brings as many tokens as it was asked for.
+    /// Whether a grant carries as many tokens as the request asks for.
     #[must_use]
     pub fn blocks(&self) -> bool {
         self.fixture.blocks()
@@ -86,12 +86,12 @@ impl Bench {
         self.fixture.clones(count).await
     }
 
-    /// A fresh provider, to be asked with expectations.
+    /// A fresh provider, to be called with expectations.
     pub async fn subject(&self) -> Subject {
         self.asked(self.provider().await)
     }
 
-    /// A provider whose names carry this prefix (group `prefix`).
+    /// A provider that prefixes its names with this (group `prefix`).
     ///
     /// # Panics
     /// If the fixture has none.
@@ -102,7 +102,7 @@ impl Bench {
         self.asked(provider)
     }
 
-    /// This provider, to be asked with expectations.
+    /// This provider, to be called with expectations.
     pub(crate) fn asked(&self, provider: Arc<dyn Provider>) -> Subject {
         let discipline = self.capabilities().discipline;
         Subject::new(provider, discipline, self.fixture.answers())
@@ -142,14 +142,13 @@ impl Bench {
         Acquire::new(name.clone(), Uuid::new_v4(), lease).owner("a contender")
     }
 
-    /// The lease for what waits for its end: the fixture's, or a longer one where the case was too slow for that.
+    /// The lease for cases that wait for its end: the fixture's, or a longer one where the case was too slow for that.
     #[must_use]
     pub const fn lease(&self) -> Duration {
         self.lease
     }
 
-    /// Sleeps until a lease of this length that the store has just granted or renewed is over on
-    /// the store's clock.
+    /// Sleeps until a lease of this length that the store has just granted or renewed has ended on the store's clock.
     pub async fn outlast(&self, lease: Duration) {
         // In paused time exactly the lease: the comparison at the boundary is part of the contract.
         let slack = if self.fixture.paused() {

@@ -1,8 +1,7 @@
-//! Every case of the suite: what it is called, which group it belongs to, which rules it covers.
+//! Every case of the suite: its name, its group, and the rules it covers.
 //!
-//! The list below is the only one: `conformance!`, [`CASES`] and the planted-bug matrix are made
-//! from it. A new case is a function in one of the modules and a line here; it needs a planted bug
-//! that it catches.
+//! The list below is the only one: `conformance!`, [`CASES`] and the planted-bug matrix are generated from it. A new
+//! case is a function in one of the modules and a line here; it needs a planted bug that it catches.
 
 mod acquire;
 mod admin;
@@ -29,15 +28,15 @@ use crate::Bench;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Case {
-    /// What it is called: the property it checks.
+    /// Its name: the property it checks.
     pub name: &'static str,
-    /// The group it can be left out with; `required` cannot be left out.
+    /// The group it can be left out with; the group `required` cannot be left out.
     pub group: &'static str,
     /// The module it lives in.
     pub module: &'static str,
     /// The rules, invariants and acceptance numbers it covers.
     pub rules: &'static [&'static str],
-    /// Runs it; it panics if the property does not hold.
+    /// Runs the case; it panics if the property does not hold.
     pub run: fn(Bench) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -68,7 +67,7 @@ impl std::fmt::Debug for Case {
     }
 }
 
-/// The groups, and what a fixture that leaves one out lacks.
+/// The groups, each with the capability that a fixture without the group lacks.
 pub const GROUPS: &[(&str, &str)] = &[
     ("required", "nothing: what every provider must do"),
     ("watch", "Capabilities::watch"),
@@ -78,7 +77,7 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("sharing", "Provider::sharing"),
 ];
 
-/// Hands the list of all cases to a macro.
+/// Passes the list of all cases to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_case {
@@ -243,7 +242,7 @@ macro_rules! __for_each_case {
 macro_rules! __case_table {
     ($($group:ident $module:ident $name:ident [$($rule:literal),*];)*) => {
         /// Every case, in the order of the contract.
-        // A constant would compile all of them once more in every crate that names it.
+        // A constant would be compiled again in every crate that names it.
         pub static CASES: &[$crate::Case] = &[$($crate::Case::new(
             stringify!($name),
             stringify!($group),

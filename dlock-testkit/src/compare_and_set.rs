@@ -1,5 +1,5 @@
-//! What the suite for providers cannot ask of a compare-and-set store: a delete on a condition, which only a purge of
-//! records of another week makes.
+//! A check that the suite for providers cannot make of a compare-and-set store: the conditional delete, which only a
+//! purge of week-old records uses.
 
 #![expect(
     clippy::panic,
@@ -9,11 +9,11 @@
 use dlock_cas::{CasAdmin, Entry, Put};
 use dlock_core::ProviderError;
 
-/// Proves that [`CasAdmin::delete_if`] deletes what was seen and nothing else, and that [`CasAdmin::list`] shows what is
-/// there. A store whose deletes ignore the version passes the suite for providers, and then a purge deletes a lock that
-/// was just acquired.
+/// Proves that [`CasAdmin::delete_if`] deletes exactly what was seen, and that [`CasAdmin::list`] shows the keys that
+/// exist. A store whose deletes ignore the version passes the suite for providers; a purge on it then deletes a lock
+/// that was just acquired.
 ///
-/// The store may hold other keys; those of the test start with `prefix/`, which no other key does.
+/// The store may hold other keys; the test's keys start with `prefix/`, which no other key may do.
 ///
 /// # Panics
 /// If something does not hold, or the store gives no answer.

@@ -1,11 +1,10 @@
 //! The macro that turns a fixture into tests.
 
-/// Makes one `#[test]` for each case of the suite, named as the case, and one that checks that the
-/// groups left out are exactly what the [`Fixture`](crate::Fixture) lacks. Cases of a group left
-/// out show as ignored.
+/// Makes one `#[test]` for each case of the suite, named after the case, and one that checks that the groups left out
+/// are exactly those whose needs the [`Fixture`](crate::Fixture) lacks. Cases of a group left out show as ignored.
 ///
-/// A case that misses an upper bound of time is played again with a longer lease, a few times; any other failure is the
-/// test's at once, whatever the machine did (see [the crate's page](crate#too-slow-and-wrong)).
+/// A case that misses an upper bound of time is repeated with a longer lease, a few times; any other failure fails the
+/// test at once, however slow the machine is (see [the crate's page](crate#too-slow-and-wrong)).
 ///
 /// Use it once in a module: `conformance!(MyFixture)` or
 /// `conformance!(MyFixture, without [watch, admin, purge, prefix])`. The groups are listed in

@@ -1,8 +1,8 @@
-//! Faults between a caller and any provider: lost, late, repeated and refused calls, by script; and
-//! a record of every call, so that a case can say "exactly one try" or "no write".
+//! Faults between a caller and any provider: calls lost, delayed, repeated and refused by script; and a record of every
+//! call, so that a case can assert "exactly one try" or "no write".
 //!
-//! A request that is on its way is not recalled when the caller drops the call: what a fault
-//! delivers late runs in a task of its own, as it would in a network.
+//! A request in flight is not recalled when the caller drops the call: a request that a fault delivers late runs in a
+//! separate task, as it would on a network.
 
 mod forward;
 mod log;
@@ -22,9 +22,9 @@ pub use self::{
     script::Fault,
 };
 
-/// A wrapper around a provider that loses, delays, repeats and refuses calls as told, and records
-/// every one. Clones share script and record. It forwards everything except
-/// [`Provider::sharing`]: a client that met the provider inside would go past the faults.
+/// A wrapper around a provider that loses, delays, repeats and refuses calls by script, and records every one. Clones
+/// share the script and the record. It forwards everything except [`Provider::sharing`]: a client that found the inner
+/// provider would bypass the faults.
 ///
 /// ```
 /// # use dlock_core::{Name, Provider, provider::Release};
@@ -44,7 +44,7 @@ pub struct Faulty<P> {
     inner: Arc<P>,
     script: Arc<Script>,
     log: Arc<Log>,
-    /// Wake-ups pass; `false` swallows them. A change to the number beside it ends every stream.
+    /// Wake-ups pass; `false` swallows them. A change of the number ends every stream.
     wakeups: Arc<watch::Sender<(bool, u64)>>,
 }
 
@@ -66,24 +66,25 @@ impl<P: Provider> Faulty<P> {
         &self.inner
     }
 
-    /// How many clones of it there are, this one and calls under way included: who still has it.
+    /// How many clones of the provider inside exist, this one and calls in progress included: whether anything still
+    /// uses it.
     #[must_use]
     pub fn clones(&self) -> usize {
         Arc::strong_count(&self.inner)
     }
 
-    /// Strikes one coming call of this operation: the next one that has none from an earlier
-    /// `next`. Comes before [`always`](Self::always).
+    /// Applies this fault to one future call of this operation: the next one that has no fault from an earlier `next`.
+    /// Takes precedence over [`always`](Self::always).
     pub fn next(&self, op: Op, fault: Fault) {
         self.script.next(op, fault);
     }
 
-    /// Strikes every coming call of this operation, until [`clear`](Self::clear).
+    /// Applies this fault to every future call of this operation, until [`clear`](Self::clear).
     pub fn always(&self, op: Op, fault: Fault) {
         self.script.always(op, fault);
     }
 
-    /// Strikes every coming call of every operation: a store that is gone, until
+    /// Applies this fault to every future call of every operation, as if the store were gone, until
     /// [`clear`](Self::clear).
     pub fn everything(&self, fault: Fault) {
         for op in Op::ALL {
@@ -91,20 +92,20 @@ impl<P: Provider> Faulty<P> {
         }
     }
 
-    /// Forgets all faults that have not struck yet. What was kept back stays kept back.
+    /// Forgets all faults that have not struck yet. Requests that were held back stay held back.
     pub fn clear(&self) {
         self.script.clear();
     }
 
-    /// Delivers what [`Fault::HoldRequest`] and [`Fault::HoldCopy`] kept back, in the order in
-    /// which it was sent; resolves when the store has answered all of it.
+    /// Delivers the requests that [`Fault::HoldRequest`] and [`Fault::HoldCopy`] held back, in the order in which they
+    /// were sent; resolves when the store has answered all of them.
     pub async fn deliver(&self) {
         for held in self.script.held() {
             held.await;
         }
     }
 
-    /// How many requests are kept back.
+    /// How many requests are held back.
     #[must_use]
     pub fn held(&self) -> usize {
         self.script.held_count()
@@ -126,8 +127,8 @@ impl<P: Provider> Faulty<P> {
         self.log.calls()
     }
 
-    /// How many calls of this operation began so far. A renewal inside `renew_many` counts as a
-    /// [`Op::Renew`] of its own, beside the one [`Op::RenewMany`].
+    /// How many calls of this operation have begun so far. A renewal inside `renew_many` counts as an [`Op::Renew`] of
+    /// its own, in addition to the one [`Op::RenewMany`].
     #[must_use]
     pub fn count(&self, op: Op) -> usize {
         self.log.count(op)
@@ -138,7 +139,7 @@ impl<P: Provider> Faulty<P> {
         self.log.forget();
     }
 
-    /// One call under whatever fault is due for it.
+    /// Makes one call, subject to the fault that is due for it.
     async fn call<T, F, Fut>(&self, op: Op, request: Request, ask: F) -> Result<T, ProviderError>
     where
         T: Clone + Into<Outcome> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What a provider's author writes: how to start the store, and how to make a provider on it.
+//! The author of a provider implements this: how to start the store, and how to make a provider on it.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -10,44 +10,44 @@ use dlock_core::{
 
 use crate::answers::Answers;
 
-/// A store to test, and how to make providers on it. See the [crate's page](crate) for a whole one.
+/// A store to test, and how to make providers on it. The [crate's page](crate) has a complete example.
 ///
-/// All cases of one test binary share one fixture and one runtime (unless it is
-/// [`PAUSED`](Self::PAUSED)); each case uses names of its own.
+/// All cases of one test binary share one fixture and one runtime (unless it is [`PAUSED`](Self::PAUSED)); each case
+/// uses its own names.
 pub trait Fixture: Sized + Send + Sync + 'static {
     /// The provider under test.
     type Provider: Provider + Clone;
 
-    /// What the provider must say of itself. The discipline decides what the cases expect.
+    /// The capabilities that the provider must report. Its discipline decides which answers the cases expect.
     const CAPABILITIES: Capabilities;
 
-    /// The lease of cases that wait for its end: at least 200 ms, and longer than any call takes.
-    /// The shorter, the faster the suite. A case that misses a bound of time with it is played again with
-    /// three times the lease ([when](crate#too-slow-and-wrong)).
+    /// The lease of cases that wait for its end: at least 200 ms, and longer than any call takes. The shorter the
+    /// lease, the faster the suite. A case that misses a bound of time with it is repeated with three times the lease
+    /// ([details](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_millis(500);
 
-    /// How long one case may take on whatever machine; one that takes longer hangs, and fails by name.
+    /// How long one case may take on any machine; a case that takes longer is taken to hang, and fails by name.
     const LIMIT: Duration = Duration::from_secs(300);
 
-    /// Of a hundred calls, so many may fail with anything but [`Fatal`](dlock_core::ErrorKind::Fatal). The cases
-    /// make such a call again, up to three times. None is the default: ask for a few on a store that refuses
-    /// calls now and then (throttling, a pool that runs dry), and on every store over `dlock-cas`, whose calls give up
-    /// after three writes that others were quicker than. A provider whose calls are often left unanswered
-    /// would pass, and be of no use.
+    /// How many calls in a hundred may fail with an error other than [`Fatal`](dlock_core::ErrorKind::Fatal). The cases
+    /// repeat such a call, up to 16 attempts in all. The default allows none: allow a few for a store that refuses
+    /// calls now and then (throttling, an exhausted pool), and for every store over `dlock-cas`, whose calls give up
+    /// after losing three writes to faster writers. With a high value, a provider that often leaves calls unanswered
+    /// would pass, although it is of no use.
     const UNANSWERED: u32 = 0;
 
-    /// How many bytes of a name fit beside the provider's prefix and separator.
+    /// How many bytes a name may have in addition to the provider's prefix and separator.
     const NAME_BYTES: usize = Name::MAX_BYTES;
 
-    /// Whether a grant brings as many tokens as the [request](dlock_core::provider::Acquire::tokens) asks for. The
-    /// cases expect that then; otherwise one token is right as well.
+    /// Whether a grant carries as many tokens as the [request](dlock_core::provider::Acquire::tokens) asks for. If so,
+    /// the cases require it; otherwise they accept a single token as well.
     const BLOCKS: bool = false;
 
-    /// Runs each case in paused virtual time, on a fixture of its own. Only for stores in this
-    /// process that take all their time from tokio: no socket, no thread, no system clock.
+    /// Runs each case in paused virtual time, on its own fixture. Only for stores inside this process that take all
+    /// their time from tokio: no socket, no thread, no system clock.
     const PAUSED: bool = false;
 
-    /// Starts the store. A panic says what is missing; the case then fails.
+    /// Starts the store. If something is missing, panic and say what it is; the case then fails.
     fn start() -> impl Future<Output = Self> + Send;
 
     /// A fresh provider on the store, not a clone of an earlier one.
@@ -63,21 +63,21 @@ pub trait Fixture: Sized + Send + Sync + 'static {
         }
     }
 
-    /// The provider's [`Admin`] side: `Some(Arc::new(provider.clone()))`. Without it leave the
-    /// groups `admin` and `purge` out.
+    /// The provider's [`Admin`] side: `Some(Arc::new(provider.clone()))`. If it has none, leave out the groups `admin`
+    /// and `purge`.
     #[must_use]
     fn admin(_provider: &Self::Provider) -> Option<Arc<dyn Admin>> {
         None
     }
 
-    /// A provider on the same store whose names carry this prefix in front. Without it leave the
-    /// group `prefix` out.
+    /// A provider on the same store that prefixes its names with this. If it supports no prefix, leave out the group
+    /// `prefix`.
     fn prefixed(&self, _prefix: &str) -> impl Future<Output = Option<Self::Provider>> + Send {
         async { None }
     }
 
-    /// Moves the expiry of a stored record into the past, behind the provider's back, and nothing
-    /// else of it; whether that was possible. Without it leave the group `purge` out.
+    /// Moves the expiry of a stored record into the past, bypassing the provider, and changes nothing else of it.
+    /// Returns whether that was possible; if it is not, leave out the group `purge`.
     fn age(&self, _name: &Name, _by: Duration) -> impl Future<Output = bool> + Send {
         async { false }
     }
@@ -94,9 +94,9 @@ pub trait Erased: Send + Sync {
     fn blocks(&self) -> bool;
     fn paused(&self) -> bool;
     fn clock(&self) -> Clock;
-    /// What its calls came to so far.
+    /// The counts of its calls and answers so far.
     fn answers(&self) -> Arc<Answers>;
-    /// So many clones of one fresh provider.
+    /// `count` clones of one fresh provider.
     async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>>;
     async fn admin(&self) -> Option<Arc<dyn Admin>>;
     async fn prefixed(&self, prefix: &str) -> Option<Arc<dyn Provider>>;

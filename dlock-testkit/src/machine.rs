@@ -1,5 +1,4 @@
-//! A machine that simulations can bring to a stand: what its clocks count meanwhile, and what does
-//! not happen on it.
+//! A machine that simulations can bring to a standstill: which of its clocks advance meanwhile, and what stops.
 
 use std::{
     fmt,
@@ -11,26 +10,26 @@ use std::{
 use dlock_core::{Clock, testing::SimulatedTime};
 use tokio::{sync::Notify, time::Instant};
 
-/// One machine of a simulation. It runs on Tokio's time, which tests can pause, at a rate of its own, and can be brought to
-/// a stand in the three ways in which real ones are. Meanwhile no timer of its [`clock`](Self::clock) fires; what reaches
-/// its processes from outside (replies, hints, the caller's own timers) has to wait for [`running`](Self::running).
+/// One machine of a simulation. It runs on Tokio's time, which tests can pause, at its own rate, and can be brought to
+/// a standstill in the three ways that occur on real machines. During a standstill no timer of its
+/// [`clock`](Self::clock) fires; anything that reaches its processes from outside (replies, hints, the caller's own
+/// timers) has to wait for [`running`](Self::running).
 #[derive(Clone)]
 pub struct Machine(Arc<Inner>);
 
-/// How a [`Machine`] stands still.
+/// How a [`Machine`] comes to a standstill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "every clock either counts or does not"
 )]
 pub enum Standstill {
-    /// Its processes are stopped (`SIGSTOP`, a long collection). Every clock counts, and timers that
-    /// became due fire at once afterwards.
+    /// Its processes are stopped (`SIGSTOP`, a long garbage collection). Every clock advances, and timers that became
+    /// due fire as soon as it resumes.
     Stopped,
-    /// It sleeps. The holder's clock counts, the contender's and the timers do not (V3).
+    /// It sleeps. The holder's clock advances; the contender's and the timers do not (V3).
     Suspended,
-    /// The virtual machine is paused: no clock counts. No lease can survive that; only its token
-    /// protects.
+    /// The virtual machine is paused: no clock advances. No lease can survive that; only its token protects.
     Frozen,
 }
 
@@ -50,7 +49,7 @@ struct Stops {
 }
 
 impl Machine {
-    /// One whose clocks run `rate` times as fast as Tokio's.
+    /// A machine whose clocks run `rate` times as fast as Tokio's.
     ///
     /// # Panics
     /// If `rate` is not a finite number above zero.
@@ -74,8 +73,8 @@ impl Machine {
         Clock::simulated(self.clone())
     }
 
-    /// Brings the machine to a stand, until [`resume`](Self::resume). `false` if it stands already,
-    /// and goes on standing as it does.
+    /// Brings the machine to a standstill, until [`resume`](Self::resume). Returns `false` and changes nothing if it
+    /// stands still already.
     #[must_use = "only the caller that brought it to a stand should let it run again"]
     pub fn stand(&self, how: Standstill) -> bool {
         let mut stops = self.stops();
@@ -96,8 +95,8 @@ impl Machine {
         self.0.resumed.notify_waiters();
     }
 
-    /// The holder's clock counts `by` more, from one instruction to the next, as when the machine
-    /// was suspended between the two: what a task cannot see coming.
+    /// Advances the holder's clock by `by` from one instruction to the next, as if the machine had been suspended
+    /// between the two: a task cannot see it coming.
     pub fn skip(&self, by: Duration) {
         self.stops().skipped += by;
     }
@@ -114,7 +113,7 @@ impl Machine {
         }
     }
 
-    /// Sleeps for a span of this machine's time, and until it runs.
+    /// Sleeps for a span of this machine's time, and longer if it stands still, until it runs.
     pub async fn sleep(&self, span: Duration) {
         let until = self.ticked() + span.div_f64(self.0.rate);
         loop {
@@ -141,7 +140,7 @@ impl Machine {
         self.ticked().mul_f64(self.0.rate)
     }
 
-    /// Tokio's time while timers ran.
+    /// Tokio's time during which timers ran.
     fn ticked(&self) -> Duration {
         let stops = self.stops();
         let stood = stops.frozen() + stops.suspended();

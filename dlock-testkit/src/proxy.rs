@@ -1,28 +1,27 @@
-//! A TCP proxy inside the test process: it counts round trips on the wire, and does to connections
-//! and to single requests what networks do.
+//! A TCP proxy inside the test process: it counts round trips on the wire, and subjects connections and single requests
+//! to the faults of real networks.
 //!
-//! An *exchange* is what a client sends after it was answered (or for the
-//! first time), up to the first bytes of the answer: requests that travel together are one, and a
-//! request in many packets too. That holds for anything where a client asks and a server answers:
-//! PostgreSQL, Redis, HTTP/1.1. On connections that carry calls side by side it holds of each call,
-//! if the proxy is told their [`Protocol`]. What a server sends unasked passes untouched. The first bytes of an
-//! answer are taken for the sign that the server has executed the request; a server that answers in
-//! parts while it still works (a query of many rows) may not have.
+//! An *exchange* is everything that a client sends, at first or after an answer, up to the first bytes of the next
+//! answer: requests that travel together are one exchange, and so is a request in many packets. That holds for every
+//! protocol in which a client asks and a server answers: PostgreSQL, Redis, HTTP/1.1. On connections that carry
+//! concurrent calls it holds for each call, if the proxy knows their [`Protocol`]. Whatever a server sends unasked
+//! passes untouched. The proxy takes the first bytes of an answer as the sign that the server has executed the request;
+//! a server that answers in parts while it still works (a query of many rows) may not have.
 //!
 //! # What it can do
-//! - To one exchange: lose the request or the reply, delay either, break the connection at four
-//!   [moments](Moment), or let the server execute a request late of which the client knows nothing
-//!   ([`Fault`]). Which exchange: [`Proxy::next`], [`Proxy::always`], [`Proxy::inject`] with a
-//!   [`Rule`], or by chance and seed: [`Proxy::random`] with a [`Mix`].
-//! - To all bytes, in either [`Direction`]: [`Proxy::hold`] (they wait, and so does the news that
-//!   an end has closed: a silent partition, or a server that is stopped), [`Proxy::swallow`] (they
-//!   vanish), until [`Proxy::heal`]; [`Proxy::latency`].
+//! - To one exchange: lose the request or the reply, delay either, break the connection at four [moments](Moment), or
+//!   let the server execute a request late, without the client's knowledge ([`Fault`]). Choose the exchange with
+//!   [`Proxy::next`], [`Proxy::always`], [`Proxy::inject`] with a [`Rule`], or by chance and seed: [`Proxy::random`]
+//!   with a [`Mix`].
+//! - To all bytes, in either [`Direction`]: [`Proxy::hold`] (they wait, and so does the news that an end has closed: a
+//!   silent partition, or a stopped server), [`Proxy::swallow`] (they vanish), until [`Proxy::heal`];
+//!   [`Proxy::latency`].
 //! - To all connections: [`Proxy::reset`], [`Proxy::close`]. To new ones: [`Proxy::refuse`],
 //!   [`Proxy::lead_to`].
 //!
-//! [`Proxy::log`] tells what it did and when. What it cannot do: let connecting itself hang (the
-//! system accepts for it, and what hangs is the first answer), reorder the bytes of a connection,
-//! deliver a request twice (clients do that, when the reply is lost).
+//! [`Proxy::log`] lists what the proxy did and when. The proxy cannot let connecting itself hang (the operating system
+//! accepts on its behalf, so that the first answer hangs instead), reorder the bytes of a connection, or deliver a
+//! request twice (clients do that when the reply is lost).
 //!
 //! ```
 //! # use std::time::Duration;
@@ -30,7 +29,7 @@
 //! # use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::{TcpListener, TcpStream}, time::timeout};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
-//! // A server that sends everything back.
+//! // A server that echoes everything.
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! let proxy = Proxy::start(listener.local_addr()?).await?;
 //! tokio::spawn(async move {
@@ -42,7 +41,7 @@
 //! let mut client = TcpStream::connect(proxy.address()).await?;
 //! proxy.next(Fault::LoseReply);
 //! client.write_all(b"hello").await?;
-//! proxy.until_struck(1).await; // The server has answered, and nobody will hear it.
+//! proxy.until_struck(1).await; // The server has answered, and the answer is lost.
 //! let silent = timeout(Duration::from_millis(50), client.read(&mut [0; 5])).await;
 //! assert!(silent.is_err());
 //! for event in proxy.log() {
@@ -96,7 +95,7 @@ pub struct Proxy {
     network: watch::Sender<Network>,
     script: Arc<Script>,
     log: Arc<Log>,
-    /// Whether somebody listens.
+    /// Whether the port is being listened on.
     listening: watch::Receiver<bool>,
     task: JoinHandle<()>,
 }
@@ -110,8 +109,8 @@ impl Proxy {
         Self::seeded(server, 0).await
     }
 
-    /// The same, and what it does by chance ([`Proxy::random`], the jitter of [`Proxy::latency`])
-    /// follows from this seed.
+    /// The same, with this seed for everything that happens by chance ([`Proxy::random`], the jitter of
+    /// [`Proxy::latency`]).
     ///
     /// # Errors
     /// If no port is free.
@@ -143,13 +142,13 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What chance follows from.
+    /// The seed of everything that happens by chance.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.script.seed()
@@ -167,15 +166,14 @@ impl Proxy {
         self.log.connections()
     }
 
-    /// How many exchanges were begun so far, on all connections: the round trips on the wire. To
-    /// count those of a call, let nothing else go on.
+    /// How many exchanges were begun so far, on all connections: the round trips on the wire. To count those of one
+    /// call, let nothing else use the proxy meanwhile.
     #[must_use]
     pub fn round_trips(&self) -> usize {
         self.log.round_trips()
     }
 
-    /// What it did so far, in order: connections, faults, changes to the network; not what passed
-    /// as usual.
+    /// The events so far, in order: connections, faults, changes to the network; but not the bytes that passed as usual.
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
         self.log.events()
@@ -187,45 +185,44 @@ impl Proxy {
         *self.log.strikes().borrow()
     }
 
-    /// Waits until so many exchanges have met a fault since the start. A fault of the reply strikes
-    /// when the server has answered.
+    /// Waits until this many exchanges have met a fault since the start. A fault of the reply strikes when the server
+    /// has answered.
     pub async fn until_struck(&self, exchanges: usize) {
         let mut strikes = self.log.strikes();
         // The other end is in `self`.
         drop(strikes.wait_for(|struck| *struck >= exchanges).await);
     }
 
-    /// Strikes one coming exchange: the next one that has no fault from an earlier `next` or
-    /// [`Rule`]. Comes before [`always`](Self::always).
+    /// Strikes one future exchange: the next one that has no fault from an earlier `next` or [`Rule`]. Takes precedence
+    /// over [`always`](Self::always).
     pub fn next(&self, fault: Fault) {
         self.inject(Rule::new(fault).times(1));
     }
 
-    /// Strikes every coming exchange that no [`Rule`] strikes, until [`clear`](Self::clear).
+    /// Strikes every future exchange that no [`Rule`] strikes, until [`clear`](Self::clear).
     pub fn always(&self, fault: Fault) {
         self.script.always(fault);
     }
 
-    /// Strikes the exchanges that the rule says. Of several rules the one given first comes first;
-    /// one that lets exchanges pass counts those that no earlier rule has struck.
+    /// Strikes the exchanges that the rule selects. Of several rules the earliest takes precedence; a rule that skips
+    /// exchanges counts only those that no earlier rule has struck.
     pub fn inject(&self, rule: Rule) {
         self.script.inject(rule);
     }
 
-    /// Strikes exchanges by chance from now on: those that nothing else strikes. An empty [`Mix`]
-    /// ends it.
+    /// Strikes exchanges by chance from now on: those that no rule and no fault of [`always`](Self::always) strikes. An
+    /// empty [`Mix`] ends it.
     pub fn random(&self, mix: Mix) {
         self.script.random(mix);
     }
 
-    /// Lets the first exchanges of every connection pass, whatever else is said: so many as clients
-    /// of this protocol need before the first real question (one for PostgreSQL without a password,
-    /// none for HTTP).
+    /// Lets the first exchanges of every connection pass, whatever the other rules: as many as clients of this protocol
+    /// need before the first actual request (one for PostgreSQL without a password, none for HTTP).
     pub fn spare(&self, exchanges: usize) {
         self.script.spare(exchanges);
     }
 
-    /// How many exchanges were chosen for a fault so far. One that was chosen is struck when its moment comes.
+    /// How many exchanges were chosen for a fault so far. A chosen exchange is struck when its moment comes.
     pub(crate) fn chosen(&self) -> usize {
         self.script.chosen()
     }
@@ -235,22 +232,22 @@ impl Proxy {
         self.script.clear();
     }
 
-    /// Lets bytes wait from now on, until [`Proxy::heal`]: a silent partition. In both directions it
-    /// is a server that is stopped, or a cable that was pulled.
+    /// Holds bytes back from now on, until [`Proxy::heal`]: a silent partition. In both directions it is a stopped
+    /// server, or a pulled cable.
     pub fn hold(&self, direction: Direction) {
         self.set(direction, Way::Held);
         self.log.note(Happening::Held(direction));
     }
 
-    /// Lets bytes vanish from now on. A connection that lost some stays silent for ever, also after
-    /// [`Proxy::heal`].
+    /// Lets bytes vanish from now on. A connection that lost some stays silent forever, even after [`Proxy::heal`].
     pub fn swallow(&self, direction: Direction) {
         self.set(direction, Way::Swallowed);
         self.log.note(Happening::Swallowed(direction));
     }
 
-    /// Resets the server's end of a silent connection so long after its client has gone, as the server's keepalive does
-    /// (`tcp_keepalives_idle` of PostgreSQL). Without this the server waits for the rest of a message for ever.
+    /// Resets the server's end of a silent connection this long after its client has gone, as the server's keepalive
+    /// does (`tcp_keepalives_idle` of PostgreSQL). Without this the server waits forever for the remainder of a
+    /// message.
     pub fn keepalive(&self, after: Duration) {
         self.network
             .send_modify(|network| network.keepalive = Some(after));
@@ -263,9 +260,8 @@ impl Proxy {
         self.log.note(Happening::Healed);
     }
 
-    /// Every piece of bytes takes at least so long in this direction from now on, and up to so much
-    /// longer. Pieces do not overtake each other; what arrives while one is under way goes together
-    /// after it.
+    /// Every piece of bytes takes at least `least` in this direction from now on, and up to `jitter` longer. Pieces do
+    /// not overtake each other; whatever arrives while one is in transit follows it as one piece.
     pub fn latency(&self, direction: Direction, least: Duration, jitter: Duration) {
         self.network.send_modify(|network| {
             network.latency[direction as usize] = Latency { least, jitter };
@@ -282,33 +278,33 @@ impl Proxy {
         self.cut(End::Close);
     }
 
-    /// Refuses new connections from now on, as a machine does on which no server listens, until
-    /// [`Proxy::accept`]. Those that are open stay open. Resolves when it does.
+    /// Refuses new connections from now on, as a machine on which no server listens does, until [`Proxy::accept`]. Open
+    /// connections stay open. Resolves when connections are refused.
     pub async fn refuse(&self) {
         self.gate(true).await;
         self.log.note(Happening::Refusing);
     }
 
-    /// Ends [`Proxy::refuse`]. Resolves when it has.
+    /// Ends [`Proxy::refuse`]. Resolves when connections are accepted.
     pub async fn accept(&self) {
         self.gate(false).await;
         self.log.note(Happening::Accepting);
     }
 
-    /// Takes new connections for ones of this protocol; [`Protocol::Turns`] at first.
+    /// Treats new connections as ones of this protocol; the default is [`Protocol::Turns`].
     pub fn speak(&self, protocol: Protocol) {
         self.network
             .send_modify(|network| network.protocol = protocol);
     }
 
-    /// Leads new connections to another server, as an address does that follows a failover.
+    /// Leads new connections to another server, as an address that follows a failover does.
     pub fn lead_to(&self, server: SocketAddr) {
         self.network.send_modify(|network| network.server = server);
         self.log.note(Happening::LedTo(server));
     }
 
-    /// Everything as usual from now on: [`clear`](Self::clear), [`heal`](Self::heal),
-    /// [`accept`](Self::accept), no latency. Connections that lost something stay silent.
+    /// Returns everything to normal: [`clear`](Self::clear), [`heal`](Self::heal), [`accept`](Self::accept), no
+    /// latency. Connections that lost something stay silent.
     pub async fn calm(&self) {
         self.clear();
         self.network
@@ -331,7 +327,7 @@ impl Proxy {
     async fn gate(&self, refusing: bool) {
         self.network
             .send_modify(|network| network.refusing = refusing);
-        // The task ends with the runtime, and this future then too.
+        // The task ends with the runtime, and then so does this future.
         drop(
             self.listening
                 .clone()
@@ -369,13 +365,13 @@ async fn serve(door: Door, listener: TcpListener, listens: watch::Sender<bool>, 
         tokio::select! {
             biased;
             changed = network.changed() => if changed.is_err() { return },
-            // The port is ours; what is short is something else, files say.
+            // The port is reserved for us; some other resource is short, such as file descriptors.
             () = sleep(Duration::from_millis(10)), if listener.is_none() && !refusing => {}
             client = client => match client {
                 Ok((client, _)) => {
                     connections.spawn(carry(client, shared.clone()));
                 }
-                // Too many open files, say: others may close theirs.
+                // Perhaps too many open files: others may close theirs.
                 Err(_busy) => sleep(Duration::from_millis(10)).await,
             },
         }

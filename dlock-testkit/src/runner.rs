@@ -1,5 +1,5 @@
-//! Runs a case: on one runtime and one fixture for a whole test binary, or, in paused time, on one
-//! of each for every case.
+//! Runs a case: on one runtime and one fixture for a whole test binary, or, in paused time, on a runtime and a fixture
+//! for each case.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use crate::{
 };
 pub use crate::{answers::Answers, fixture::Erased};
 
-/// What `conformance!` keeps for its test binary: a runtime and a started fixture.
+/// The runtime and the started fixture that `conformance!` keeps for its test binary.
 pub struct Shared(OnceLock<Started>);
 
 struct Started {
@@ -33,13 +33,12 @@ pub fn run<F: Fixture>(shared: &'static Shared, cases: &'static [Case], name: &s
     on::<F>(shared, |fixture| Box::pin(one(fixture, case)));
 }
 
-/// The test that stands for a case of a group that was left out. It is ignored; run by name, it
-/// fails and says why.
+/// The test that replaces a case of a group that was left out. It is ignored; run by name, it fails and says why.
 pub fn left_out(name: &str) {
     panic!("{name} belongs to a group that this provider's conformance! leaves out");
 }
 
-/// The test that what is left out is exactly what the fixture lacks.
+/// Tests that the groups left out are exactly those that the fixture lacks.
 pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
     for group in left_out {
         assert!(
@@ -70,7 +69,7 @@ async fn agree(fixture: Arc<dyn Erased>, left_out: Vec<String>) {
     }
 }
 
-/// One case within its time limit, with longer leases where it misses a bound of time.
+/// Runs one case within its time limit, with longer leases where it misses a bound of time.
 pub async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
     // Nothing is late in paused time.
     let rounds = if fixture.paused() { 1 } else { 4 };
@@ -82,7 +81,7 @@ pub async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
     .await;
 }
 
-/// A runtime whose time moves only when everybody sleeps.
+/// A runtime whose time advances only while every task sleeps.
 #[must_use]
 pub fn paused_runtime() -> Runtime {
     match Builder::new_current_thread()

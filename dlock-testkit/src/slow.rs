@@ -1,8 +1,8 @@
-//! Bounds of time, the one kind of failure that a case may be repeated for.
+//! Upper bounds of time: a missed bound is the only failure for which a case may be repeated.
 //!
-//! A busy machine or store can make anything late, and nothing else. So a case that measures says [`in_time`] of each upper
-//! bound of time, and asserts everything else. A missed bound ends its round, and the case runs again with a longer lease,
-//! until the last; a failed assertion ends the test at once, whatever the machine did.
+//! A busy machine or store can make anything late, and do nothing worse. So a case that measures time checks each upper
+//! bound with [`in_time`], and asserts everything else. A missed bound ends its round, and the case runs again with a
+//! longer lease, unless that was the last; a failed assertion ends the test at once, however slow the machine is.
 
 use std::{
     any::Any,
@@ -20,14 +20,14 @@ use std::{
 use dlock_core::{EndCause, Error, ErrorKind};
 use tokio::{task::JoinError, time::timeout};
 
-/// How many rounds one test program may repeat. With more than that the machine is too slow for the leases
-/// of its fixture, and what passes in the end says little.
+/// How many rounds one test program may repeat. If it needs more, the machine is too slow for the leases of its
+/// fixture, and a pass in the end proves little.
 const MOST_REPEATS: usize = 48;
 
 /// How many rounds this program has repeated.
 static REPEATS: AtomicUsize = AtomicUsize::new(0);
 
-/// A round ended by a missed bound of time. The panic of [`in_time`], and nothing else.
+/// A round ended by a missed bound of time. Only [`in_time`] and [`within`] panic with it.
 #[derive(Debug)]
 struct TooSlow(String);
 
@@ -37,11 +37,11 @@ impl Display for TooSlow {
     }
 }
 
-/// A case with one of the leases.
+/// A case, run with one of the leases.
 type Round<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Ends the round unless this upper bound of time was kept. Only for what a slow machine alone can explain: never for
-/// exclusion, tokens, stale writes or wrong answers.
+/// Ends the round unless this upper bound of time was kept. Use it only for failures that a slow machine alone can
+/// explain: never for exclusion, tokens, stale writes or wrong answers.
 ///
 /// # Panics
 /// If the bound was missed.
@@ -55,7 +55,7 @@ pub fn in_time(kept: bool, bound: impl Display) {
 /// The outcome of a future that has to end within this limit, which is an upper bound of time like those of [`in_time`].
 ///
 /// # Panics
-/// If it does not.
+/// If it does not end in time.
 pub async fn within<F: Future>(limit: Duration, what: impl Display, future: F) -> F::Output {
     match timeout(limit, future).await {
         Ok(value) => value,
@@ -63,15 +63,15 @@ pub async fn within<F: Future>(limit: Duration, what: impl Display, future: F) -
     }
 }
 
-/// Past the panic hook: a round that is repeated is reported in one line, and the last one panics with its message.
+/// Bypasses the panic hook: a round that is repeated is reported in one line, and the last one panics with its message.
 fn too_slow(bound: String) -> ! {
     resume_unwind(Box::new(TooSlow(bound)))
 }
 
-/// The result of a task of a case; its panic is the case's.
+/// The result of a case's task; the task's panic becomes the case's.
 ///
 /// # Panics
-/// If the task did, or was cancelled.
+/// If the task panicked or was cancelled.
 pub fn joined<T>(ended: Result<T, JoinError>) -> T {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(value) => value,
@@ -80,8 +80,8 @@ pub fn joined<T>(ended: Result<T, JoinError>) -> T {
     }
 }
 
-/// Whether an error of a lock says that there was no answer in time, for which a store may have been too slow. A
-/// lease that expired says so too: no renewal was answered in time.
+/// Whether an error of a lock means that no answer came in time, which a slow store can explain. So does a lease that
+/// expired: no renewal was answered in time.
 #[must_use]
 pub fn is_late(error: &dyn Any) -> bool {
     match error.downcast_ref() {
@@ -97,8 +97,8 @@ pub fn leases(first: Duration, rounds: u32) -> impl Iterator<Item = Duration> {
     (0..rounds).map(move |round| first * 3_u32.pow(round))
 }
 
-/// Plays a case with the first of these leases. If a bound of time was missed ([`in_time`]), it is played again with the
-/// next; any other failure is the test's at once. Every repeat is reported on standard error, also that of a test that
+/// Runs a case with the first of these leases. If it misses a bound of time ([`in_time`]), runs it again with the next;
+/// any other failure fails the test at once. Every repeat is reported on standard error, even that of a test that
 /// passes, and more than 48 in one program are a failure.
 ///
 /// # Panics
@@ -111,10 +111,10 @@ pub async fn rounds<Fut: Future<Output = ()> + Send>(
     play(leases, &|lease| Box::pin(case(lease))).await;
 }
 
-/// The same, of which each round may take so long, and four times as much more as its lease is longer than the first.
+/// The same, with a limit for each round: `limit`, plus four times the difference between its lease and the first.
 ///
 /// # Panics
-/// If a round takes longer, and as [`rounds`].
+/// If a round takes longer, and where [`rounds`] panics.
 pub(crate) async fn rounds_within<Fut: Future<Output = ()> + Send>(
     limit: Duration,
     name: &str,
@@ -134,7 +134,7 @@ pub(crate) async fn rounds_within<Fut: Future<Output = ()> + Send>(
     rounds(leases, limited).await;
 }
 
-/// [`rounds`] without the types, which is compiled once and not for each case.
+/// [`rounds`] without its type parameters, so that it is compiled once and not for each case.
 async fn play<'a>(leases: Vec<Duration>, case: &(dyn Fn(Duration) -> Round<'a> + Sync)) {
     let mut leases = leases.into_iter().peekable();
     while let Some(lease) = leases.next() {
@@ -150,7 +150,7 @@ async fn play<'a>(leases: Vec<Duration>, case: &(dyn Fn(Duration) -> Round<'a> +
             "{slow} (with a lease of {lease:?})"
         );
         let repeats = REPEATS.fetch_add(1, Ordering::SeqCst) + 1;
-        // Past the harness, which keeps back what a passing test prints.
+        // Bypasses the test harness, which captures the output of a passing test.
         let _unreported = writeln!(
             stderr(),
             "{}: {slow}: once more with a longer lease than {lease:?} (repeat {repeats} of at most {MOST_REPEATS} in \
@@ -169,7 +169,7 @@ pub fn message(panic: &(dyn Any + Send)) -> Option<&str> {
         .or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
-/// Catches the panic of a future, here and not in a task, so that its message is the test's.
+/// Catches the panic of a future here, not in a task, so that its message is the test's.
 async fn unwound(mut future: Round<'_>) -> Result<(), Box<dyn Any + Send>> {
     poll_fn(
         |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

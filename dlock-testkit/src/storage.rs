@@ -1,8 +1,7 @@
-//! What storage that checks fencing tokens has to show (T3, I5), whatever it is made of: four
-//! stories, each a function that panics where the storage is wrong.
+//! The proof of storage that checks fencing tokens (T3, I5), whatever its implementation: four stories, each a
+//! function that panics if the storage is wrong.
 //!
-//! `tests/own/storage.rs` of this crate is the smallest storage there is, and wrong ones that the
-//! stories find.
+//! `tests/own/storage.rs` of this crate has a minimal storage, and wrong ones that the stories find.
 
 mod crowd;
 mod paused;
@@ -14,22 +13,22 @@ use dlock_core::{DLock, FencingToken, Provider, Stale};
 
 pub use self::{crowd::random_tokens_leave_the_highest, paused::paused_holder_is_refused};
 
-/// One resource in the storage under test: a number, and the highest token it has seen.
+/// One resource in the storage under test: a number, and the highest token the storage has seen.
 ///
-/// Whatever fails for another reason than a stale token should panic.
+/// An operation that fails for any reason other than a stale token should panic.
 #[async_trait]
 pub trait Storage: Send + Sync + Sized + 'static {
-    /// The same resource for another writer, with a connection of its own where there are any.
+    /// The same resource for another writer, with its own connection if the storage has connections.
     async fn another(&self) -> Self;
 
     /// Writes a value, if the token is not stale.
     async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale>;
 
-    /// Value and remembered token at one instant; `None` before the first write.
+    /// The value and the remembered token at one instant; `None` before the first write.
     async fn read(&self) -> Option<(u64, FencingToken)>;
 }
 
-/// Equal and greater tokens pass, and a lower one changes nothing; exact up to the last token.
+/// Equal and greater tokens pass, and a lower one changes nothing; exact up to the greatest token.
 ///
 /// # Panics
 /// If the storage is wrong.
@@ -56,8 +55,8 @@ pub async fn only_lower_tokens_are_refused(storage: &impl Storage) {
     }
 }
 
-/// T6: a holder that was refused although its lease is good (its lock's store lost its memory, and
-/// its clock is behind) tells its lock what the resource has seen; its next grant is above that.
+/// T6: a holder whose write was refused although its lease is valid (the store of its lock lost its memory, and its
+/// clock is behind) reports to its lock which token the resource has seen; its next grant is above that.
 ///
 /// # Panics
 /// If the storage or the lock is wrong.
@@ -88,7 +87,7 @@ where
     good(lease.release().await);
 }
 
-/// A lock for a story, on a name of its own.
+/// A lock for a story, on a fresh name.
 fn lock(name: &str, provider: impl Provider, duration: Duration) -> DLock {
     let lock = DLock::builder()
         .name(format!("{name}/{}", uuid::Uuid::new_v4()))

@@ -1,5 +1,5 @@
-//! A provider under test, asked with an expectation: each method asks once and panics with what
-//! was answered instead.
+//! A provider under test, called with an expectation: each method panics unless the answer meets it, and shows the
+//! answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use dlock_core::{
 
 use crate::answers::Answers;
 
-/// The first answer within a few tries; every request may be repeated (A2, A3, R2, L2).
+/// The first answer within a few attempts; every request may be repeated (A2, A3, R2, L2).
 macro_rules! answer {
     ($self:ident, $what:literal, $ask:expr) => {{
         let mut tries = 0;
@@ -63,7 +63,7 @@ impl Subject {
         &self.provider
     }
 
-    /// The answer to an acquire, whatever it is; a `Held` must fit rule A7.
+    /// The answer to an acquire, whichever it is; a `Held` must fit rule A7.
     pub async fn acquire(&self, request: &Acquire) -> AcquireOutcome {
         let outcome = answer!(self, "acquire", self.provider.acquire(request));
         match &outcome {
@@ -114,22 +114,22 @@ impl Subject {
         answer!(self, "list", admin.list(request))
     }
 
-    /// What a revocation came to; one that was applied without an answer is repeated to the same end (B1).
+    /// The outcome of a revocation; one that was applied without an answer is repeated, with the same outcome (B1).
     pub async fn revoke(&self, admin: &dyn Admin, request: &Revoke) -> RevokeOutcome {
         answer!(self, "revoke", admin.revoke(request))
     }
 
-    /// What asking a term for its lock came to.
+    /// The outcome of asking a term for its lock (B3).
     pub async fn ask(&self, admin: &dyn Admin, request: &Ask) -> AskOutcome {
         answer!(self, "ask", admin.ask(request))
     }
 
-    /// What ending the term that was seen came to.
+    /// The outcome of ending the term that was seen (B2).
     pub async fn force(&self, admin: &dyn Admin, name: &Name, seen: &Record) -> ReleaseOutcome {
         answer!(self, "force_release", admin.force_release(name, seen))
     }
 
-    /// How many old records were deleted; more, if an attempt without an answer had deleted some.
+    /// How many old records were deleted, not counting those of an attempt without an answer.
     pub async fn purge(&self, admin: &dyn Admin, limit: usize) -> u64 {
         answer!(self, "purge", admin.purge(limit))
     }
@@ -144,7 +144,7 @@ impl Subject {
         }
     }
 
-    /// The answer to a renewal of this term, whatever it is; a `Lost` must fit rule R3.
+    /// The answer to a renewal of this term, whichever it is; a `Lost` must fit rule R3.
     pub async fn renew(&self, term: &Acquire, n: u64) -> RenewOutcome {
         let request = Renew::new(term.name.clone(), term.new, n);
         let outcome = answer!(self, "renew", self.provider.renew(&request));
@@ -160,7 +160,7 @@ impl Subject {
         outcome
     }
 
-    /// R1 or R2: whether somebody asked for the lock.
+    /// R1 or R2: whether the lock was asked for (B3).
     pub async fn renews(&self, term: &Acquire, n: u64) -> bool {
         match self.renew(term, n).await {
             RenewOutcome::Renewed { asked } => asked,
@@ -228,7 +228,7 @@ impl Subject {
         }
     }
 
-    /// The record, if there is one.
+    /// The record, if one exists.
     pub async fn read(&self, name: &Name) -> Option<Record> {
         answer!(self, "read", self.provider.read(name))
     }
@@ -238,7 +238,7 @@ impl Subject {
         answer!(self, "release", self.provider.release(&request))
     }
 
-    /// `Held` is said only of a record that fits A7, and never from two looks.
+    /// The store may answer `Held` only with a record that fits A7, read in a single look.
     fn refusal_fits(&self, request: &Acquire, record: &Record) {
         assert_ne!(
             record.uuid, request.new,
@@ -273,7 +273,7 @@ impl Subject {
     }
 }
 
-/// Two readings of a record that nothing was written to in between. What remains may only shrink.
+/// Two readings of a record with no write in between. Only the remaining time may differ, and it may only shrink.
 ///
 /// # Panics
 /// If anything else differs.
@@ -307,7 +307,7 @@ pub fn began(record: &Record, request: &Acquire, token: FencingToken) {
     );
 }
 
-/// The record without what time alone changes.
+/// The record without the fields that change with time alone.
 fn still(record: &Record) -> Record {
     let mut record = record.clone();
     record.remaining = None;

@@ -1,8 +1,8 @@
-//! What must hold of a [`TaskStore`]: one test of each case, over a store of the author's.
+//! The conformance suite for a [`TaskStore`]: one test of each case, on the author's store.
 //!
 //! A [`TaskFixture`] says how to start the store and how to reach it; [`task_store!`](crate::task_store) does the rest.
-//! `tests/tasks.rs` of `dlock-sqlite` begins with one of a few lines. A case that misses a bound of time is played again
-//! with longer leases, and no other failure is ([when](crate#too-slow-and-wrong)).
+//! `tests/tasks.rs` of `dlock-sqlite` begins with a fixture of a few lines. A case that misses a bound of time is
+//! repeated with longer leases; no other failure is ([details](crate#too-slow-and-wrong)).
 
 mod cases;
 #[doc(hidden)]
@@ -33,25 +33,25 @@ use crate::{
     slow::{self, in_time},
 };
 
-/// How to start a store of tasks.
+/// How to start a task store.
 pub trait TaskFixture: Sized + Send + Sync + 'static {
     /// The store.
     type Store: TaskStore;
 
-    /// Runs each case in paused virtual time. Only for stores in this process that take all their time from tokio.
+    /// Runs each case in paused virtual time. Only for stores inside this process that take all their time from tokio.
     const PAUSED: bool = false;
 
-    /// Whether the store sends hints ([`TaskStore::watch`]). One that does not says so here: then the cases about hints
-    /// make sure that it has none.
+    /// Whether the store sends hints ([`TaskStore::watch`]). With `false`, the cases about hints check that it sends
+    /// none.
     const HINTS: bool = true;
 
     /// Starts an empty store.
     fn start() -> impl Future<Output = Self> + Send;
 
-    /// A way to it, with connections of its own.
+    /// Another handle to the store, with its own connections.
     fn store(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// The time by the store's clock, at least nearly. The machine's, unless the store has another.
+    /// The time on the store's clock, at least approximately. The default is this machine's time.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
@@ -83,7 +83,7 @@ macro_rules! __task_store {
     };
 }
 
-/// Hands something and the list of all cases to a macro.
+/// Passes the list of all cases, after the given tokens, to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_task_case {
@@ -168,7 +168,7 @@ macro_rules! __for_each_task_case {
     };
 }
 
-/// Runs a case on a store of its own, with longer leases where it misses a bound of time.
+/// Runs a case on its own store, with longer leases where it misses a bound of time.
 #[doc(hidden)]
 pub fn run<F: TaskFixture>(name: &str) {
     let Some(case) = TASK_CASES.iter().find(|case| case.name == name) else {
@@ -195,15 +195,15 @@ pub fn run<F: TaskFixture>(name: &str) {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TaskCase {
-    /// What must hold.
+    /// Its name: the property it checks.
     pub name: &'static str,
-    /// Panics if it does not.
+    /// Runs the case; it panics if the property does not hold.
     pub run: fn(Stage) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 macro_rules! table {
     (: $($case:ident)*) => {
-        /// All of them, compiled here once and not for each store.
+        /// All cases, compiled once here and not for each store.
         #[doc(hidden)]
         pub static TASK_CASES: &[TaskCase] = &[$(TaskCase {
             name: stringify!($case),
@@ -214,15 +214,15 @@ macro_rules! table {
 
 crate::__for_each_task_case!(table,);
 
-/// The lease of claims whose end a case waits for, in its first round.
+/// The lease, in the first round, of claims whose end a case waits for.
 #[doc(hidden)]
 pub const SHORT: Duration = Duration::from_millis(400);
-/// The lease of those that no case may see the end of.
+/// The lease of claims that no case may see end.
 const LONG: Duration = Duration::from_secs(600);
-/// How long anything that must happen may take on a busy machine.
+/// The limit for every event that must happen, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A store, and what cases do with it.
+/// A store, and what the cases do with it.
 #[doc(hidden)]
 pub struct Stage {
     fixture: Box<dyn Erased>,
@@ -277,7 +277,7 @@ impl Stage {
         answered(self.store.enqueue(&[task]).await)[0].id()
     }
 
-    /// What a claim gets.
+    /// The result of a claim.
     async fn claimed(&self, claim: &Claim) -> Claimed {
         answered(self.store.claim(claim).await)
     }
@@ -289,14 +289,14 @@ impl Stage {
         claimed.remove(0)
     }
 
-    /// There is nothing for a new worker while something lasts that is over `short` after this instant at the earliest.
+    /// Asserts that a new worker gets nothing, provided that less than `short` has passed since this instant.
     async fn nothing_for_now(&self, since: Instant) {
         let claimed = self.claimed(&claim(LONG)).await;
         self.lasts(since);
         assert!(claimed.tasks.is_empty(), "{claimed:?}");
     }
 
-    /// Renews a claim of `short` that was asked for or renewed at this instant: when it was.
+    /// Renews a claim of `short` that was claimed or renewed at this instant. Returns the instant of this renewal.
     async fn keeps(&self, key: ClaimKey, n: u64, since: Instant) -> Instant {
         let asked = Instant::now();
         let renewed = self.renew(key, n).await;
@@ -305,12 +305,12 @@ impl Stage {
         asked
     }
 
-    /// Ends the round if what took `short` from this instant may be over.
+    /// Ends the round if `short` may have passed since this instant.
     fn lasts(&self, since: Instant) {
         in_time(since.elapsed() < self.short, "it may be over already");
     }
 
-    /// There is nothing for a new worker.
+    /// Asserts that a new worker gets nothing.
     async fn nothing(&self) {
         let claimed = self.claimed(&claim(LONG)).await;
         assert!(claimed.tasks.is_empty(), "{claimed:?}");
@@ -363,7 +363,7 @@ impl Stage {
         task.unwrap_or_else(|| panic!("there is no task {id}"))
     }
 
-    /// What is left of the lease of the first task of a claim.
+    /// The remaining lease of the first task of a claim.
     async fn remaining(&self, claimed: &Claimed) -> Option<Duration> {
         let task = self.task(claimed.tasks[0].key.id).await;
         task.holder.map(|holder| holder.remaining)
@@ -373,7 +373,7 @@ impl Stage {
         self.task(id).await.state
     }
 
-    /// Waits until a task is in this state by itself.
+    /// Waits until a task reaches this state without further calls.
     async fn becomes(&self, id: TaskId, state: State) {
         let began = Instant::now();
         while self.state(id).await != state {
@@ -385,7 +385,7 @@ impl Stage {
         }
     }
 
-    /// The same for one that only claims bring there, which get nothing.
+    /// The same for a state that only a claim brings about; the claims here get nothing.
     async fn is_made(&self, id: TaskId, state: State) {
         let began = Instant::now();
         while self.state(id).await != state {
@@ -412,7 +412,7 @@ fn task(kind: &str) -> NewTask {
     NewTask::builder().kind(kind).build()
 }
 
-/// An answer of the store. One that was too late for the store is too slow ([`slow`]), and no wrong one.
+/// The answer of the store. An error that lateness can explain ends the round ([`slow`]) and is no wrong answer.
 fn answered<T>(answer: Result<T, ProviderError>) -> T {
     answer.unwrap_or_else(|error| {
         slow::in_time(error.kind() == ErrorKind::Fatal, &error);

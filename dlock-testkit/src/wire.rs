@@ -1,12 +1,12 @@
-//! What must hold of a provider whose driver talks to its server over TCP when the wire breaks:
-//! lost replies, resets at every moment of every call, silence, half-closed and refused
-//! connections, requests that arrive late, answers that come too late.
+//! The conformance suite for a provider whose driver talks to its server over TCP, when the wire breaks: lost replies,
+//! resets at every moment of every call, silence, half-closed and refused connections, requests that arrive late,
+//! answers that come too late.
 //!
 //! A [`Wired`] fixture says how to reach the server through an address; [`wire_conformance!`] makes
 //! one test of each case, with a [`Proxy`](crate::proxy::Proxy) in between:
 //!
 //! ```no_run
-//! // Tests inside of a doctest are not run.
+//! // Tests inside a doctest do not run.
 //! # use std::{net::SocketAddr, time::Duration};
 //! # use dlock_testkit::{memory::{MemoryProvider, MemoryStore}, wire::Wired};
 //! # struct MyStore;
@@ -27,15 +27,15 @@
 //! # fn main() {}
 //! ```
 //!
-//! A driver whose calls share a connection says so ([`Wired::SHARED`]). One that some cases do not fit plays the others with
-//! [`run_all_but`]; what it leaves out needs tests of its own.
+//! A driver whose calls share a connection says so ([`Wired::SHARED`]). A driver that some cases do not fit runs the
+//! others with [`run_all_but`]; the cases that it leaves out need tests of their own.
 //!
-//! `tests/own/wire.rs` of this crate is a whole driver and its server on a page or two. The cases come
-//! in two layers: calls of the provider itself, then locks over it. Each names the rules and
-//! invariants that it covers ([`CASES`]). Most of them wait, so run many at a time.
+//! `tests/own/wire.rs` of this crate is a complete driver with its server, on a page or two. The cases come in two
+//! layers: calls of the provider itself, then locks over it. Each names the rules and invariants that it covers
+//! ([`CASES`]). Most of them wait, so run many at a time.
 //!
-//! What the cases do not show: how a driver fares when connecting itself hangs, with TLS, or behind
-//! a pooler; and what only this driver can do wrong.
+//! The cases do not show how a driver fares when connecting itself hangs, with TLS, or behind a pooler; nor the faults
+//! that only this driver can have.
 //!
 //! [`wire_conformance!`]: crate::wire_conformance
 
@@ -62,37 +62,38 @@ pub use self::{
 
 /// A server, and how to make providers that reach it through an address.
 ///
-/// All cases of a test binary share one fixture and one runtime; each works with names of its own.
+/// All cases of a test binary share one fixture and one runtime; each uses its own names.
 pub trait Wired: Sized + Send + Sync + 'static {
     /// The provider under test.
     type Provider: Provider;
 
-    /// How many exchanges a new connection needs before the first real question: one for a driver
-    /// that greets its server and waits for the answer. Faults strike none of them.
+    /// How many exchanges a new connection needs before the first actual request: one for a driver that greets its
+    /// server and waits for the answer. Faults strike none of them.
     const HANDSHAKE: usize;
 
-    /// What the driver and its server speak.
+    /// The protocol between the driver and its server.
     const PROTOCOL: Protocol = Protocol::Turns;
 
-    /// Whether calls share a connection. Where one that loses what is sent on it is given up only after a while, another
-    /// call may get no answer there either, until then. It may take as long as the limit of a call.
+    /// Whether calls share a connection. If such a connection loses what is sent on it, the driver abandons it only
+    /// after a while, and until then other calls on it may get no answer either. That may take as long as the limit of
+    /// a call.
     const SHARED: bool = false;
 
-    /// The lease of cases that wait for its end. A case that misses a bound of time with it is played again with
-    /// three times the lease ([when](crate#too-slow-and-wrong)).
+    /// The lease of cases that wait for its end. A case that misses a bound of time with it is repeated with three
+    /// times the lease ([details](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_secs(1);
 
-    /// How long one case may take on whatever machine; one that takes longer hangs, and fails by name.
+    /// How long one case may take on any machine; a case that takes longer is taken to hang, and fails by name.
     const LIMIT: Duration = Duration::from_secs(300);
 
-    /// Starts the server. A panic says what is missing; the case then fails.
+    /// Starts the server. If something is missing, panic and say what it is; the case then fails.
     fn start() -> impl Future<Output = Self> + Send;
 
-    /// Where it listens.
+    /// The address on which it listens.
     fn server(&self) -> SocketAddr;
 
-    /// A fresh provider that reaches the server through this address, with connections of its own
-    /// (more than one, where it has a pool), and whose calls end by themselves within this limit.
+    /// A fresh provider that reaches the server through this address, with its own connections (more than one, if it
+    /// has a pool), whose calls end within this limit without intervention.
     fn provider(
         &self,
         address: SocketAddr,
@@ -104,11 +105,11 @@ pub trait Wired: Sized + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Case {
-    /// What it is called: the property it checks.
+    /// Its name: the property it checks.
     pub name: &'static str,
     /// The rules, invariants and acceptance numbers it covers.
     pub rules: &'static [&'static str],
-    /// Runs it; it panics if the property does not hold.
+    /// Runs the case; it panics if the property does not hold.
     pub run: fn(Wiring) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -118,8 +119,8 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Makes one `#[test]` for each case of the [wire suite](crate::wire), named as the case. Use it
-/// once in a module, with a [`Wired`](crate::wire::Wired) fixture.
+/// Makes one `#[test]` for each case of the [wire suite](crate::wire), named after the case. Use it once in a module,
+/// with a [`Wired`](crate::wire::Wired) fixture.
 #[macro_export]
 macro_rules! wire_conformance {
     ($fixture:ty) => {

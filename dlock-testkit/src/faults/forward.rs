@@ -1,4 +1,4 @@
-//! [`Faulty`] as a provider: every method, under whatever fault is due.
+//! [`Faulty`] as a provider: every method, subject to the fault that is due.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ impl<P: Provider> Provider for Faulty<P> {
         .await
     }
 
-    /// Faults for [`Op::RenewMany`] strike the whole trip; a fault for [`Op::Renew`] strikes the
-    /// item it falls on, which then travels alone.
+    /// A fault for [`Op::RenewMany`] strikes the whole round trip; a fault for [`Op::Renew`] strikes the item it falls
+    /// on, which is then sent alone.
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let trip = self
             .log
@@ -122,7 +122,7 @@ impl<P: Provider> Provider for Faulty<P> {
         let fault = self.script.due(Op::Watch);
         let (give, take) = tokio::sync::oneshot::channel();
         let give = Arc::new(std::sync::Mutex::new(Some(give)));
-        // The stream itself cannot be repeated, so it travels beside the answer.
+        // The stream itself cannot be repeated, so it is passed outside the answer.
         let result = self
             .under(fault, move |inner| {
                 let give = Arc::clone(&give);
@@ -189,7 +189,7 @@ impl<P: Admin> Admin for Faulty<P> {
         .await
     }
 
-    /// A release, to faults and records.
+    /// Faults and records count it as a release.
     async fn force_release(
         &self,
         name: &Name,
@@ -205,8 +205,8 @@ impl<P: Admin> Admin for Faulty<P> {
     }
 }
 
-/// Passes hints on until the source ends, nobody listens, or the stream is broken on purpose. It may
-/// outlive the wrapper, as the stream may.
+/// Forwards hints until the source ends, the receiver is dropped, or the stream is broken on purpose. It may outlive
+/// the wrapper, as the stream may.
 async fn relay(mut source: Wakeups, to: WakeupSender, switch: Arc<watch::Sender<(bool, u64)>>) {
     let mut switched = switch.subscribe();
     let (_, unbroken) = *switched.borrow();

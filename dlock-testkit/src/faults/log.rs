@@ -1,4 +1,4 @@
-//! What was asked and what was answered.
+//! The recorded requests and answers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -43,7 +43,7 @@ impl Op {
     ];
 }
 
-/// What a call asked.
+/// The request of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the argument of that method")]
@@ -61,7 +61,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The operation that it asks for.
+    /// The operation that it requests.
     #[must_use]
     pub const fn op(&self) -> Op {
         match self {
@@ -79,7 +79,7 @@ impl Request {
     }
 }
 
-/// What a call was answered.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the result of that method")]
@@ -104,16 +104,16 @@ pub enum Outcome {
 pub struct Call {
     /// Which operation.
     pub op: Op,
-    /// What was asked.
+    /// Its request.
     pub request: Request,
     /// When the call began.
     pub began: Instant,
-    /// What the caller was answered; `None` while it waits, and for ever if it stopped waiting.
+    /// The caller's answer; `None` while the caller waits, and forever if it stopped waiting.
     pub answer: Option<Result<Outcome, ProviderError>>,
 }
 
 impl Call {
-    /// The request of an acquire.
+    /// The request, if this is an acquire.
     #[must_use]
     pub const fn acquire(&self) -> Option<&Acquire> {
         if let Request::Acquire(request) = &self.request {
@@ -123,7 +123,7 @@ impl Call {
         }
     }
 
-    /// The request of a renewal.
+    /// The request, if this is a renewal.
     #[must_use]
     pub const fn renew(&self) -> Option<&Renew> {
         if let Request::Renew(request) = &self.request {
@@ -133,7 +133,7 @@ impl Call {
         }
     }
 
-    /// The request of a release.
+    /// The request, if this is a release.
     #[must_use]
     pub const fn release(&self) -> Option<&Release> {
         if let Request::Release(request) = &self.request {
@@ -150,12 +150,12 @@ pub(super) struct Log(Mutex<State>);
 #[derive(Default)]
 struct State {
     calls: Vec<Call>,
-    /// How many calls were forgotten: where `calls` begins.
+    /// How many calls were forgotten: the number of the first call in `calls`.
     forgotten: usize,
 }
 
 impl Log {
-    /// Records the beginning of a call; returns where.
+    /// Records the beginning of a call; returns its position.
     pub(super) fn began(&self, op: Op, request: Request) -> usize {
         let mut state = self.lock();
         state.calls.push(Call {

@@ -1,4 +1,4 @@
-//! Which call meets which fault, and the requests that a fault keeps back.
+//! Decides which call meets which fault, and keeps the requests that a fault holds back.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,40 +13,40 @@ use tokio::time::sleep;
 
 use super::log::Op;
 
-/// What happens to one call.
+/// The fault of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The request never reaches the store, and the call hangs for ever.
+    /// The request never reaches the store, and the call hangs forever.
     LoseRequest,
-    /// The store applies the request, and the call hangs for ever.
+    /// The store applies the request, and the call hangs forever.
     LoseReply,
     /// The request never reaches the store; the call fails with this kind.
     FailBefore(ErrorKind),
-    /// The store applies the request; the call fails with this kind all the same.
+    /// The store applies the request; the call fails with this kind nevertheless.
     FailAfter(ErrorKind),
-    /// The request reaches the store so much later, whether or not the caller still waits.
+    /// The request reaches the store this much later, whether or not the caller still waits.
     DelayRequest(Duration),
-    /// The store applies the request at once; the reply arrives so much later.
+    /// The store applies the request at once; the reply arrives this much later.
     DelayReply(Duration),
-    /// The call is answered as usual, and the store gets the same request once more so much later.
+    /// The call is answered as usual, and the store receives the same request once more this much later.
     DuplicateAfter(Duration),
-    /// The call is answered as usual; a copy waits for [`Faulty::deliver`](super::Faulty::deliver).
+    /// The call is answered as usual; a copy of the request waits for [`Faulty::deliver`](super::Faulty::deliver).
     HoldCopy,
-    /// The request waits for [`Faulty::deliver`](super::Faulty::deliver), and the caller with it.
+    /// The request waits for [`Faulty::deliver`](super::Faulty::deliver), and the caller waits with it.
     HoldRequest,
     /// The request never reaches the store, and the call panics.
     Panic,
 }
 
 impl Fault {
-    /// The store is too busy: certainly nothing happened.
+    /// The store is too busy: the request was certainly not applied.
     pub const THROTTLED: Self = Self::FailBefore(ErrorKind::NotApplied);
-    /// A retry cannot help.
+    /// Repeating the request cannot help.
     pub const FATAL: Self = Self::FailBefore(ErrorKind::Fatal);
-    /// Nothing was applied, and the caller cannot know it.
+    /// The request was not applied, and the caller cannot know that.
     pub const UNKNOWN_BEFORE: Self = Self::FailBefore(ErrorKind::Unknown);
-    /// It was applied, and the caller cannot know it.
+    /// The request was applied, and the caller cannot know that.
     pub const UNKNOWN_AFTER: Self = Self::FailAfter(ErrorKind::Unknown);
 }
 
@@ -60,11 +60,11 @@ struct State {
     held: Vec<Delivery>,
 }
 
-/// A request that is kept back.
+/// A request that is held back.
 type Delivery = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Sends one request each time. Without the type of its future, so that faults are compiled once for each kind of answer and
-/// not for each provider.
+/// Sends one request at each call. It hides the type of its future, so that faults are compiled once for each kind of
+/// answer and not once for each provider.
 pub(super) type Ask<T> = Arc<dyn Fn() -> Answer<T> + Send + Sync>;
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, ProviderError>> + Send>>;
 
@@ -83,14 +83,14 @@ impl Script {
         state.always.clear();
     }
 
-    /// The fault that the call beginning now meets.
+    /// The fault that strikes the call that begins now.
     pub(super) fn due(&self, op: Op) -> Option<Fault> {
         let mut state = self.lock();
         let next = state.next.get_mut(&op).and_then(VecDeque::pop_front);
         next.or_else(|| state.always.get(&op).copied())
     }
 
-    /// The answer to a request that meets this fault.
+    /// The answer to a request that this fault strikes.
     pub(super) async fn play<T: Send + 'static>(
         &self,
         fault: Option<Fault>,
@@ -169,12 +169,12 @@ impl Script {
     }
 }
 
-/// Runs to its end even if the caller stops waiting.
+/// Runs to completion even if the caller stops waiting.
 async fn in_task<T: Send + 'static>(work: Answer<T>) -> Result<T, ProviderError> {
     match tokio::spawn(work).await {
         Ok(done) => done,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is going down, and this future with it.
+        // The runtime is shutting down, and this future with it.
         Err(_cancelled) => pending().await,
     }
 }

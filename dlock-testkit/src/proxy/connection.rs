@@ -24,7 +24,7 @@ use super::{
     script::Script,
 };
 
-/// What every connection of a proxy needs.
+/// The state that every connection of a proxy needs.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) network: watch::Receiver<Network>,
@@ -32,32 +32,32 @@ pub(super) struct Shared {
     pub(super) log: Arc<Log>,
 }
 
-/// What the two directions of a connection know together.
+/// The state that the two directions of a connection share.
 pub(super) struct Line {
     number: usize,
     shared: Shared,
     exchanges: Mutex<Exchanges>,
-    /// The way to the client shall end.
+    /// Notified when the way to the client is to end.
     closing: Notify,
-    /// What the client sends is lost.
+    /// The bytes that the client sends are lost.
     loses: AtomicBool,
 }
 
 #[derive(Default)]
 struct Exchanges {
     begun: usize,
-    /// Those in which the client waits for an answer, by their streams.
+    /// The exchanges in which the client waits for an answer, by stream.
     open: BTreeMap<u32, Exchange>,
 }
 
 #[derive(Clone, Copy)]
 struct Exchange {
     number: usize,
-    /// What it meets.
+    /// The fault that strikes it.
     fault: Option<Fault>,
 }
 
-/// A fault that an exchange meets.
+/// A fault that strikes an exchange.
 #[derive(Clone, Copy)]
 pub(super) struct Met {
     pub(super) fault: Fault,
@@ -83,7 +83,7 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
     let Ok(mut server) = TcpStream::connect(server).await else {
         return reset([client]);
     };
-    // Small packets go at once: the proxy adds no waiting of its own.
+    // Small packets are sent at once: the proxy adds no delay of its own.
     if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
         return;
     }
@@ -108,7 +108,7 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
         biased;
         cut = network.wait_for(|now| now.cuts.0 != before) => match cut.map(|now| now.cuts.1) {
             Ok(End::Reset) => Some(Cut::Reset),
-            // So does the end of the proxy.
+            // The end of the proxy closes too.
             Ok(End::Close) | Err(_) => None,
         },
         done = both => done.err(),
@@ -119,7 +119,7 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
             reset([client]);
             sleep(by).await;
             if server.write_all(&request.bytes).await.is_ok() {
-                // It finds nobody.
+                // Its answer reaches no client.
                 until_answered(&mut server, &mut answers, request.stream).await;
             }
         }
@@ -138,10 +138,10 @@ async fn until_answered(server: &mut TcpStream, answers: &mut Pieces, stream: Op
     }
 }
 
-/// Ends connections so that the other end of each learns it by a reset.
+/// Ends connections so that the other end of each sees a reset.
 fn reset<const N: usize>(sockets: [TcpStream; N]) {
     for socket in sockets {
-        // A socket that refuses is one whose other end is gone.
+        // A socket refuses this only if its other end is gone.
         drop(socket.set_zero_linger());
     }
 }
@@ -155,7 +155,7 @@ impl Line {
         &self.shared
     }
 
-    /// The client sends on this stream: whether an exchange begins with that, and what it meets.
+    /// The client sends on this stream. If an exchange begins with that, returns the fault that it meets.
     pub(super) fn asked(&self, stream: u32) -> Option<Met> {
         let mut exchanges = self.lock();
         let Exchanges { begun, open } = &mut *exchanges;
@@ -171,7 +171,7 @@ impl Line {
         new.insert(exchange).met()
     }
 
-    /// The server sends on this stream: what happens to it. Once for each exchange.
+    /// The server sends on this stream. Returns the fault of its exchange, once for each exchange.
     pub(super) fn answering(&self, stream: u32) -> Option<Met> {
         let mut exchanges = self.lock();
         let exchange = exchanges.open.get_mut(&stream)?;
@@ -180,7 +180,7 @@ impl Line {
         met
     }
 
-    /// The client is about to see something of the answer.
+    /// The client is about to see part of the answer.
     pub(super) fn answered(&self, stream: u32) {
         self.lock().open.remove(&stream);
     }
@@ -194,17 +194,17 @@ impl Line {
         self.closing.notify_one();
     }
 
-    /// What the client sends is lost from here on, its acknowledgements included.
+    /// From now on, everything that the client sends is lost, its acknowledgements included.
     pub(super) fn lose(&self) {
         self.loses.store(true, Ordering::SeqCst);
     }
 
-    /// Whether what the server says arrives no more: it sends nothing new to a client that acknowledges nothing.
+    /// Whether the server's bytes no longer arrive: it sends nothing new to a client that acknowledges nothing.
     pub(super) fn is_unheard(&self, direction: Direction) -> bool {
         direction == Direction::ToClient && self.loses.load(Ordering::SeqCst)
     }
 
-    /// Resolves when the way in this direction shall end.
+    /// Resolves when the way in this direction is to end.
     pub(super) async fn closing(&self, direction: Direction) {
         match direction {
             Direction::ToClient => self.closing.notified().await,

@@ -1,4 +1,4 @@
-//! The port the proxy listens on, and how it is closed for a while without being lost.
+//! The port that the proxy listens on, which can be closed for a while without being lost.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A free loopback port that stays ours also while nobody listens on it.
+/// A free loopback port that stays reserved even while the proxy does not listen on it.
 #[derive(Debug)]
 pub(super) struct Door {
     address: SocketAddr,
@@ -33,10 +33,10 @@ impl Door {
     }
 }
 
-/// A socket that may have the address together with others of this user.
+/// A socket that may share the address with others of this user.
 fn shared(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
-    // Where there is no such option, `SO_REUSEADDR` does the same (Windows).
+    // Where that option does not exist, `SO_REUSEADDR` does the same (Windows).
     #[cfg(unix)]
     socket.set_reuseport(true)?;
     socket.set_reuseaddr(true)?;

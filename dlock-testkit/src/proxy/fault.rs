@@ -1,4 +1,4 @@
-//! What can happen to one exchange.
+//! The faults that can strike one exchange.
 
 use std::{fmt, time::Duration};
 
@@ -13,29 +13,28 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Self; 2] = [Self::ToServer, Self::ToClient];
 }
 
-/// What happens to one exchange: a request and its answer, or several that travel together.
+/// The fault of one exchange: of a request and its answer, or of several that travel together.
 ///
-/// In a [`Mix`](super::Mix) a duration is the longest; the proxy draws one up to it.
+/// In a [`Mix`](super::Mix) a duration is the upper limit; the proxy draws one up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The server never sees the request. The connection stays open; what the client sends on it
-    /// from now on vanishes too, and so does what the server says: a client whose acknowledgements are lost is
-    /// sent nothing new.
+    /// The server never sees the request. The connection stays open; from now on the client's bytes on it vanish too,
+    /// and so do the server's: a server sends nothing new to a client whose acknowledgements are lost.
     LoseRequest,
-    /// The server executes the request, and the answer vanishes. The connection stays open; what the
-    /// server says on it from now on vanishes too.
+    /// The server executes the request, and the answer vanishes. The connection stays open; from now on the server's
+    /// bytes on it vanish too.
     LoseReply,
-    /// The request reaches the server so much later, also if the client has gone by then.
+    /// The request reaches the server this much later, even if the client has gone by then.
     DelayRequest(Duration),
-    /// The server executes the request at once; the answer arrives so much later.
+    /// The server executes the request at once; the answer arrives this much later.
     DelayReply(Duration),
-    /// The client's connection is reset at once, and the request reaches the server so much later:
-    /// the client knows nothing and asks again, perhaps before its first request is executed.
+    /// The client's connection is reset at once, and the request reaches the server this much later: the client does
+    /// not know that it does, and asks again, perhaps before its first request is executed.
     Late(Duration),
     /// Both ends of the connection are reset.
     Reset(Moment),
@@ -44,7 +43,7 @@ pub enum Fault {
     Close(Moment),
 }
 
-/// When a connection breaks in an exchange.
+/// When, within an exchange, a connection breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
@@ -53,7 +52,7 @@ pub enum Fault {
 pub enum Moment {
     /// The server has seen nothing of the request.
     BeforeRequest,
-    /// The server has seen half of the request's first piece, and will see no more.
+    /// The server has seen half of the request's first piece, and will see nothing more.
     InRequest,
     /// The server has executed the request, and the client has seen nothing of the answer.
     BeforeReply,
@@ -62,7 +61,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// In the order in which an exchange passes them.
+    /// In the order of an exchange.
     pub const ALL: [Self; 4] = [
         Self::BeforeRequest,
         Self::InRequest,
@@ -78,7 +77,7 @@ impl Moment {
 }
 
 impl Fault {
-    /// Whether the server executes the request in spite of it, now or later.
+    /// Whether the server executes the request despite the fault, now or later.
     #[must_use]
     pub const fn executed(self) -> bool {
         match self {
@@ -88,7 +87,7 @@ impl Fault {
         }
     }
 
-    /// The same with a duration drawn up to its own.
+    /// The same fault, with a duration drawn at random up to its own.
     pub(super) fn drawn(self, random: &mut fastrand::Rng) -> Self {
         let mut up_to = |most: Duration| most.mul_f64(random.f64());
         match self {

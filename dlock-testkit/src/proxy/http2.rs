@@ -2,7 +2,7 @@
 
 use super::{Direction, protocol::Piece};
 
-/// With this many bytes a client begins (section 3.4).
+/// A client begins with this many bytes (section 3.4).
 const PREFACE: usize = 24;
 
 /// The length of a frame's payload, its type, its flags and its stream (section 4.1).
@@ -17,16 +17,16 @@ const CONTINUATION: u8 = 9;
 /// A flag of `DATA` and `HEADERS`.
 const END_STREAM: u8 = 1;
 
-/// Finds the frames, however the reads cut them.
+/// Finds the frames, wherever the reads cut them.
 pub(super) struct Frames {
     direction: Direction,
-    /// What is left of the preface.
+    /// How many bytes of the preface are still to come.
     preface: usize,
     /// The beginning of a frame.
     begun: Vec<u8>,
 }
 
-/// A whole one.
+/// A complete frame.
 struct Frame {
     length: usize,
     kind: u8,
@@ -46,7 +46,7 @@ impl Frames {
         }
     }
 
-    /// The frames that are complete with these bytes: one piece for those in a row that belong to the same.
+    /// The frames that these bytes complete: consecutive frames that belong together form one piece.
     pub(super) fn cut(&mut self, read: &[u8]) -> Vec<Piece> {
         self.begun.extend_from_slice(read);
         let mut left = &self.begun[..];
@@ -83,7 +83,7 @@ impl Frames {
 }
 
 impl Frame {
-    /// The first frame here, if it is complete.
+    /// The first frame in these bytes, if it is complete.
     fn first(bytes: &[u8]) -> Option<Self> {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *bytes.first_chunk::<HEAD>()?;
         let payload = usize::from(l0) << 16 | usize::from(l1) << 8 | usize::from(l2);
@@ -97,26 +97,26 @@ impl Frame {
         })
     }
 
-    /// The stream on which it asks or answers.
+    /// The stream on which the frame asks or answers, if it does.
     fn message(&self, direction: Direction) -> Option<u32> {
         let message = match (self.kind, direction) {
             (HEADERS | CONTINUATION, _) | (DATA, Direction::ToClient) => true,
-            // A client that has nothing more to say may say so when it was answered.
+            // A client that has nothing more to send may say so after it was answered.
             (DATA, Direction::ToServer) => !self.is_empty(),
-            // A server refuses with it, and a client gives up.
+            // A server refuses with it; a client only gives up.
             (RST_STREAM, direction) => direction == Direction::ToClient,
             _ => false,
         };
         message.then_some(self.stream)
     }
 
-    /// Whether it belongs to this piece, which is before it.
+    /// Whether it belongs to this piece, which precedes it.
     fn goes_on(&self, piece: &Piece, direction: Direction) -> bool {
         let end = self.kind == DATA && piece.stream == Some(self.stream);
         end || piece.stream == self.message(direction)
     }
 
-    /// Whether a request is whole with it: a message of gRPC fits a frame, unless it is a long one.
+    /// Whether it completes a request: a message of gRPC fits in one frame, unless it is long.
     fn completes(&self) -> bool {
         match self.kind {
             DATA => !self.is_empty() || self.ends_its_stream(),

@@ -1,4 +1,4 @@
-//! What the proxy did, and when.
+//! The proxy's record of its actions, each with its time.
 
 use std::{
     fmt,
@@ -13,41 +13,40 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{Direction, Fault, network::End};
 
-/// Something that the proxy did.
+/// An action of the proxy, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub at: Instant,
-    /// What.
+    /// The event itself.
     pub what: Happening,
 }
 
-/// What the proxy did. Connections and the exchanges of each are counted from 1.
+/// An action of the proxy. Connections, and the exchanges of each, are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Happening {
     /// A client connected.
     Opened {
-        /// Which.
+        /// Its number.
         connection: usize,
     },
-    /// Nothing is left of a connection.
+    /// Both ends of a connection are gone.
     Ended {
-        /// Which.
+        /// Its number.
         connection: usize,
     },
-    /// A fault struck an exchange. One that waits for the reply strikes when the server has
-    /// answered.
+    /// A fault struck an exchange. A fault of the reply strikes when the server has answered.
     Struck {
-        /// On which connection.
+        /// The number of the connection.
         connection: usize,
-        /// Which of its exchanges.
+        /// The number of the exchange on that connection.
         exchange: usize,
-        /// What happens to it.
+        /// The fault.
         fault: Fault,
     },
-    /// Bytes wait from now on.
+    /// Bytes are held back from now on.
     Held(Direction),
     /// Bytes vanish from now on.
     Swallowed(Direction),
@@ -59,7 +58,7 @@ pub enum Happening {
     Refusing,
     /// New connections are accepted again.
     Accepting,
-    /// New connections lead there from now on.
+    /// New connections lead to this server from now on.
     LedTo(SocketAddr),
 }
 

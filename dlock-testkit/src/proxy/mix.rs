@@ -1,13 +1,13 @@
-//! Faults by chance: the same seed, the same faults.
+//! Faults by chance: the same seed yields the same faults.
 
 use std::time::Duration;
 
 use super::{Fault, Moment};
 
-/// How likely an exchange meets which fault.
+/// The probability of each fault for an exchange.
 ///
-/// What the n-th exchange of the m-th connection meets follows from the proxy's seed and these two
-/// numbers alone, however the connections interleave.
+/// The fault of the n-th exchange of the m-th connection follows from the proxy's seed and these two numbers alone,
+/// however the connections interleave.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -28,8 +28,8 @@ impl Mix {
         Self(Vec::new())
     }
 
-    /// Every kind of fault, equally likely; together they strike this share of the exchanges.
-    /// Delays last up to `longest`.
+    /// Every kind of fault, equally likely; together they strike this share of the exchanges. Delays last at most
+    /// `longest`.
     #[must_use]
     pub fn of_everything(share: f64, longest: Duration) -> Self {
         let lost = [Fault::LoseRequest, Fault::LoseReply];
@@ -57,13 +57,13 @@ impl Mix {
         self
     }
 
-    /// The share of exchanges that meet any fault; above 1, those added last are cut short.
+    /// The share of exchanges that meet any fault; if it exceeds 1, the faults added last are cut short.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.0.iter().map(|(share, _)| share).sum()
     }
 
-    /// What this exchange of this connection meets.
+    /// The fault that this exchange of this connection meets.
     pub(super) fn draw(&self, seed: u64, connection: usize, exchange: usize) -> Option<Fault> {
         let mut random = random(seed, &[connection, exchange]);
         let mut left = random.f64();

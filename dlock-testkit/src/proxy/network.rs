@@ -1,4 +1,4 @@
-//! What holds for all connections at once: where they lead, and what happens to bytes now.
+//! The state that all connections share: where they lead, and what happens to bytes now.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{Direction, protocol::Protocol};
 pub enum End {
     /// A reset, at both ends.
     Reset,
-    /// Both ends are told that the other one has finished, as by a server that stops in good order.
+    /// Each end sees the other one finish, as when a server stops in good order.
     Close,
 }
 
@@ -21,15 +21,15 @@ pub enum End {
 pub(super) struct Network {
     /// Where new connections lead.
     pub(super) server: SocketAddr,
-    /// What new connections speak.
+    /// The protocol of new connections.
     pub(super) protocol: Protocol,
     pub(super) ways: [Way; 2],
     pub(super) latency: [Latency; 2],
-    /// How often all connections were ended, and how they were the last time.
+    /// How often all connections were ended, and how they ended the last time.
     pub(super) cuts: (usize, End),
     /// New connections are refused.
     pub(super) refusing: bool,
-    /// How long after the end of its client the server's keepalive ends a silent connection, if it does.
+    /// How long after its client has gone the server's keepalive ends a silent connection, if it does.
     pub(super) keepalive: Option<Duration>,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct Network {
 pub(super) enum Way {
     #[default]
     Open,
-    /// Bytes wait, as a system repeats packets until a partition is over.
+    /// Bytes wait, since an operating system repeats packets until a partition has ended.
     Held,
-    /// Bytes vanish, and nothing comes after a gap: the connection is dead, and nobody says so.
+    /// Bytes vanish, and nothing follows the gap: the connection is dead, and neither end is notified.
     Swallowed,
 }
 
@@ -72,7 +72,7 @@ impl Latency {
     }
 }
 
-/// Waits until bytes do not wait any more in this direction. `None`: the proxy is gone.
+/// Waits until bytes are no longer held in this direction. `None`: the proxy is gone.
 pub(super) async fn open(
     network: &mut watch::Receiver<Network>,
     direction: Direction,

@@ -1,4 +1,4 @@
-//! What travels on a connection, and how it is cut into requests and answers.
+//! How the bytes of a connection are cut into requests and answers.
 
 use super::{Direction, http2::Frames};
 
@@ -6,27 +6,27 @@ use super::{Direction, http2::Frames};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// The client asks, and waits for the answer before it asks again: `PostgreSQL`, Redis, HTTP/1.1.
-    /// Everything that the client sends is a request.
+    /// The client asks, and waits for the answer before it asks again: `PostgreSQL`, Redis, HTTP/1.1. Everything that
+    /// the client sends is a request.
     #[default]
     Turns,
-    /// HTTP/2 from the first byte on, as gRPC speaks it: calls side by side, and of each stream what
-    /// [`Turns`](Self::Turns) says of a connection. Only messages are requests and answers; pings,
-    /// settings and windows belong to no exchange. What strikes a connection strikes all its streams,
-    /// and what waits holds up what comes behind it: it is one connection.
+    /// HTTP/2 from the first byte, as gRPC uses it: concurrent calls, to each stream of which applies what
+    /// [`Turns`](Self::Turns) says of a connection. Only messages are requests and answers; pings, settings and windows
+    /// belong to no exchange. A fault of the connection strikes all its streams, and bytes that are delayed delay all
+    /// bytes behind them: it is one connection.
     Http2,
 }
 
 /// Bytes that belong together.
 pub(super) struct Piece {
     pub(super) bytes: Vec<u8>,
-    /// Where they ask or answer. `None`: they do neither.
+    /// The stream on which they ask or answer. `None`: they do neither.
     pub(super) stream: Option<u32>,
-    /// Whether a server can execute a request that is sent up to here.
+    /// Whether a server can execute a request that is complete up to here.
     pub(super) whole: bool,
 }
 
-/// Cuts what is read in one direction of a connection.
+/// Cuts the bytes read in one direction of a connection.
 pub(super) enum Pieces {
     Turns,
     Http2(Frames),
@@ -40,7 +40,7 @@ impl Pieces {
         }
     }
 
-    /// The pieces that are complete with these bytes.
+    /// The pieces that these bytes complete.
     pub(super) fn cut(&mut self, read: &[u8]) -> Vec<Piece> {
         match self {
             Self::Turns => vec![Piece {

@@ -23,28 +23,28 @@ pub(super) struct Pump<'l> {
     direction: Direction,
     pieces: &'l mut Pieces,
     network: watch::Receiver<Network>,
-    /// For the latency.
+    /// Draws the latency.
     random: fastrand::Rng,
 }
 
-/// How a connection is cut before its ends are done.
+/// How a connection is cut before both ends have finished.
 pub(super) enum Cut {
     Reset,
-    /// The client is reset, and the server sees this so much later.
+    /// The client is reset, and the server sees this request `by` later.
     Late {
         request: Piece,
         by: Duration,
     },
 }
 
-/// How it goes on after a piece.
+/// How this direction continues after a piece.
 enum Then {
     GoOn,
-    /// Nothing comes after a gap: the connection is dead, and nobody says so.
+    /// Nothing follows the gap: the connection is dead, and neither end is notified.
     Silence,
     /// This direction has ended.
     Done,
-    /// The client is cut off, and its request comes so much later.
+    /// The client is cut off, and its request arrives this much later.
     Late(Duration),
 }
 
@@ -61,7 +61,7 @@ impl<'l> Pump<'l> {
         }
     }
 
-    /// Until this direction has ended.
+    /// Runs until this direction has ended.
     pub(super) async fn run(
         mut self,
         mut from: ReadHalf<'_>,
@@ -75,12 +75,12 @@ impl<'l> Pump<'l> {
                 () = self.line.closing(self.direction) => Ok(0),
                 length = from.read(&mut read) => length,
             };
-            // Before anything waits: what was read may not be forgotten here.
+            // Before anything waits: bytes that were read must not be forgotten here.
             let mut pieces = match length {
                 Ok(length) => self.pieces.cut(&read[..length]).into_iter(),
                 Err(_) => Vec::new().into_iter(),
             };
-            // An end is as silent as everything else: a partition carries no end either.
+            // An end is as silent as everything else: a partition does not carry an end either.
             let Some((way, latency)) = network::open(&mut self.network, self.direction).await
             else {
                 return Ok(()); // The proxy is gone.
@@ -123,7 +123,8 @@ impl<'l> Pump<'l> {
         }
     }
 
-    /// This end has gone, and a silent connection does not tell the other one. Only the server's keepalive finds it out.
+    /// This end has gone, and a silent connection does not notify the other end. Only the server's keepalive detects
+    /// it.
     async fn ended_in_silence(&self) -> Cut {
         let keepalive = self.network.borrow().keepalive;
         match (self.direction, keepalive) {
@@ -135,7 +136,7 @@ impl<'l> Pump<'l> {
         }
     }
 
-    /// The request that begins with this piece, to its end; these were read with it.
+    /// The whole request that begins with this piece; `behind` was read with it.
     async fn whole(
         &mut self,
         mut request: Piece,
@@ -155,7 +156,7 @@ impl<'l> Pump<'l> {
             }
             behind = match from.read(&mut read).await {
                 Ok(length @ 1..) => self.pieces.cut(&read[..length]).into_iter(),
-                // Half a request is none.
+                // Half a request is not executed.
                 Ok(_) | Err(_) => return Err(Cut::Reset),
             };
         }
@@ -167,7 +168,7 @@ impl<'l> Pump<'l> {
         bytes: &[u8],
         to: &mut WriteHalf<'_>,
     ) -> Result<Then, Cut> {
-        // Only the first piece of an exchange has one.
+        // Only the first piece of an exchange meets a fault.
         let met = self.line.asked(stream);
         let strike = || met.into_iter().for_each(|met| self.line.struck(met));
         match met.map(|met| met.fault) {
@@ -195,7 +196,7 @@ impl<'l> Pump<'l> {
                 self.line.close();
                 return Ok(Then::Silence);
             }
-            // These wait for the answer.
+            // These faults wait for the answer.
             Some(
                 Fault::LoseReply
                 | Fault::DelayReply(_)
@@ -229,7 +230,7 @@ impl<'l> Pump<'l> {
                 strike();
                 return Ok(Then::Done);
             }
-            // These have struck the request.
+            // These faults have struck the request.
             Some(
                 Fault::LoseRequest
                 | Fault::DelayRequest(_)
@@ -249,7 +250,7 @@ async fn pass(bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<Then, Cut> {
     Ok(Then::GoOn)
 }
 
-/// Passes what gets through before this moment.
+/// Passes the bytes that get through before this moment.
 async fn pass_until(moment: Moment, bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<(), Cut> {
     match moment {
         Moment::BeforeRequest | Moment::BeforeReply => Ok(()),
@@ -260,7 +261,7 @@ async fn pass_until(moment: Moment, bytes: &[u8], to: &mut WriteHalf<'_>) -> Res
     }
 }
 
-/// A broken connection is broken at both ends.
+/// A connection that breaks at one end breaks at both.
 fn reset(_broken: io::Error) -> Cut {
     Cut::Reset
 }

@@ -1,4 +1,4 @@
-//! Which exchange meets which fault.
+//! Decides which exchange meets which fault.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{Fault, Mix};
 
-/// A fault and the exchanges it strikes: by default every one from now on.
+/// A fault and the exchanges it strikes: by default all from now on.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -39,21 +39,21 @@ impl Rule {
         }
     }
 
-    /// Lets so many exchanges pass first.
+    /// Lets this many exchanges pass first.
     #[must_use]
     pub const fn skip(mut self, exchanges: usize) -> Self {
         self.skip = exchanges;
         self
     }
 
-    /// Strikes so many exchanges and no more.
+    /// Strikes this many exchanges and no more.
     #[must_use]
     pub const fn times(mut self, exchanges: usize) -> Self {
         self.times = Some(exchanges);
         self
     }
 
-    /// Strikes no exchange that begins later than so much after the rule was given to the proxy.
+    /// Strikes no exchange that begins later than this after the rule was given to the proxy.
     #[must_use]
     pub const fn lasting(mut self, time: Duration) -> Self {
         self.lasting = Some(time);
@@ -74,7 +74,7 @@ struct State {
     always: Option<Fault>,
     mix: Mix,
     spared: usize,
-    /// How many exchanges were given a fault.
+    /// How many exchanges were assigned a fault.
     chosen: usize,
 }
 
@@ -130,8 +130,8 @@ impl Script {
         *mix = Mix::new();
     }
 
-    /// The fault that this exchange of this connection meets; it begins now. Rules come in the order
-    /// in which they were given; what none of them strikes meets the one for all, then chance.
+    /// The fault that strikes this exchange of this connection, which begins now. Rules apply in the order in which
+    /// they were given; then the fault for all exchanges, then chance.
     pub(super) fn due(&self, connection: usize, exchange: usize) -> Option<Fault> {
         let State {
             rules,
@@ -161,7 +161,7 @@ impl Script {
 }
 
 impl Rule {
-    /// One exchange: passed over, or struck.
+    /// Counts one exchange: skipped, or struck.
     fn offered(&mut self) -> Option<Fault> {
         if self.skip > 0 {
             self.skip -= 1;

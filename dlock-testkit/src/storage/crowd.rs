@@ -1,4 +1,4 @@
-//! Thousands of writes at once, with random tokens.
+//! Hundreds of concurrent writes, with random tokens.
 
 use std::{
     collections::HashSet,
@@ -17,8 +17,8 @@ use super::Storage;
 const WRITERS: usize = 32;
 const WRITES_OF_EACH: usize = 20;
 
-/// 640 writes by 32 writers at once, with random tokens, leave the highest and nothing else; and
-/// nobody, a reader in between included, ever sees the resource go back.
+/// 640 writes by 32 concurrent writers, with random tokens, leave the highest token and nothing else; and no writer,
+/// and no reader in between, ever sees the resource go back.
 ///
 /// # Panics
 /// If the storage is wrong.
@@ -59,7 +59,7 @@ pub async fn random_tokens_leave_the_highest(storage: impl Storage) {
     assert_eq!(storage.read().await, left, "what is left");
 }
 
-/// Writes with these tokens, one after the other, each its own value. What refused it.
+/// Writes with these tokens, one after the other, each with its own value. Returns the tokens that refused it.
 async fn write(storage: impl Storage, tokens: Vec<FencingToken>) -> Vec<FencingToken> {
     let (mut known, mut seen) = (None, Vec::new());
     for token in tokens {
@@ -86,7 +86,7 @@ async fn write(storage: impl Storage, tokens: Vec<FencingToken>) -> Vec<FencingT
     seen
 }
 
-/// Looks until it is told to stop; how often it saw something.
+/// Reads until `done` is set; returns how often it saw a value.
 async fn watch(storage: impl Storage, done: Arc<AtomicBool>) -> usize {
     let (mut looks, mut last) = (0, None);
     loop {

@@ -9,10 +9,10 @@ use super::{Storage, admit, good};
 use crate::faults::{Faulty, Op};
 
 const LEASE: Duration = Duration::from_secs(2);
-/// For everything that has to come about on a busy machine.
+/// The limit for every event that has to happen, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the paused holder says.
+/// The reports of the paused holder.
 #[derive(Debug)]
 enum Said {
     Holding(FencingToken),
@@ -21,16 +21,16 @@ enum Said {
     },
     Ended {
         end: ReleaseEnd,
-        /// The store left the first call without an answer.
+        /// The store did not answer the first call.
         unanswered: bool,
     },
 }
 
-/// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first
-/// wakes up, believes nothing, and writes with its old token: that is stale and changes nothing, and
-/// neither does its release.
+/// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first wakes up, no
+/// longer believes that it holds, and writes with its old token: the write is stale and changes nothing, and neither
+/// does its release.
 ///
-/// `provider` makes providers on one store: each holder has one of its own, on its own runtime.
+/// `provider` makes providers on one store: each holder has its own, on its own runtime.
 ///
 /// # Panics
 /// If the storage or the lock is wrong.
@@ -56,7 +56,7 @@ pub async fn paused_holder_is_refused<P, F>(
                 let store = Faulty::new(provider().await);
                 let guard = good(lock(&name, store.clone()).hold().await);
                 good(said.send(Said::Holding(guard.token())));
-                // The pause: this thread is all its runtime has, so no renewal runs either.
+                // The pause: the runtime has only this thread, so no renewal runs either.
                 good(told.recv());
                 let believes = guard.is_valid() || !guard.remaining().is_zero();
                 guard.ended().await;
@@ -105,20 +105,20 @@ pub async fn paused_holder_is_refused<P, F>(
             end: ReleaseEnd::NotHeld(Some(record)),
             ..
         } => assert_eq!(record.uuid, successor.uuid()),
-        // A slow store may leave the first call without an answer. Once the lease has ended, it is not asked again (V7).
+        // A slow store may not answer the first call. Once the lease has ended, it is not called again (V7).
         Said::Ended {
             end: ReleaseEnd::Unconfirmed,
             unanswered: true,
         } => {}
         other => panic!("the successor's lock was released: {other:?}"),
     }
-    // The lease of the successor ran out meanwhile, or not: its token is the highest either way.
+    // Whether or not the lease of the successor has ended meanwhile, its token is the highest.
     admit(storage, Some(second), 4).await;
     good(successor.release().await);
     assert!(paused.join().is_ok(), "the paused holder panicked");
 }
 
-/// A lock of a process of its own: its client is not shared.
+/// A lock of a separate process: its client is not shared.
 fn lock(name: &str, provider: impl Provider) -> DLock {
     let lock = DLock::builder()
         .name(name)
