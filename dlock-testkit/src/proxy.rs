@@ -8,7 +8,7 @@
 //! passes untouched. The proxy takes the first bytes of an answer as the sign that the server has executed the request;
 //! a server that answers in parts while it still works (a query of many rows) may not have.
 //!
-//! # What it can do
+//! # Faults
 //! - To one exchange: lose the request or the reply, delay either, break the connection at four [moments](Moment), or
 //!   let the server execute a request late, without the client's knowledge ([`Fault`]). Choose the exchange with
 //!   [`Proxy::next`], [`Proxy::always`], [`Proxy::inject`] with a [`Rule`], or by chance and seed: [`Proxy::random`]

@@ -1,5 +1,5 @@
-//! How a third party adopts the suite: a whole provider of its own (a mutex around a map, whose
-//! clock decides nothing), the fixture, and one macro. It passes every case it does not leave out.
+//! How a third party adopts the suite: a complete provider (a mutex around a map, whose clock decides nothing), the
+//! fixture, and one macro. It passes every case that it does not leave out.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! The reference store of tasks passes the suite, in paused time.
+//! The reference task store passes the suite, in paused time.
 
 use std::time::SystemTime;
 

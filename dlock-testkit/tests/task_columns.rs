@@ -1,4 +1,4 @@
-//! The reference store of tasks keeps the rules of locks, in paused time.
+//! The reference task store keeps the rules of locks, in paused time.
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -35,7 +35,7 @@ impl Fixture for Memory {
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
         .batch(true)
         .durability(Durability::Volatile);
-    // Of a queue: 128.
+    // The limit of a queue's name is 128.
     const NAME_BYTES: usize = 120;
     const PAUSED: bool = true;
 

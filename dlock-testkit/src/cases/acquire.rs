@@ -83,7 +83,7 @@ pub(super) async fn acquire_of_a_released_term_is_spent(bench: Bench) {
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&a.name).await;
     subject.spends(&a).await;
-    // Whatever it claims.
+    // Whatever version the try claims (`prev`).
     let claiming = a.clone().prev(Some(before.version()));
     subject.spends(&claiming).await;
     unchanged(&before, &subject.record(&a.name).await);
@@ -136,7 +136,7 @@ pub(super) async fn refused_acquire_writes_nothing(bench: Bench) {
     let token = subject.grants(&a).await;
     subject.renews(&a, 1).await;
     let before = subject.record(&name).await;
-    // Longer, elsewhere, with data, and asking for a higher token.
+    // A longer lease, from another provider, with data, and requesting a higher token.
     let b = bench
         .term_of(&name, a.duration * 2)
         .owner("someone else")
@@ -151,7 +151,7 @@ pub(super) async fn refused_acquire_writes_nothing(bench: Bench) {
         unchanged(&before, &shown);
     }
     unchanged(&before, &subject.record(&name).await);
-    // Not even for those who come later.
+    // Nor may a later try be affected.
     subject.releases(&a, Some(token)).await;
     let released = subject.record(&name).await;
     assert_eq!((released.uuid, released.token), (a.new, token));
@@ -176,7 +176,7 @@ pub(super) async fn refused_acquire_does_not_extend_the_lease(bench: Bench) {
     if bench.store_clock() {
         subject.grants(&b).await;
     }
-    // The holder's own state is what its renewal meets, on every store.
+    // On every store, the renewal must see the holder's own state.
     let renewal = subject.renew(&a, 1).await;
     assert_eq!(
         matches!(renewal, dlock_core::provider::RenewOutcome::Lost(_)),
@@ -205,7 +205,7 @@ pub(super) async fn late_copy_of_an_acquire_does_not_disturb_the_next_term(bench
     subject.renews(&a, 1).await;
     subject.releases(&a, Some(token)).await;
     let next = subject.grants(&b).await;
-    // Everything A ever sent arrives once more.
+    // Every request that A ever sent arrives once more.
     let shown = subject.refuses(&a).await;
     began(&shown, &b, next);
     subject.loses(&a, 1).await;

@@ -45,7 +45,7 @@ pub(super) async fn revoke_takes_the_term_away_and_gives_it_to_nobody(bench: Ben
     assert!(matches!(subject.loses(&a, 4).await, Some(record) if record.uuid == request.new));
     assert!(matches!(subject.holds_not(&a).await, Some(record) if record.uuid == request.new));
     subject.refuses(&bench.term(&a.name)).await;
-    // Its old version claims nothing any more; an observation of the new one does.
+    // An observation of its old version no longer allows a claim; one of the new version does.
     subject
         .refuses(&bench.term(&a.name).prev(Some(seen.version())))
         .await;
@@ -140,7 +140,7 @@ pub(super) async fn revoke_of_another_version_changes_nothing(bench: Bench) {
     subject.renews(&a, 1).await;
     let before = subject.record(&name).await;
     for other in [
-        // Renewed since it was read: the holder lives.
+        // Renewed since it was read: the holder is alive.
         Version {
             uuid: a.new,
             renewals: 0,
@@ -164,7 +164,7 @@ pub(super) async fn revoke_of_another_version_changes_nothing(bench: Bench) {
     }
     unchanged(&before, &subject.record(&name).await);
     subject.renews(&a, 2).await;
-    // Nobody holds a released one.
+    // A released record has no holder.
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&name).await;
     let outcome = subject
@@ -185,7 +185,7 @@ pub(super) async fn ask_is_seen_at_the_next_renewal(bench: Bench) {
     let asked = subject.record(&a.name).await;
     before.asked = true;
     unchanged(&before, &asked);
-    // Told at every renewal, applied or repeated, alone or in a batch.
+    // The holder learns of it at every renewal, applied or repeated, alone or in a batch.
     assert!(subject.renews(&a, 2).await);
     assert!(subject.renews(&a, 2).await);
     let batch = [Renew::new(a.name.clone(), a.new, 3)];
@@ -247,7 +247,7 @@ pub(super) async fn forced_release_frees_only_what_was_seen(bench: Bench) {
     subject.grants(&a).await;
     let seen = subject.record(&name).await;
     subject.renews(&a, 1).await;
-    // Free at once, also if it was renewed since.
+    // Free at once, even if it was renewed since.
     assert_eq!(
         subject.force(&*admin, &name, &seen).await,
         ReleaseOutcome::Released { wanted: false }
@@ -255,7 +255,7 @@ pub(super) async fn forced_release_frees_only_what_was_seen(bench: Bench) {
     let token = subject.grants(&b).await;
     assert!(token > seen.token);
     subject.loses(&a, 2).await;
-    // The one that was seen is gone; its successor stays.
+    // The term that was seen is gone; its successor stays.
     match subject.force(&*admin, &name, &seen).await {
         ReleaseOutcome::NotHeld(Some(shown)) => began(&shown, &b, token),
         outcome => panic!("{outcome:?}"),

@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) async fn batch_is_answered_in_order(bench: Bench) {
     let subject = bench.subject().await;
-    // Names in no order, fates mixed: extended, never heard of, repeated, released, another's.
+    // Unordered names with mixed fates: extended, unknown, repeated, released, held by another term.
     let labels = ["m", "a", "z", "k", "b", "y"];
     let terms: Vec<Acquire> = labels
         .iter()
@@ -61,7 +61,7 @@ pub(super) async fn batch_is_answered_in_order(bench: Bench) {
 }
 
 pub(super) async fn batch_may_name_a_lock_twice(bench: Bench) {
-    // One client's old term and its new one.
+    // An old and a new term of one client.
     let subject = bench.subject().await;
     let name = bench.name("");
     let (old, new) = (bench.term(&name), bench.term(&name));
@@ -188,7 +188,7 @@ fn renewal(term: &Acquire, n: u64) -> Renew {
     Renew::new(term.name.clone(), term.new, n)
 }
 
-/// The answers, asking again for the items that got none.
+/// The answers; items without an answer are sent again.
 pub(super) async fn answered(provider: &dyn Provider, requests: &[Renew]) -> Vec<RenewOutcome> {
     let mut answers: Vec<Result<RenewOutcome, ProviderError>> = provider.renew_many(requests).await;
     for _ in 0..3 {

@@ -1,5 +1,5 @@
-//! T1, T2, T6, A2 where a grant is asked for more than one token: the record shows the last, nobody else is granted any
-//! of them, and none is claimed that was not minted. A provider that always mints one passes.
+//! T1, T2, T6, A2 where a grant requests more than one token: the record shows the last, no other grant receives any of
+//! them, and the answer claims no token that was not minted. A provider that always mints one passes.
 
 use std::num::NonZeroU8;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Bench, Subject, subject::unchanged};
 
-/// The most tokens that a grant may bring.
+/// The most tokens that a grant may carry.
 const MOST: u8 = Tokens::MOST.get();
 
 pub(super) async fn block_ends_at_the_token_of_the_record(bench: Bench) {
@@ -23,7 +23,7 @@ pub(super) async fn block_ends_at_the_token_of_the_record(bench: Bench) {
     for count in [1, 2, MOST - 1, MOST] {
         let name = bench.name(&count.to_string());
         let first = asking(&bench, &name, count);
-        // Absent, released, claimed.
+        // An absent, a released and a claimed record.
         is_shown(&subject, &first).await;
         subject.releases(&first, None).await;
         is_shown(&subject, &asking(&bench, &name, count)).await;
@@ -34,11 +34,12 @@ pub(super) async fn block_ends_at_the_token_of_the_record(bench: Bench) {
 
 pub(super) async fn block_is_as_long_as_was_asked_for(bench: Bench) {
     let subject = bench.subject().await;
-    // Where a grant may bring fewer, one is right as well, and more than were asked for are wrong all the same.
+    // Where a grant may carry fewer tokens, a single one is right as well, but more than were requested are always
+    // wrong.
     let right = |brought: NonZeroU8, count| brought.get() == count || !bench.blocks();
     for (label, count) in [("two", 2), ("most", MOST)] {
         let mut brought = Vec::new();
-        // A grant whose reply was lost is asked for once more, and then brings one token.
+        // A grant whose reply was lost is requested once more, and then carries one token.
         for attempt in 0..3 {
             let name = bench.name(&format!("{label} {attempt}"));
             let absent = asking(&bench, &name, count);
@@ -65,7 +66,7 @@ pub(super) async fn block_is_as_long_as_was_asked_for(bench: Bench) {
 
 pub(super) async fn next_grant_begins_above_the_whole_block(bench: Bench) {
     let subject = bench.subject().await;
-    // One follows the clock; the other is ahead of it, as after a clock was set back.
+    // One floor follows the clock; the other is ahead of it, as after a clock was set back.
     for (label, floor) in [("now", 0), ("ahead", ahead(4_711))] {
         let name = bench.name(label);
         let mut last: Option<FencingToken> = None;
@@ -93,7 +94,7 @@ pub(super) async fn block_begins_at_the_floor_or_above(bench: Bench) {
     let absent = asking(&bench, &name, MOST).floor(floor);
     let tokens = subject.mints(&absent).await;
     begins_at(tokens, floor);
-    // A floor within the block, at its end, just behind it, and far beyond.
+    // A floor within the block, at its end, just beyond it, and far beyond it.
     let mut last = tokens.last().get();
     for more in [-3, 0, 1, 2, 7, 1_000] {
         let floor = last.saturating_add_signed(more);
@@ -116,9 +117,9 @@ pub(super) async fn block_ends_below_two_to_the_53(bench: Bench) {
     begins_at(tokens, most - behind);
 
     if !bench.blocks() {
-        return; // One token is left.
+        return; // Only one token remains.
     }
-    // One more is asked for than is left.
+    // The try requests one token more than remain.
     let absent = asking(&bench, &bench.name("absent"), MOST).floor(most - behind + 1);
     subject.fails(&absent).await;
     assert_eq!(subject.read(&absent.name).await, None);
@@ -134,8 +135,8 @@ pub(super) async fn repeat_claims_no_token_that_was_not_minted(bench: Bench) {
     let subject = bench.subject().await;
     let name = bench.name("");
     let mut last: Option<FencingToken> = None;
-    // The copy that was granted may have asked for fewer tokens than the repeat, or have gone to a process of an older
-    // release, which mints one. Right below its token is then that of the holder before.
+    // The copy that was granted may have requested fewer tokens than the repeat, or may have reached a process of an
+    // older release, which mints one. The number just below its token is then that of the previous holder.
     for (granted, repeated) in [
         (1, 1),
         (1, MOST),
@@ -198,7 +199,7 @@ async fn is_shown(subject: &Subject, request: &Acquire) {
     );
 }
 
-/// The block begins here. The answer to a repeat says no more of it than its last token.
+/// The block begins here. The answer to a repeat reveals only the last token of the block.
 #[track_caller]
 fn begins_at(tokens: Tokens, expected: u64) {
     let most = expected + u64::from(MOST - 1);

@@ -1,4 +1,4 @@
-//! B4: a release that leaves the name closed, for everybody and for its own time.
+//! B4: a release that leaves the name closed, for every client and for its own time.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(super) async fn closing_ends_a_term_and_keeps_everybody_out(bench: Bench) {
     closes(&subject, &a, Some(token), closing).await;
     let closed = subject.record(&a.name).await;
     assert!(closed.is_closed(), "{closed:?}");
-    // Everything else stays, so that people see whose work it was.
+    // Everything else stays, so that people can see which term closed the name.
     (expected.uuid, expected.renewals) = (closing.uuid(), 0);
     expected.duration = LONG;
     expected.remaining = expected.remaining.map(|_| LONG);
     unchanged(&expected, &closed);
-    // To its holder as to strangers.
+    // The holder is refused like any stranger.
     assert!(matches!(subject.loses(&a, 4).await, Some(record) if record.uuid == closing.uuid()));
     assert!(matches!(subject.holds_not(&a).await, Some(record) if record.uuid == closing.uuid()));
     subject.refuses(&a).await;
@@ -45,7 +45,7 @@ pub(super) async fn closing_ends_a_term_and_keeps_everybody_out(bench: Bench) {
     subject
         .refuses(&bench.term(&a.name).prev(Some(before)))
         .await;
-    // The closing belongs to nobody, so an observation of it is a claim like any other.
+    // The closing has no holder, so an observation of it permits a claim like any other.
     let b = b.prev(Some(closed.version()));
     let next = subject.grants(&b).await;
     assert!(next > token);
@@ -54,7 +54,7 @@ pub(super) async fn closing_ends_a_term_and_keeps_everybody_out(bench: Bench) {
 
 pub(super) async fn closed_name_opens_when_its_own_time_is_over(bench: Bench) {
     let subject = bench.subject().await;
-    // Longer than the lease that it ends, and shorter.
+    // A closing that lasts longer than the lease that it ends, and one that is shorter.
     for (label, longer) in [("longer", true), ("shorter", false)] {
         opens_in_time(&bench, &subject, label, longer).await;
     }
@@ -85,7 +85,7 @@ async fn opens_in_time(bench: &Bench, subject: &Subject, label: &str, longer: bo
 }
 
 pub(super) async fn expired_term_can_still_be_closed(bench: Bench) {
-    // Its holder ended in time, and the release came late; nobody has come meanwhile.
+    // The holder finished in time, and its release came late; no other term has begun meanwhile.
     let subject = bench.subject().await;
     let a = bench.term_of(&bench.name(""), bench.lease());
     let token = subject.grants(&a).await;
@@ -110,7 +110,7 @@ pub(super) async fn repeated_closing_is_a_success_that_changes_nothing(bench: Be
         let left = subject.record(&a.name).await.remaining;
         assert!(left < Some(LONG), "the repeat closed it anew: {left:?}");
     }
-    // Another closing is no repeat.
+    // Another closing is not a repeat.
     closes_not(&subject, &a, closing(LONG), |shown| {
         unchanged(
             &before,
@@ -129,7 +129,7 @@ pub(super) async fn closing_of_what_is_not_held_changes_nothing(bench: Bench) {
     })
     .await;
     assert_eq!(subject.read(&name).await, None);
-    // A stranger's.
+    // A stranger's term.
     let token = subject.grants(&a).await;
     let before = subject.record(&name).await;
     closes_not(&subject, &b, closing(LONG), |shown| {
@@ -140,7 +140,7 @@ pub(super) async fn closing_of_what_is_not_held_changes_nothing(bench: Bench) {
     })
     .await;
     unchanged(&before, &subject.record(&name).await);
-    // One that was released already: its name is free, and stays so.
+    // A term that was already released: its name is free, and stays free.
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&name).await;
     closes_not(&subject, &a, closing(LONG), |shown| {

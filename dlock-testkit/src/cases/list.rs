@@ -14,7 +14,7 @@ pub(super) const DAY: Duration = Duration::from_hours(24);
 
 pub(super) async fn list_pages_through_every_name_in_byte_order(bench: Bench) {
     let (admin, subject) = both(&bench).await;
-    // In none of the orders that collations prefer.
+    // In an order that no collation prefers.
     let mut names: Vec<Name> = [
         "b", "B", "a", "\u{e4}", "a b", "ab", "Z", "10", "9", "a\u{301}", "_",
     ]
@@ -108,7 +108,7 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
         if *name == old_released {
             subject.releases(&a, Some(token)).await;
         }
-        // Not read later: another case's purge may be faster than ours.
+        // Kept now, since another case's purge may be faster than our read.
         last = Some(token);
     }
     // The lease is ten minutes, and the fixture counts from its end.
@@ -116,7 +116,7 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
         bench.age(name, DAY * days).await;
     }
     purge_until_gone(&bench, &admin, &[&old, &old_released]).await;
-    // Whatever else was purged, these were too young.
+    // Whatever else the purge deleted, these records were too young.
     subject.purge(&*admin, 1000).await;
     assert!(
         subject.read(&young).await.is_some(),
@@ -126,7 +126,7 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
         subject.read(&fresh).await.is_some(),
         "purged while it was held"
     );
-    // A name that was purged goes on above its old tokens (T1).
+    // A name that was purged continues above its old tokens (T1).
     assert!(Some(subject.grants(&bench.term(&old)).await) > last);
 }
 
@@ -134,7 +134,7 @@ pub(super) async fn purge_keeps_a_token_that_is_ahead_of_the_clock(bench: Bench)
     let (admin, subject) = both(&bench).await;
     let name = bench.name("");
     let witness = bench.name("witness");
-    // Purged, its name would start again below its last token.
+    // If this record were purged, its name would restart below its last token.
     subject
         .grants(&bench.term(&name).floor((1 << 53) - 1_000))
         .await;
@@ -157,7 +157,7 @@ pub(super) async fn purge_stops_at_its_limit(bench: Bench) {
         subject.grants(&bench.term(name)).await;
         bench.age(name, DAY * 8).await;
     }
-    // Their tokens are instants, too; let the store's clock pass them.
+    // Their tokens are instants too; let the store's clock pass them.
     tokio::time::sleep(Duration::from_millis(50)).await;
     // Other cases purge the same store, so only the limit itself is certain.
     let before = count(&bench, &names).await;
@@ -183,7 +183,7 @@ async fn count(bench: &Bench, names: &[Name]) -> usize {
     there
 }
 
-/// Purges in small steps until these are gone; the case's limit ends one that never gets there.
+/// Purges in small steps until these are gone; if they never are, the case's time limit ends it.
 pub(super) async fn purge_until_gone(bench: &Bench, admin: &Arc<dyn Admin>, names: &[&Name]) {
     let subject = bench.subject().await;
     for name in names {

@@ -1,5 +1,5 @@
-//! Locks over the provider, from end to end and in real calls: what people will do with it. The rules of
-//! `dlock-core` itself have cases of their own, which no author of a provider needs to run.
+//! Locks over the provider, end to end and in actual calls: the way people use it. The rules of `dlock-core` itself
+//! have separate cases, which authors of providers do not need to run.
 
 use std::{
     fmt::Debug,
@@ -28,7 +28,7 @@ use super::admin::both;
 /// No case waits for its end.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What should take a moment, on whatever machine.
+/// The limit, on any machine, for events that should take a moment.
 const SOON: Duration = Duration::from_secs(10);
 
 /// A lock of another process: `lock!(bench, duration, setting = value)`.
@@ -57,7 +57,7 @@ pub(super) async fn clones_find_the_same_client(bench: Bench) {
         let holder = held(clone.try_acquire().await);
         assert!(holder.ours, "a clone has a client of its own");
     }
-    // Another provider is somebody else.
+    // Another provider is another process.
     let stranger = lock(bench.provider().await);
     assert!(!held(stranger.try_acquire().await).ours);
     ok(lease.release().await);
@@ -119,7 +119,7 @@ pub(super) async fn kept_lease_outlives_its_duration(bench: Bench) {
     ok(acquired(b.try_acquire().await).release().await);
 }
 
-/// As many as a store can renew one by one with time to spare.
+/// As many leases as a store can renew one by one with time to spare.
 pub(super) async fn many_leases_are_kept_at_once(bench: Bench) {
     let lock = lock!(bench, bench.lease());
     let asked = Instant::now();
@@ -193,7 +193,7 @@ async fn comes_in(bench: &Bench, poll: Duration, hints: bool) {
         .wakeups(hints)
         .build());
     let waiter = tokio::spawn(async move { waiter.acquire().await });
-    // Refused, and its channel open, which wakes it once.
+    // It was refused, and its channel was opened, which wakes it once.
     let answered = |op| {
         let calls = store.calls();
         let of = calls.iter().filter(|call| call.op == op);
@@ -220,7 +220,7 @@ pub(super) async fn contenders_without_hints_take_turns(bench: Bench) {
     turns_are_taken(bench, false).await;
 }
 
-/// Four processes of two tasks each go on until each process has had its turns: none keeps another out.
+/// Four processes of two tasks each continue until each process has had its turns: no process starves another.
 async fn turns_are_taken(bench: Bench, hints: bool) {
     const PROCESSES: usize = 4;
     const TURNS: usize = 4;
@@ -265,14 +265,14 @@ struct Turns(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 struct Seen {
-    /// Of whom is inside: until when it may believe in its lease.
+    /// Until when the current holder may believe in its lease.
     inside: Option<Instant>,
-    /// Whose term it was, and its token.
+    /// The process and the token of each term.
     terms: Vec<(usize, FencingToken)>,
 }
 
 impl Turns {
-    /// A turn is all terms of a process between those of others.
+    /// A turn consists of all terms of one process between those of others.
     fn taken(&self) -> Vec<usize> {
         let Seen { terms, .. } = &*self.seen();
         let mut turns: Vec<usize> = terms.iter().map(|(process, _)| *process).collect();
@@ -346,7 +346,7 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     within(told, "the request", asked).await;
     in_time(guard.is_valid(), "the lease ended, and it is kept");
     assert!(guard.asked());
-    // A renewal on its way makes another version of it.
+    // A renewal in flight makes it another version.
     let mut revoked = false;
     for _ in 0..10 {
         let seen = subject.record(&bench.name("")).await.version();
@@ -364,7 +364,7 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     ok(next.release().await);
 }
 
-/// Somebody takes the lock and is heard of no more: from when on it counts, and its token.
+/// A holder takes the lock and then disappears. Returns the instant from which its lease counts, and its token.
 async fn dead_holder(bench: &Bench) -> (Instant, FencingToken) {
     let term = bench.term_of(&bench.name(""), bench.lease());
     let subject = bench.subject().await;
@@ -372,7 +372,7 @@ async fn dead_holder(bench: &Bench) -> (Instant, FencingToken) {
     (died, subject.grants(&term).await)
 }
 
-/// Checks when the successor of a dead holder came.
+/// Checks how long the successor of a dead holder was kept out.
 fn entered(bench: &Bench, died: Instant, token: FencingToken, next: &Lease) {
     let (kept_out, lease) = (died.elapsed(), bench.lease());
     assert!(kept_out >= lease, "in after {kept_out:?} of {lease:?} (I1)");

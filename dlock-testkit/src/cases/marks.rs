@@ -1,5 +1,5 @@
-//! N1 to N3: the mark that a refused waiter leaves, and the release that says so. A provider that leaves none shows 0
-//! everywhere, and says that no release was wanted.
+//! N1 to N3: the mark that a refused waiter leaves, and the release that reports it. A provider without marks shows 0
+//! everywhere, and reports that no release was wanted.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     subject::{began, unchanged},
 };
 
-/// What waiters leave: all 32 bits are kept.
+/// The mark of the waiters: all 32 bits are kept.
 const MARK: u32 = 0xfedc_ba98;
 const ANOTHER: u32 = 7;
 
@@ -33,7 +33,7 @@ pub(super) async fn refused_waiter_leaves_one_mark_and_changes_nothing_else(benc
     let a = bench.term(&name).data(Some(b"payload".to_vec()));
     subject.grants(&a).await;
     subject.renews(&a, 3).await;
-    // So that an expiry that is written anew shows.
+    // So that a rewritten expiry would show.
     sleep(Duration::from_millis(30)).await;
     let mut expected = subject.record(&name).await;
     unchanged(&expected, &other.refuses(&bench.term(&name)).await);
@@ -69,7 +69,7 @@ pub(super) async fn marked_term_is_renewed_and_its_release_says_so(bench: Bench)
         (expected.released, expected.remaining) = (true, None);
         assert_eq!(subject.record(&name).await, expected);
     }
-    // A refusal that marks nothing wants nothing.
+    // A refusal without a mark makes no release wanted.
     let b = bench.term(&name);
     let token = subject.grants(&b).await;
     other.refuses(&bench.term(&name)).await;
@@ -82,7 +82,7 @@ pub(super) async fn marked_term_is_renewed_and_its_release_says_so(bench: Bench)
 pub(super) async fn next_term_begins_unmarked(bench: Bench) {
     let subject = bench.subject().await;
     let name = bench.name("");
-    // Absent (A1), and the repeat (A2).
+    // An absent name (A1), and the repeat (A2).
     let a = bench.term(&name).marks(ANOTHER);
     let token = subject.grants(&a).await;
     subject.grants(&a).await;
@@ -132,7 +132,7 @@ pub(super) async fn claim_keeps_the_mark(bench: Bench) {
     subject.renews(&a, 2).await;
     let seen = subject.record(&name).await.version();
     marked(&bench, &other, &name).await;
-    // The mark is no part of the version that was seen.
+    // The mark is not part of the version that was seen.
     let b = bench.term(&name).prev(Some(seen)).marks(ANOTHER);
     let token = other.grants(&b).await;
     let mut record = subject.record(&name).await;
@@ -202,7 +202,7 @@ pub(super) async fn ask_revoke_and_force_keep_the_mark(bench: Bench) {
     assert_eq!(forced, ReleaseOutcome::Released { wanted: says });
     (expected.released, expected.remaining) = (true, None);
     assert_eq!(subject.record(&name).await, expected);
-    // One that asks for a marked lock.
+    // A try that requests a mark takes a lock that is marked.
     let b = bench.term(&name);
     subject.grants(&b).await;
     marked(&bench, &subject, &name).await;
@@ -225,7 +225,7 @@ pub(super) async fn refusals_at_once_leave_one_mark(bench: Bench) {
         }
     }
     marks.push(subjects[0].record(&a.name).await.wanted);
-    marks.retain(|mark| *mark != 0); // Seen before, or left out.
+    marks.retain(|mark| *mark != 0); // Seen before, or absent.
     marks.dedup();
     assert_eq!(marks.len(), usize::from(bench.capabilities().marks));
 }
@@ -240,7 +240,7 @@ pub(super) async fn marks_beside_renewals_and_releases_disturb_neither(bench: Be
             let (subject, b) = (subject.clone(), bench.term(&a.name).marks(MARK));
             marking.spawn(async move { (b.new, subject.acquire(&b).await) });
         }
-        // A term is marked once, so each is renewed or released beside it.
+        // A term is marked once, so each is renewed or released concurrently with the refusal.
         if round % 2 == 0 {
             subjects[0].renews(&a, 1).await;
         } else {
@@ -267,7 +267,7 @@ pub(super) async fn marks_beside_renewals_and_releases_disturb_neither(bench: Be
     }
 }
 
-/// Waits on a held lock: is refused, and marks it. A provider may leave a mark out, but not each time.
+/// Waits on a held lock: is refused, and marks it. A provider may omit a mark, but not every time.
 pub(super) async fn marked(bench: &Bench, subject: &Subject, name: &Name) -> Record {
     for _ in 0..20 {
         let shown = subject.refuses(&bench.term(name).marks(MARK)).await;
@@ -280,7 +280,7 @@ pub(super) async fn marked(bench: &Bench, subject: &Subject, name: &Name) -> Rec
     panic!("a refused waiter never marks {name}");
 }
 
-/// What a record shows that [`marked`] has marked.
+/// The mark in a record that [`marked`] has marked.
 fn wanted(bench: &Bench) -> u32 {
     if bench.capabilities().marks { MARK } else { 0 }
 }

@@ -7,8 +7,8 @@ use dlock_core::{
 
 use crate::Bench;
 
-/// Pairs and families that stores confuse: case, padding, normal forms, wildcards, separators,
-/// quoting, look-alikes.
+/// Pairs and families of names that stores confuse: case, padding, normal forms, wildcards, separators, quoting,
+/// look-alikes.
 const TROUBLE: [&str; 59] = [
     "a",
     "A",
@@ -94,7 +94,7 @@ pub(super) async fn names_that_differ_in_a_byte_are_different_locks(bench: Bench
             "{label:?} met another name"
         );
     }
-    // A release frees its own name alone.
+    // A release frees only its own name.
     let (_, first, token) = &terms[0];
     subject.releases(first, Some(*token)).await;
     for (label, a, _) in &terms[1..] {
@@ -128,7 +128,7 @@ pub(super) async fn longest_name_may_be_of_any_script(bench: Bench) {
     let subject = bench.subject().await;
     let stem = bench.name("").as_str().to_owned();
     let room = bench.name_bytes() - stem.len();
-    // Two bytes a character, and whatever is left in ASCII; they differ at the very end.
+    // Two bytes per character, and the remainder in ASCII; the names differ at the very end.
     let padded = format!(
         "{stem}{}{}",
         "x".repeat(room % 2),
@@ -154,7 +154,7 @@ pub(super) async fn prefix_and_name_are_kept_apart(bench: Bench) {
     let (c, bc) = (named(&format!("c{tail}")), named(&format!("bc{tail}")));
     let abc = named(&format!("abc{tail}"));
     let (one, two, three) = (bench.term(&c), bench.term(&bc), bench.term(&abc));
-    // ("ab", "c"), ("a", "bc") and ("", "abc") read alike when they are only joined.
+    // ("ab", "c"), ("a", "bc") and ("", "abc") look alike if prefix and name are merely concatenated.
     ab.grants(&one).await;
     a.grants(&two).await;
     plain.grants(&three).await;
@@ -167,7 +167,7 @@ pub(super) async fn prefix_and_name_are_kept_apart(bench: Bench) {
 }
 
 pub(super) async fn name_that_is_too_long_with_its_prefix_is_refused(bench: Bench) {
-    // Cut short it would be somebody else's lock.
+    // If it were cut short, it would be another name's lock.
     let prefixed = bench.prefixed("a").await;
     let stem = bench.name("").as_str().to_owned();
     let padded = format!("{stem}{}", "x".repeat(Name::MAX_BYTES - stem.len() - 1));

@@ -1,4 +1,4 @@
-//! Many at once: one winner, losers who learn of that winner, tokens in the order of the grants.
+//! Concurrent tries: one winner, losers who learn of that winner, tokens in the order of the grants.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use tokio::{sync::Barrier, task::JoinSet, time::sleep};
 
 use crate::{Bench, Subject, slow::joined};
 
-/// How many race for one name, and how often.
+/// How many tries race for one name, and in how many rounds.
 const RACERS: usize = 32;
 const ROUNDS: usize = 4;
 
@@ -152,7 +152,7 @@ pub(super) async fn holders_exclude_each_other_and_tokens_follow_their_order(ben
                 sleep(Duration::from_millis(1)).await;
                 assert!(inside.swap(false, Ordering::SeqCst), "two holders at once");
                 subject.releases(&a, Some(token)).await;
-                // Free for a moment, so that the others see it.
+                // Free for a moment, so that the others see that.
                 sleep(Duration::from_millis(1)).await;
             }
         });
@@ -168,7 +168,7 @@ pub(super) async fn holders_exclude_each_other_and_tokens_follow_their_order(ben
     );
 }
 
-/// More than one provider, so that no lock inside one of them orders the racers.
+/// More than one provider, so that a lock inside one of them cannot order the racers.
 pub(super) async fn subjects(bench: &Bench) -> Vec<Subject> {
     let mut subjects = Vec::new();
     for _ in 0..3 {
@@ -181,7 +181,7 @@ pub(super) fn racers(bench: &Bench, name: &Name) -> Vec<Acquire> {
     (0..RACERS).map(|_| bench.term(name)).collect()
 }
 
-/// The one that was granted and its token. Every other one learns of it.
+/// The try that was granted, and its token. All others learn of it.
 async fn one_wins(subjects: &[Subject], racers: Vec<Acquire>) -> (Acquire, FencingToken) {
     let mut winners = Vec::new();
     let mut shown = Vec::new();

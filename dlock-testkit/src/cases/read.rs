@@ -1,4 +1,4 @@
-//! What a record shows: to `read`, in `Held`, through another provider.
+//! The contents of a record, as shown by `read`, in `Held`, and through another provider.
 
 use crate::{
     Bench,

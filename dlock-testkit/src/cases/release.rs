@@ -1,4 +1,4 @@
-//! L1 to L3: a release keeps the record, may be repeated, and touches nobody else's term.
+//! L1 to L3: a release keeps the record, may be repeated, and affects no other term.
 
 use dlock_core::FencingToken;
 
@@ -43,7 +43,7 @@ pub(super) async fn release_of_a_strangers_term_changes_nothing(bench: Bench) {
     let seen = subject.refuses(&b).await;
     let b = b.prev(Some(seen.version()));
     let token = subject.grants(&b).await;
-    // The paused holder wakes up and gives back what it no longer has.
+    // The paused holder wakes up and releases a lock that it no longer holds.
     let shown = subject
         .holds_not(&a)
         .await
@@ -51,7 +51,7 @@ pub(super) async fn release_of_a_strangers_term_changes_nothing(bench: Bench) {
     began(&shown, &b, token);
     assert!(token > old);
     began(&subject.record(&name).await, &b, token);
-    // Not even once the successor is gone.
+    // Nor does it once the successor is gone.
     subject.releases(&b, Some(token)).await;
     let before = subject.record(&name).await;
     assert_eq!(subject.holds_not(&a).await.as_ref(), Some(&before));
@@ -92,7 +92,7 @@ pub(super) async fn token_of_a_release_decides_nothing(bench: Bench) {
 }
 
 pub(super) async fn release_does_not_depend_on_the_renewals(bench: Bench) {
-    // A renewal may be applied that its holder has not heard of.
+    // A renewal may be applied although its holder never received the answer.
     let subject = bench.subject().await;
     let a = bench.term(&bench.name(""));
     let token = subject.grants(&a).await;
@@ -100,7 +100,7 @@ pub(super) async fn release_does_not_depend_on_the_renewals(bench: Bench) {
     subject.releases(&a, Some(token)).await;
     let before = subject.record(&a.name).await;
     assert!(before.released);
-    // And one that arrives after the release brings nothing back.
+    // A renewal that arrives after the release does not revive the term.
     subject.loses(&a, 10).await;
     unchanged(&before, &subject.record(&a.name).await);
 }

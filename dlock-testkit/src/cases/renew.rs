@@ -1,11 +1,11 @@
-//! R1 to R3: what a renewal extends, what it repeats, and what it can never bring back.
+//! R1 to R3: what a renewal extends, what it repeats, and what it can never revive.
 
 use dlock_core::provider::{AcquireOutcome, RenewOutcome};
 use tokio::time::Instant;
 
 use crate::{Bench, slow::in_time, subject::unchanged};
 
-/// The largest renewal number there can be.
+/// The largest possible renewal number.
 const LAST: u64 = (1 << 53) - 1;
 
 pub(super) async fn renewal_extends_the_lease(bench: Bench) {
@@ -79,7 +79,7 @@ pub(super) async fn overtaken_renewal_is_a_success_that_changes_nothing(bench: B
     subject.grants(&a).await;
     subject.renews(&a, LAST).await;
     let before = subject.record(&a.name).await;
-    // The last of these differs from the applied one only beyond a double's or a 32-bit integer's reach.
+    // The last of these differs from the applied number only beyond the precision of a double or of a 32-bit integer.
     for late in [1, 2, 1 << 32, LAST - 1] {
         subject.renews(&a, late).await;
     }
@@ -108,8 +108,8 @@ pub(super) async fn repeated_renewal_does_not_extend_the_lease(bench: Bench) {
 }
 
 pub(super) async fn repeated_renewal_of_an_expired_term_is_still_answered(bench: Bench) {
-    // R2 does not ask for the expiry: the answer belongs to an attempt that was applied in time, and
-    // a caller that gets it late gains nothing by it. Anything else would be a false loss.
+    // R2 does not check the expiry: the answer belongs to an attempt that was applied in time, and a caller that gets
+    // it late gains nothing by it. Any other answer would report a loss that did not happen.
     let subject = bench.subject().await;
     let lease = bench.lease();
     let a = bench.term_of(&bench.name(""), lease);
@@ -143,7 +143,7 @@ pub(super) async fn renewal_of_an_expired_term_is_lost(bench: Bench) {
     let subject = bench.subject().await;
     let a = bench.term_of(&bench.name(""), bench.lease());
     subject.grants(&a).await;
-    // In paused time this is the very instant of the expiry: acquire and renew must agree on it.
+    // In paused time this is exactly the instant of the expiry: acquire and renew must agree on it.
     bench.outlast(a.duration).await;
     if bench.store_clock() {
         let before = subject.record(&a.name).await;

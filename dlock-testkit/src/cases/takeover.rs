@@ -1,4 +1,4 @@
-//! A4 to A6: who may take a lock, and that taking it writes every field.
+//! A4 to A6: the conditions for taking a lock, and that taking it writes every field.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) async fn expired_lock_is_taken_by_a_newcomer(bench: Bench) {
     if bench.store_clock() {
         takes_it_whole(&subject, &a, &b).await;
     } else {
-        // However long: only an observation ends it.
+        // However much time passes, only an observation ends it.
         tokio::time::sleep(a.duration).await;
         subject.refuses(&b).await;
         subject.renews(&a, 1).await;
@@ -44,7 +44,7 @@ pub(super) async fn lock_is_refused_until_it_expires(bench: Bench) {
     let (a, b) = (bench.term_of(&name, lease), bench.term(&name));
     let asked = Instant::now();
     subject.grants(&a).await;
-    // As late as this clock can tell apart from the end.
+    // As late as this clock can still distinguish from the end.
     tokio::time::sleep((lease * 3 / 4).saturating_sub(asked.elapsed())).await;
     let outcome = subject.acquire(&b).await;
     in_time(asked.elapsed() < lease, "the lease may have ended");
@@ -164,7 +164,7 @@ pub(super) async fn takeover_lasts_for_the_new_lease(bench: Bench) {
         matches!(outcome, AcquireOutcome::Held(_)),
         "the live lease was stolen: {outcome:?}"
     );
-    // Its renewals last as long.
+    // Its renewals extend it by the same duration.
     let again = Instant::now();
     let renewal = subject.renew(&b, 1).await;
     in_time(asked.elapsed() < b.duration, "the lease may have ended");
@@ -181,7 +181,7 @@ pub(super) async fn takeover_lasts_for_the_new_lease(bench: Bench) {
     );
 }
 
-/// A first term with something in every field, and a second with none of it.
+/// A first term with a value in every field, and a second with none of them.
 fn rich_then_plain(bench: &Bench, name: &dlock_core::Name) -> (Acquire, Acquire) {
     let a = bench
         .term(name)
@@ -191,7 +191,7 @@ fn rich_then_plain(bench: &Bench, name: &dlock_core::Name) -> (Acquire, Acquire)
     (a, b)
 }
 
-/// Nothing of the old term stays, and its holder can do nothing any more.
+/// No field of the old term remains, and its holder can no longer do anything.
 async fn takes_it_whole(subject: &Subject, a: &Acquire, b: &Acquire) {
     let old = subject.record(&a.name).await;
     tokio::time::sleep(Duration::from_millis(50)).await;

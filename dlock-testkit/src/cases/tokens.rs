@@ -1,5 +1,4 @@
-//! T1, T2, T6: fencing tokens only ever grow, follow the clock and the floor, and end where doubles
-//! stop being exact.
+//! T1, T2, T6: fencing tokens only ever grow, follow the clock and the floor, and end where doubles stop being exact.
 
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(super) async fn token_grows_across_expiry(bench: Bench) {
     let mut last = None;
     for _ in 0..3 {
         let prev = subject.read(&name).await.map(|record| record.version());
-        // Where no clock ends it, the observation does.
+        // Where no clock ends the lease, the observation does.
         let a = bench.term_of(&name, Duration::from_millis(100));
         let a = if bench.store_clock() { a } else { a.prev(prev) };
         let token = subject.grants(&a).await;
@@ -61,7 +60,7 @@ pub(super) async fn first_token_is_the_time_in_microseconds(bench: Bench) {
         SANE.contains(&token.get()),
         "{token} is no time of this century in microseconds"
     );
-    // So a name that was purged or lost goes on above its old tokens.
+    // So a name that was purged or lost continues above its old tokens.
     tokio::time::sleep(Duration::from_millis(100)).await;
     let later = subject.grants(&bench.term(&bench.name("b"))).await;
     let passed = later.get().saturating_sub(token.get());
@@ -97,7 +96,7 @@ pub(super) async fn token_follows_the_stores_clock(bench: Bench) {
 
 pub(super) async fn token_is_at_least_the_floor(bench: Bench) {
     let subject = bench.subject().await;
-    // Far above any clock, with digits to lose.
+    // Far above any clock, with digits that a double could lose.
     let floor = ahead(1_234_567);
     let absent = bench.term(&bench.name("absent")).floor(floor);
     is_granted(&subject, &absent, floor).await;
@@ -142,7 +141,7 @@ pub(super) async fn floor_below_the_next_token_changes_nothing(bench: Bench) {
 }
 
 pub(super) async fn token_ahead_of_the_clock_goes_on_one_by_one(bench: Bench) {
-    // A clock that was set back, or a restore: the last token decides.
+    // After a clock was set back, or a restore: the last token decides.
     let subject = bench.subject().await;
     let name = bench.name("");
     let high = ahead(7_654_321);
@@ -165,12 +164,12 @@ pub(super) async fn tokens_end_below_two_to_the_53(bench: Bench) {
     let before = subject.record(&name).await;
     assert_eq!((before.uuid, before.token.get()), (next.new, last));
 
-    // Nothing wraps, and nothing is written on the way.
+    // Nothing wraps, and the failed try writes nothing.
     subject
         .fails(&bench.term(&name).prev(Some(before.version())))
         .await;
     unchanged(&before, &subject.record(&name).await);
-    // Its holder keeps it, and can give it back.
+    // Its holder keeps it, and can release it.
     assert_eq!(subject.grants(&next).await, FencingToken::MAX);
     subject.renews(&next, 1).await;
     subject.releases(&next, Some(FencingToken::MAX)).await;
@@ -186,7 +185,7 @@ pub(super) async fn floor_beyond_all_tokens_is_refused(bench: Bench) {
         subject.fails(&bench.term(&name).floor(floor)).await;
         assert_eq!(subject.read(&name).await, None, "{label}");
     }
-    // A record that is there stays as it is.
+    // An existing record stays as it is.
     let name = bench.name("released");
     let a = bench.term(&name);
     let token = subject.grants(&a).await;

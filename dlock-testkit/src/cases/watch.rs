@@ -1,4 +1,4 @@
-//! Wake-ups, where a provider has them: what is released while somebody listens is hinted.
+//! Wake-ups, where a provider supports them: a release is hinted while a client listens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use dlock_core::{
 };
 use tokio::task::yield_now;
 
-/// A hint that takes longer is of no use to anybody.
+/// A hint that takes longer is useless.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The mark of a waiter.
@@ -78,7 +78,7 @@ pub(super) async fn watching_again_after_a_stream_was_dropped_works(bench: Bench
     }
 }
 
-/// Those who wait on behalf of others look, and another client marks.
+/// The client that waits on behalf of others reads the record, and another client marks it.
 pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
     let a = bench.term(&bench.name(""));
@@ -91,7 +91,7 @@ pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench)
     hears(&mut stream, &a.name).await;
 }
 
-/// N3, of a store that decides itself which releases it hints.
+/// N3, for a store that decides itself which releases it hints.
 pub(super) async fn unmarked_release_tells_nobody(bench: Bench) {
     if !bench.capabilities().marks {
         return;
@@ -113,7 +113,7 @@ pub(super) async fn unmarked_release_tells_nobody(bench: Bench) {
     }
 }
 
-/// The release shows the mark that a refusal shows, whichever comes first.
+/// The release reports the mark that a refusal shows, whichever comes first.
 pub(super) async fn mark_beside_a_release_loses_no_hint(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
     let mut stream = listen(&provider).await;
@@ -164,12 +164,12 @@ async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
     marked(bench, &bench.asked(Arc::clone(provider)), name).await;
 }
 
-/// A hint for this name or for everyone, or the end of the stream (its listener wakes everyone).
+/// A hint for this name or for every waiter, or the end of the stream (at which its listener wakes every waiter).
 async fn hears(stream: &mut Wakeups, name: &Name) {
     heard(stream, &[name]).await;
 }
 
-/// The first hint of one of these names; none, if the first is for everyone.
+/// The first hint for one of these names; none, if the first is for every waiter.
 async fn heard(stream: &mut Wakeups, names: &[&Name]) -> Option<Name> {
     let told = async {
         loop {

@@ -1,9 +1,10 @@
-//! A [`Provider`] over the lease that lies in a task's row (K1): it shows that a claim keeps every rule of a lock.
+//! A [`Provider`] over the lease in a task's row (K1): it shows that a claim keeps every rule of a lock.
 //!
-//! A lock is a queue with one task under a key. An acquire enqueues that task, if there is none, and claims it; everything
-//! else goes to [`TaskStore::claims`]. So what runs is the store's own claim, heartbeat, release and read. What a lock
-//! carries is the task's checkpoint. Two steps here are one for a lock: an acquire writes its data after its grant, and
-//! gives the task of a version that nobody acts on any more (A6) back before it claims it.
+//! A lock is a queue with one task under a key. An acquire enqueues that task, if it does not exist, and claims it;
+//! every other call goes to [`TaskStore::claims`]. So the calls under test are the store's own claim, heartbeat,
+//! release and read. The data of a lock is the task's checkpoint. Two operations that are one step for a lock take two
+//! here: an acquire writes its data after its grant, and it releases the task of a version that no client acts on any
+//! more (A6) before it claims it.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -18,14 +19,14 @@ use dlock_tasks::{Claim, ClaimName, NewTask, TaskStore};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-/// Looks into the store's table.
+/// Reads the store's table.
 #[async_trait]
 pub trait Seats: Send + Sync + 'static {
-    /// The number and the newest token of the one task of a queue, once it was claimed.
+    /// The number and the newest token of the only task of a queue, once it was claimed.
     async fn seat(&self, queue: &str) -> Result<Option<ClaimName>, ProviderError>;
 }
 
-/// A lock for each queue of a store.
+/// Treats each queue of a store as a lock.
 #[derive(Clone)]
 pub struct Columns {
     store: Arc<dyn TaskStore>,
@@ -92,7 +93,7 @@ impl Provider for Columns {
                     false => {}
                 }
             }
-            // A repeat, two looks that do not agree, or a store that looks for free tasks now and then.
+            // A repeat, two reads that disagree, or a store that looks for free tasks only now and then.
             sleep(Duration::from_millis(1)).await;
         }
         Err(ProviderError::unknown("a free task is not given out"))
@@ -108,7 +109,7 @@ impl Provider for Columns {
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        // What has no task is lost; the rest goes to the store in one call.
+        // A renewal without a task is lost; the others go to the store in one call.
         let (mut outcomes, mut places, mut batch) = (Vec::new(), Vec::new(), Vec::new());
         for request in requests {
             match self.seat(&request.name).await {
@@ -159,8 +160,8 @@ impl fmt::Debug for Columns {
     }
 }
 
-/// Makes one test of each case of the suite for locks, over a [`Fixture`](crate::Fixture) whose provider is [`Columns`].
-/// Those about what no task has show as ignored, and with `ignore = "why"` all do.
+/// Makes one test of each case of the suite for locks, over a [`Fixture`](crate::Fixture) whose provider is
+/// [`Columns`]. Cases about capabilities that tasks lack show as ignored; with `ignore = "why"`, all do.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! task_columns {
@@ -175,7 +176,7 @@ macro_rules! task_columns {
             tokens_grow_across_a_closing
             early_release_closes_the_name
             provider_says_what_the_fixture_says
-            // A claim names no floor: a retry keeps the token, and nothing else resets it (T6).
+            // A claim carries no floor: a retry keeps the token, and nothing else resets it (T6).
             token_is_at_least_the_floor
             floor_below_the_next_token_changes_nothing
             block_begins_at_the_floor_or_above

@@ -1,7 +1,7 @@
-//! The reference store of tasks: the rules of the contract in memory, for tests of code that uses a queue, and to read
-//! how a store answers. What it answers is decided by a table of tasks, each of whose methods is one call: `claiming`
-//! (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10, K11) and `showing`. Nothing there locks, waits or reads
-//! a clock.
+//! The reference task store: the rules of the contract in memory, for tests of code that uses a queue, and as a
+//! readable model of a store's answers. A table of tasks decides the answers; each of its methods is one call:
+//! `claiming` (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10, K11) and `showing`. No code there
+//! locks, waits or reads a clock.
 
 mod claiming;
 mod ending;
@@ -35,10 +35,10 @@ use tokio::time::Instant;
 
 use self::table::Table;
 
-/// A queue in this process's memory; clones share it. It passes the suite, and forgets everything when it is dropped.
+/// A queue in this process's memory; clones share it. It passes the suite, and loses everything when it is dropped.
 ///
-/// Its clock begins with the machine's and goes on as [`tokio::time::Instant`] does: in a test with paused time, leases
-/// end and tasks fall due when the test's time says so, at once as soon as everybody sleeps.
+/// Its clock starts at the machine's time and advances as [`tokio::time::Instant`] does: in a test with paused time,
+/// leases end and tasks fall due on the test's time, which jumps ahead as soon as every task of the runtime sleeps.
 ///
 /// ```
 /// use std::time::Duration;
@@ -60,11 +60,11 @@ pub struct MemoryTasks {
     began: Instant,
     began_at: SystemTime,
     claims: Arc<Sharing>,
-    /// Who hears of which queues.
+    /// The listeners, each with its queues.
     listeners: Arc<Mutex<Listeners>>,
 }
 
-/// Who wants hints, and about which queues.
+/// The listeners that want hints, each with its queues.
 type Listeners = Vec<(Vec<String>, WakeupSender)>;
 
 impl Default for MemoryTasks {
@@ -74,7 +74,7 @@ impl Default for MemoryTasks {
 }
 
 impl MemoryTasks {
-    /// A queue without tasks, at this time of the machine's.
+    /// A queue without tasks, whose clock starts at the machine's time.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
@@ -84,7 +84,7 @@ impl MemoryTasks {
         Self::starting_at(SystemTime::now())
     }
 
-    /// A queue without tasks, whose clock shows this time now: runs in paused time have the same tokens then.
+    /// A queue without tasks, whose clock now shows this time: runs in paused time then have the same tokens.
     #[must_use]
     pub fn starting_at(now: SystemTime) -> Self {
         Self {
@@ -96,13 +96,13 @@ impl MemoryTasks {
         }
     }
 
-    /// The time by the store's clock.
+    /// The time on the store's clock.
     #[must_use]
     pub fn now(&self) -> SystemTime {
         self.began_at + self.began.elapsed()
     }
 
-    /// One call: nobody else sees the table meanwhile.
+    /// One call: no other call sees the table meanwhile.
     #[doc(hidden)]
     pub fn call<T>(&self, call: impl FnOnce(&mut Table, SystemTime) -> T) -> T {
         // No call panics between two related changes, so a poisoned table is whole.
@@ -113,23 +113,23 @@ impl MemoryTasks {
 }
 
 impl MemoryTasks {
-    /// There may be something to claim: these tasks were added, or came back.
+    /// Announces that tasks may be claimable: these were added, or came back.
     fn tell(&self, tasks: impl IntoIterator<Item = TaskId>) {
         let queue_of =
             |id| self.call(|table, _| table.rows.get(&id).map(|row| row.new.queue.clone()));
         self.tell_of(&tasks.into_iter().filter_map(queue_of).collect());
     }
 
-    /// There may be something to claim in these queues.
+    /// Announces that tasks in these queues may be claimable.
     fn tell_of(&self, queues: &BTreeSet<String>) {
         self.listeners().retain(|(theirs, sender)| {
             let concerns = theirs.iter().any(|queue| queues.contains(queue));
-            // One that was not read stands for this one.
+            // A hint that was not read yet stands for this one.
             !concerns || sender.send(Wakeup::Everyone) || !sender.is_closed()
         });
     }
 
-    /// Whether others may wait for the end of a task (K8).
+    /// Whether other tasks may wait for the end of this one (K8).
     fn is_waited_for(&self, id: TaskId) -> bool {
         self.call(|table, _| {
             let new = table.rows.get(&id).map(|row| &row.new);
@@ -143,7 +143,7 @@ impl MemoryTasks {
     }
 }
 
-/// A task that was added.
+/// The task, if one was added.
 fn new(enqueued: &Enqueued) -> Option<TaskId> {
     match enqueued {
         Enqueued::New(id) => Some(*id),
@@ -342,14 +342,14 @@ impl fmt::Debug for MemoryTasks {
     }
 }
 
-/// So long after an instant, or as late as an instant can be.
+/// This long after an instant, or the latest possible instant.
 fn later(instant: SystemTime, by: Duration) -> SystemTime {
     const NEVER: Duration = Duration::from_secs(1 << 60);
     let end = || SystemTime::UNIX_EPOCH + NEVER;
     instant.checked_add(by).unwrap_or_else(end)
 }
 
-/// How long it is until an instant, if that is to come.
+/// The time until an instant; zero if it has passed.
 fn until(instant: SystemTime, now: SystemTime) -> Duration {
     instant.duration_since(now).unwrap_or_default()
 }

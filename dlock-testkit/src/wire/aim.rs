@@ -1,5 +1,5 @@
-//! A wrapper that tells the proxy which call is about to be sent, so that a fault of the wire
-//! strikes a renewal and not whatever comes by.
+//! A wrapper that notifies the proxy of the call that is about to be sent, so that a fault of the wire strikes, say, a
+//! renewal and not the next exchange of any kind.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -20,7 +20,7 @@ use crate::{
     proxy::{Fault, Proxy},
 };
 
-/// The wrapper. A client that has one call under way at a time is hit where it was aimed at.
+/// The wrapper. It hits the intended call if the client has one call in progress at a time.
 pub(super) struct Aim {
     inner: Arc<dyn Provider>,
     proxy: Arc<Proxy>,
@@ -52,7 +52,7 @@ impl Aim {
         self.targets().always.insert(op, fault);
     }
 
-    /// Strikes nothing any more.
+    /// From now on, strikes nothing.
     pub(super) fn clear(&self) {
         *self.targets() = Targets::default();
         self.proxy.clear();

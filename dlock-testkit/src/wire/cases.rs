@@ -1,5 +1,4 @@
-//! Every case of the wire suite: what it is called, and what it covers. The list below is the only
-//! one.
+//! Every case of the wire suite: its name, and the rules it covers. The list below is the only one.
 
 mod calls;
 mod chance;
@@ -10,7 +9,7 @@ mod holding;
 use super::Case;
 use crate::proxy::{Fault, Moment};
 
-/// Hands the list of all cases to a macro.
+/// Passes the list of all cases to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_wire_case {
@@ -56,7 +55,7 @@ macro_rules! table {
 
 __for_each_wire_case!(table);
 
-/// Every way in which a connection can break in an exchange.
+/// Every way in which a connection can break during an exchange.
 fn cuts() -> impl Iterator<Item = Fault> {
     let resets = Moment::ALL.map(Fault::Reset);
     resets.into_iter().chain(Moment::ALL.map(Fault::Close))

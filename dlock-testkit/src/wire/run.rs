@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{runner::shared_runtime, slow};
 
-/// What `wire_conformance!` keeps for its test binary.
+/// The runtime and the fixture that `wire_conformance!` keeps for its test binary.
 #[doc(hidden)]
 pub struct Shared(OnceLock<(Runtime, Arc<dyn Erased>)>);
 
@@ -32,11 +32,11 @@ pub fn run<W: Wired>(shared: &Shared, name: &str) {
     runtime.block_on(one::<W>(Arc::clone(fixture), case, 4));
 }
 
-/// Plays every case of the suite but these side by side, on one fixture: for drivers that some cases do not fit. What such
-/// a case is about then needs a test of its own.
+/// Runs every case of the suite except these, concurrently, on one fixture: for drivers that some cases do not fit. The
+/// property of each case left out then needs a test of its own.
 ///
 /// # Panics
-/// Names the cases that failed; or a name that is no case.
+/// If cases fail, with their names; or if a name is not that of a case.
 pub fn run_all_but<W: Wired>(left_out: &[&str]) {
     for name in left_out {
         let is_case = CASES.iter().any(|case| case.name == *name);
@@ -64,8 +64,8 @@ pub fn run_all_but<W: Wired>(left_out: &[&str]) {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// Runs one case on a fixture of its own: what it panicked with, if it did. That is how drivers with
-/// a bug prove the suite. Panics are reported through the process's panic hook as well.
+/// Runs one case on its own fixture, and returns the message if it panicked. With it, drivers that have a bug prove the
+/// suite. Panics are reported through the process's panic hook as well.
 ///
 /// # Errors
 /// The panic's message.
@@ -73,9 +73,9 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
     let run = AssertUnwindSafe(|| {
         let runtime = shared_runtime();
         let fixture = Arc::new(Erase(runtime.block_on(start)));
-        // Fewer chances for a slow machine: here a failure is what is expected.
+        // Fewer rounds for a slow machine: here a failure is expected.
         runtime.block_on(one::<W>(fixture, case, 2));
-        // What is left of a bad driver may hang.
+        // Remaining tasks of a bad driver may hang.
         runtime.shutdown_background();
     });
     catch_unwind(run).map_err(|panic| {
@@ -84,7 +84,7 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
     })
 }
 
-/// One case within its time limit, in at most so many rounds.
+/// Runs one case within its time limit, in at most `rounds` rounds.
 async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
     let leases = slow::leases(W::LEASE, rounds);
     let wiring = |lease| Wiring::new(Arc::clone(&fixture), case.name, lease);

@@ -1,4 +1,4 @@
-//! One call of a provider, with what must be so before, in and after it.
+//! One call of a provider, with the conditions that must hold before, during and after it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{faults::Op, slow::in_time};
 /// The operations that holders and contenders use.
 pub(super) const OPS: [Op; 5] = [Op::Acquire, Op::Renew, Op::RenewMany, Op::Release, Op::Read];
 
-/// A call that is about to be made, on names of its own.
+/// A call that is about to be made, on its own names.
 #[derive(Clone)]
 pub(super) struct Scene {
     pub(super) op: Op,
@@ -28,7 +28,7 @@ pub(super) struct Scene {
 pub(super) type Answers = Vec<Result<(), ProviderError>>;
 
 impl Scene {
-    /// Prepares what the call needs: a lease to be renewed, say.
+    /// Prepares what the call needs, such as a lease to renew.
     pub(super) async fn set(wiring: &Wiring, op: Op, direct: &Arc<dyn Provider>) -> Self {
         let terms = match op {
             Op::RenewMany => 3,
@@ -54,7 +54,7 @@ impl Scene {
         &self.terms[0]
     }
 
-    /// Makes the call. An answer that is not the right one fails the case.
+    /// Makes the call. A wrong answer fails the case.
     pub(super) async fn ask(&self, provider: &dyn Provider) -> Answers {
         let term = self.term();
         let renew = |term: &Acquire| Renew::new(term.name.clone(), term.new, 1);
@@ -103,7 +103,7 @@ impl Scene {
         }
     }
 
-    /// Whether the store has applied the call, for each term. A read always has been.
+    /// Whether the store has applied the call, for each term. A read counts as applied.
     pub(super) async fn applied(&self) -> Vec<bool> {
         let mut applied = Vec::new();
         for term in &self.terms {
@@ -120,8 +120,8 @@ impl Scene {
         applied
     }
 
-    /// What was said is what happened: `Ok` was applied, `NotApplied` was not, and nothing about a
-    /// wire is `Fatal`.
+    /// Checks the answers against the store: a call with `Ok` was applied, one with `NotApplied` was not, and no fault
+    /// of a wire is `Fatal`.
     pub(super) async fn is_true(&self, answers: &Answers) {
         for (answer, applied) in answers.iter().zip(self.applied().await) {
             match answer.as_ref().map_err(ProviderError::kind) {
@@ -135,8 +135,8 @@ impl Scene {
         }
     }
 
-    /// The same request again is answered, at once or as soon as a shared connection is there again, and is still one
-    /// term (A2, R2, L2).
+    /// Repeats the same request: it is answered, at once or as soon as a shared connection is restored, and there is
+    /// still one term (A2, R2, L2).
     pub(super) async fn repeat(&self, provider: &dyn Provider, after: &str) {
         let patience = self.wiring.patience();
         let began = Instant::now();

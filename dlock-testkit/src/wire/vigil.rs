@@ -1,4 +1,4 @@
-//! Watching a holder from outside: what it believes at every instant, and when it is told.
+//! Watches a holder from outside: its belief at every instant, and when it learns of the end.
 
 use std::{pin::pin, time::Duration};
 
@@ -14,9 +14,9 @@ use crate::{
     slow::in_time,
 };
 
-/// I8: how late the holder may be told.
+/// I8: how late the holder may be notified.
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
-/// What two looks at the clock may differ by.
+/// How far apart two readings of the clock may be.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// How a lease ended, as its holder saw it.
@@ -48,7 +48,7 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
             _ = tick.tick() => {
                 let (before, left, after) = (Instant::now(), guard.remaining(), Instant::now());
                 if !left.is_zero() {
-                    // A renewal is worth a third of the lease.
+                    // A renewal adds a third of the lease.
                     assert!(after + left + lease / 10 >= deadline, "valid_until moved back (I7)");
                     deadline = deadline.max(before + left);
                 }
@@ -57,7 +57,7 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
     }
 }
 
-/// I8: told at the deadline, neither late nor early.
+/// I8: the holder is notified at the deadline, neither late nor early.
 pub(super) fn on_time(at: Instant, deadline: Instant) {
     let late = at.saturating_duration_since(deadline);
     in_time(
@@ -68,7 +68,7 @@ pub(super) fn on_time(at: Instant, deadline: Instant) {
     assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
 }
 
-/// I6: the belief rests on a try or renewal that was answered, and on when that was sent.
+/// I6: the belief rests on a try or renewal that was answered, and on the instant at which that was sent.
 pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration) {
     let calls = wire.provider.calls();
     let answered = calls.iter().filter(|call| match &call.answer {
@@ -87,7 +87,7 @@ pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration)
     );
 }
 
-/// A lease was lost whose renewals were answered in time, or else the machine was slow.
+/// Fails: a lease was lost although its renewals were answered in time, unless the machine was slow.
 pub(super) fn should_be_kept(guard: &Guard, told: &Told) -> ! {
     let loss = &told.loss;
     let ended_by_time = match &loss.cause {
@@ -101,7 +101,7 @@ pub(super) fn should_be_kept(guard: &Guard, told: &Told) -> ! {
     panic!("lost: {loss:?}")
 }
 
-/// I2: the store keeps the name for its holder, who was just told.
+/// I2: the store still keeps the name for its holder, which has just been notified.
 pub(super) async fn store_still_keeps_it(
     direct: &dyn Provider,
     guard: &Guard,

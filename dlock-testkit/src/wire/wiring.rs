@@ -1,4 +1,4 @@
-//! What a case works with: wires to the server that can break, and a way to it that cannot.
+//! The means of a case: wires to the server that can break, and one that cannot.
 
 use std::{fmt, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,10 +17,10 @@ use crate::{
     slow::{in_time, is_late, within},
 };
 
-/// How long something may take that should come about soon.
+/// The limit for events that should happen soon.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The workbench of one round of a case. Names are fresh, so cases never meet on a shared store.
+/// The workbench of one round of a case. Names are fresh, so cases never collide on a shared store.
 #[derive(Clone)]
 pub struct Wiring {
     fixture: Arc<dyn Erased>,
@@ -28,7 +28,7 @@ pub struct Wiring {
     lease: Duration,
 }
 
-/// A provider behind a proxy of its own, and a client over it: one process.
+/// A provider behind its own proxy, and a client over it: one process.
 pub(super) struct Wire {
     pub(super) proxy: Arc<Proxy>,
     /// Aims faults of the wire at calls, and records the calls.
@@ -52,12 +52,12 @@ impl Wiring {
         self.lease
     }
 
-    /// How long the calls of a provider take before they end by themselves.
+    /// How long a call of a provider may take before it must end without intervention.
     pub(super) const fn limit(&self) -> Duration {
         self.lease
     }
 
-    /// The answer of a call. One that fails late may have been given up because the machine was slow.
+    /// The answer of a call. A call that fails late may have been abandoned because the machine was slow.
     pub(super) async fn answered<T>(
         &self,
         call: impl Future<Output = Result<T, ProviderError>>,
@@ -69,12 +69,12 @@ impl Wiring {
         })
     }
 
-    /// Whether a call that began at this instant may have failed because it took so long.
+    /// Whether a call that began at this instant may have failed because it took too long.
     pub(super) fn is_late(&self, asked: Instant) -> bool {
         asked.elapsed() >= self.limit() / 2
     }
 
-    /// How long a call may get no answer because another one got none.
+    /// How long a call may get no answer because another call got none.
     pub(super) fn patience(&self) -> Duration {
         if self.shared() {
             self.limit()
@@ -88,7 +88,7 @@ impl Wiring {
         self.fixture.shared()
     }
 
-    /// A fresh name; the same label gives the same name again within this round.
+    /// A fresh name; within this round, the same label returns the same name.
     pub(super) fn name(&self, label: impl fmt::Display) -> Name {
         ok(Name::new(format!("{}/{label}", self.scope)))
     }
@@ -104,7 +104,7 @@ impl Wiring {
         self.seeded(0).await
     }
 
-    /// A wire whose chance follows from this seed.
+    /// A wire with this seed for everything that happens by chance.
     pub(super) async fn seeded(&self, seed: u64) -> Wire {
         let proxy = Arc::new(ok(Proxy::seeded(self.fixture.server(), seed).await));
         proxy.speak(self.fixture.protocol());
@@ -120,15 +120,14 @@ impl Wiring {
         }
     }
 
-    /// A way to the server that does not break.
+    /// A connection to the server that does not break.
     pub(super) async fn direct(&self) -> Arc<dyn Provider> {
         let provider = self.fixture.provider(self.fixture.server(), PATIENCE).await;
         self.warm(&*provider).await;
         provider
     }
 
-    /// Opens connections and lets the server learn what it has to, so that a call is one exchange
-    /// from here on.
+    /// Opens connections and lets the server learn what it needs, so that from then on a call is one exchange.
     async fn warm(&self, provider: &dyn Provider) {
         let term = self.term(format_args!("warm/{}", Uuid::new_v4().simple()));
         let renew = |n| Renew::new(term.name.clone(), term.new, n);
@@ -146,7 +145,7 @@ impl Wiring {
             };
             match warm.await {
                 Ok(_released) => return,
-                // A machine with much to do may be too slow for a call's limit at first.
+                // At first, a busy machine may be too slow for a call's limit.
                 Err(error) => {
                     let whole = began.elapsed() < PATIENCE;
                     in_time(whole, format_args!("a call on a whole wire: {error:?}"));
@@ -163,7 +162,7 @@ impl Wire {
         lock(&self.client, name, self.lease)
     }
 
-    /// The same, which opens no stream of hints: one that is being opened may meet the fault that is aimed at a call.
+    /// The same, without a stream of hints: opening one may meet the fault that is meant for a call.
     pub(super) fn lock_without_hints(&self, name: &Name) -> DLock {
         let lock = DLock::builder()
             .name(name.as_str())
@@ -193,13 +192,13 @@ pub(super) async fn soon<F: Future>(what: impl fmt::Display, future: F) -> F::Ou
     within(PATIENCE, what, future).await
 }
 
-/// An instant that is not after the one until which a holder believes in its lease.
+/// An instant no later than the one until which a holder believes in its lease.
 pub(super) fn believed_at_least(remaining: impl FnOnce() -> Duration) -> Instant {
     let now = Instant::now();
     now + remaining()
 }
 
-/// An instant that is not before the one until which a holder believes in its lease.
+/// An instant no earlier than the one until which a holder believes in its lease.
 pub(super) fn believed_at_most(remaining: impl FnOnce() -> Duration) -> Instant {
     let left = remaining();
     Instant::now() + left

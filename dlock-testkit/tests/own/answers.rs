@@ -1,4 +1,4 @@
-//! A provider that often leaves calls unanswered does not pass, unless its fixture asks for that.
+//! A provider that often leaves calls unanswered does not pass, unless its fixture allows that.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ use dlock_testkit::{
 
 use crate::suite::complains;
 
-/// Does what it is asked, and says so once in four times.
+/// Executes every call, and answers one in four.
 #[derive(Clone)]
 struct Seldom {
     inner: MemoryProvider,

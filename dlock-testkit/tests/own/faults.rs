@@ -1,4 +1,4 @@
-//! Each fault does what it says, and every call is on record.
+//! Each fault does what its documentation says, and every call is recorded.
 
 #![expect(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ async fn lost_request_never_arrives() {
     let a = try_for("a");
     assert!(hangs(faulty.acquire(&a)).await);
     assert_eq!(holder(&faulty, "a").await, None);
-    // One call only.
+    // Only one call is struck.
     assert!(matches!(
         faulty.acquire(&a).await,
         Ok(AcquireOutcome::Acquired(_))
@@ -135,7 +135,7 @@ async fn duplicate_arrives_later_or_when_told() {
         assert_eq!(renewal, RenewOutcome::Renewed { asked: false });
     }
     assert_eq!((faulty.held(), faulty.count(Op::Renew)), (1, 2));
-    // A record without the number test would show what arrives; this store shows the number alone.
+    // A store that checked renewal numbers would hide what arrives; this one shows the number alone.
     faulty.inner().store().wipe();
     faulty.inner().acquire(&a).await.unwrap();
     sleep(9 * SECOND).await;
@@ -314,7 +314,7 @@ async fn wrapper_is_the_provider_but_for_sharing() {
     );
 }
 
-/// Without a script the wrapper is as good as the provider inside.
+/// Without a script, the wrapper behaves exactly as the provider inside.
 mod conformance {
     use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The kit's own promises: what is wrong is noticed, and what is right passes.
+//! The kit's own promises: it detects wrong behaviour, and right behaviour passes.
 
 mod answers;
 mod faults;

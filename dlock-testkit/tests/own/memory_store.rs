@@ -1,4 +1,4 @@
-//! What the memory store can do to its providers: step its clocks, lose writes, refuse writes.
+//! A memory store can step its clocks, lose writes and refuse writes for its tests.
 
 #![expect(
     clippy::unwrap_used,
@@ -147,7 +147,7 @@ async fn token_grows_although_the_store_lost_writes() {
     let token = granted(&provider, &try_for(SECOND).prev(Some(seen.version()))).await;
     assert!(token > highest);
 
-    // With its clock set back as well only the floor helps, which the clients remember (T6).
+    // With its clock set back as well, only the floor helps, which the clients remember (T6).
     store.wipe();
     store.wall_backward(HOURS);
     let again = granted(&provider, &try_for(SECOND).floor(token.get() + 1)).await;

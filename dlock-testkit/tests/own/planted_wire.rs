@@ -1,4 +1,4 @@
-//! A wire case fails for every driver with a bug.
+//! For every driver with a bug, a wire case fails.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -6,7 +6,7 @@ use dlock_testkit::wire::{CASES, Case, Wired, caught};
 
 use crate::tcp::{Bug, Tcp, TcpProvider};
 
-/// One test for each bug. The case is played first, which saves the search.
+/// One test for each bug. The named case runs first, which saves the search.
 macro_rules! planted {
     ($($test:ident: $bug:ident first $case:ident;)*) => {
         $(
@@ -41,7 +41,7 @@ planted! {
     short_lease_is_caught: KeepsTooShort first silent_partition_ends_the_lease_in_time;
 }
 
-/// A driver that says that its calls share a connection.
+/// A driver that declares that its calls share a connection.
 struct Sharing(Tcp);
 
 impl Wired for Sharing {
@@ -64,7 +64,7 @@ impl Wired for Sharing {
     }
 }
 
-/// What is forgiven a shared connection is a while, and no wrong answer.
+/// A shared connection may be silent for a while, but a wrong answer is never forgiven.
 #[test]
 fn bugs_of_a_shared_connection_are_caught() {
     for (bug, name) in [

@@ -1,4 +1,4 @@
-//! The proxy counts round trips, falls silent and resets as it says.
+//! The proxy counts round trips, falls silent and resets as documented.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -9,12 +9,12 @@ use tokio::{
     time::timeout,
 };
 
-/// For everything that has to come, on however busy a machine.
+/// The limit for every event that has to come, on a busy machine too.
 const SOON: Duration = Duration::from_secs(60);
-/// How long nothing is heard before we believe that nothing comes. A slow machine makes that no failure.
+/// How long we wait before we conclude that nothing comes. A slow machine cannot make that a failure.
 const WHILE: Duration = Duration::from_millis(100);
 
-/// A server that sends every byte back.
+/// A server that echoes every byte.
 async fn echo() -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -36,7 +36,7 @@ async fn ask(socket: &mut TcpStream, text: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// A server that waits for the rest of a message.
+/// A server that waits for the remainder of a message.
 #[tokio::test]
 async fn keepalive_ends_a_silent_connection_whose_client_has_gone() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -69,7 +69,7 @@ async fn every_question_after_an_answer_is_a_round_trip() -> io::Result<()> {
         assert_eq!(ask(&mut socket, b"question").await?, b"question");
         assert_eq!(proxy.round_trips(), round);
     }
-    // Together on the wire, and in many packets: one.
+    // Together on the wire, and in many packets: one round trip.
     let long = vec![7; 100_000];
     let (mut from, mut to) = socket.split();
     let mut answer = vec![0; long.len()];

@@ -1,4 +1,4 @@
-//! The proxy does to single exchanges what it says, at the moment it says.
+//! The proxy strikes single exchanges as documented, at the documented moment.
 
 mod lines;
 
@@ -13,7 +13,7 @@ use tokio::{
 
 use self::lines::{Heard, Lines, SOON, ask, ask_for, client, struck};
 
-/// How long nothing is heard before we believe that nothing comes. A slow machine makes that no failure.
+/// How long we wait before we conclude that nothing comes. A slow machine cannot make that a failure.
 const WHILE: Duration = Duration::from_millis(100);
 /// Longer than any test waits.
 const HOUR: Duration = Duration::from_hours(1);
@@ -32,7 +32,7 @@ async fn request_is_lost_before_the_server_and_reply_after_it() -> io::Result<()
         if executed {
             server.until_executed("lost").await?;
         }
-        // The connection is open and dead; others work, and it was the fault of one exchange.
+        // The connection is open and dead; others work, since the fault was that of one exchange.
         let heard = ask_for(WHILE, &mut socket, "again").await?;
         assert_eq!(heard, Heard::Nothing, "{fault}");
         client(&proxy).await?;
@@ -43,7 +43,8 @@ async fn request_is_lost_before_the_server_and_reply_after_it() -> io::Result<()
     Ok(())
 }
 
-/// Else a client that takes whatever arrives for a sign of life would keep a connection that no network keeps.
+/// Otherwise a client that takes any arriving bytes for a sign of life would keep a connection that no network would
+/// keep.
 #[tokio::test]
 async fn client_whose_words_are_lost_hears_nothing_new() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -76,7 +77,7 @@ async fn connection_breaks_at_every_moment() -> io::Result<()> {
                 _ if moment == Moment::InReply => Heard::End("broken\n".len() / 2),
                 _ => Heard::End(0),
             };
-            // The half that came before a reset may be read or not.
+            // The half that came before a reset may or may not be read.
             assert!(
                 heard == expected || (moment == Moment::InReply && heard != Heard::Answer),
                 "{fault}: {heard:?}"
@@ -161,7 +162,7 @@ async fn rules_strike_the_exchanges_they_say_in_the_order_they_were_given() -> i
     proxy.always(Fault::Close(Moment::BeforeReply));
     proxy.inject(Rule::new(reset_before).skip(1).times(2));
     proxy.next(Fault::LoseReply);
-    // Every connection's first exchange is spared; the second meets what is due.
+    // Every connection's first exchange is spared; the second meets the fault that is due.
     let mut heard = Vec::new();
     for patience in [WHILE, SOON, SOON, SOON, SOON, SOON] {
         let mut socket = client(&proxy).await?;
@@ -173,7 +174,7 @@ async fn rules_strike_the_exchanges_they_say_in_the_order_they_were_given() -> i
     proxy.clear();
     let mut socket = client(&proxy).await?;
     assert_eq!(ask(&mut socket, "clear").await?, Heard::Answer);
-    // For a time.
+    // For a limited time.
     proxy.inject(Rule::new(reset_before).lasting(HOUR));
     assert_eq!(ask(&mut socket, "soon").await?, Heard::Reset);
     proxy.clear();
@@ -184,7 +185,7 @@ async fn rules_strike_the_exchanges_they_say_in_the_order_they_were_given() -> i
     Ok(())
 }
 
-/// What the first exchanges of so many connections meet under a seed.
+/// The faults of the first exchanges of this many connections under a seed.
 async fn fate(seed: u64, connections: usize) -> io::Result<Vec<Option<Fault>>> {
     let server = Lines::start().await?;
     let proxy = Proxy::seeded(server.address, seed).await?;
@@ -196,7 +197,7 @@ async fn fate(seed: u64, connections: usize) -> io::Result<Vec<Option<Fault>>> {
         let mut answer = [0; 5];
         let told = async {
             tokio::select! {
-                // An answer, an end or a reset: whatever it is, its time has come.
+                // An answer, an end or a reset: whichever it is, its time has come.
                 _ = socket.read(&mut answer) => {}
                 () = proxy.until_struck(strikes + 1) => {}
             }

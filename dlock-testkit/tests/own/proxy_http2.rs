@@ -1,4 +1,4 @@
-//! On a connection of HTTP/2 the proxy strikes calls, and nothing that the connection says about itself.
+//! On an HTTP/2 connection the proxy strikes calls, and not the connection's own frames.
 
 mod frames;
 
@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout};
 
 use self::frames::{Call, Client, Heard, SOON, Server};
 
-/// How long nothing is heard before we believe that nothing comes.
+/// How long we wait before we conclude that nothing comes.
 const WHILE: Duration = Duration::from_millis(100);
 
-/// A ping is answered, and so are two calls, side by side.
+/// A ping is answered, and so are two concurrent calls.
 #[tokio::test]
 async fn round_trips_are_those_of_calls() -> io::Result<()> {
     let server = Server::start().await?;
@@ -25,13 +25,13 @@ async fn round_trips_are_those_of_calls() -> io::Result<()> {
     client.call(3, "second").await?;
     assert_eq!(client.hear(SOON).await?, Heard::answer(1, "first"));
     assert_eq!(client.hear(SOON).await?, Heard::answer(3, "second"));
-    // The end of what the client has to say is part of the call.
+    // The end of the client's message is part of the call.
     client.end(3).await?;
     client.window(3).await?;
     client.ping().await?;
     assert_eq!(client.hear(SOON).await?, Heard::Pong);
     assert_eq!(proxy.round_trips(), 2);
-    // A stream of several questions: each is a round trip.
+    // A stream of several requests: each is a round trip.
     client.say(1, "third").await?;
     assert_eq!(client.hear(SOON).await?, Heard::answer(1, "third"));
     assert_eq!(proxy.round_trips(), 3);
@@ -50,7 +50,7 @@ async fn fault_strikes_the_next_call_and_no_ping() -> io::Result<()> {
         assert_eq!(proxy.struck(), 0, "{fault}");
         client.call(1, "lost").await?;
         timeout(SOON, proxy.until_struck(1)).await?;
-        // The connection is silent from then on: that is what a ping is for.
+        // The connection is silent from then on: a ping serves to detect that.
         client.ping().await?;
         assert_eq!(client.hear(WHILE).await?, Heard::Nothing, "{fault}");
         if fault.executed() {
@@ -62,7 +62,7 @@ async fn fault_strikes_the_next_call_and_no_ping() -> io::Result<()> {
     Ok(())
 }
 
-/// Nobody takes what one stream is told for the answer to another.
+/// The proxy never takes a reply on one stream for the answer to another.
 #[tokio::test]
 async fn reply_is_struck_when_its_own_call_is_answered() -> io::Result<()> {
     let server = Server::start().await?;
@@ -100,7 +100,7 @@ async fn connection_breaks_at_every_moment_of_a_call() -> io::Result<()> {
                 Fault::Reset(_) => Heard::Reset,
                 _ => Heard::End,
             };
-            // The half that came before a reset may be read or not.
+            // The half that came before a reset may or may not be read.
             let half = moment == Moment::InReply && heard == Heard::End;
             assert!(heard == expected || half, "{fault}: {heard:?}");
             timeout(SOON, proxy.until_struck(1)).await?;
@@ -115,7 +115,7 @@ async fn connection_breaks_at_every_moment_of_a_call() -> io::Result<()> {
     Ok(())
 }
 
-/// Although it comes in parts, and although the server has something else to say before it answers.
+/// Although it comes in parts, and although the server sends something else before it answers.
 #[tokio::test]
 async fn late_request_is_executed_whole_after_its_client_was_reset() -> io::Result<()> {
     let late = Duration::from_secs(1);
@@ -132,7 +132,7 @@ async fn late_request_is_executed_whole_after_its_client_was_reset() -> io::Resu
     assert_eq!(client.hear(SOON).await?, Heard::Reset);
     server.until_executed(Call::HELD).await?;
     assert!(began.elapsed() >= late);
-    // Until it is answered, its server has a client.
+    // Until the server has answered, it has a client.
     server.ping();
     assert!(!ends(&proxy, WHILE).await);
     server.tell(1, "at last");

@@ -1,4 +1,4 @@
-//! A missed bound of time repeats a case, and nothing else does.
+//! A missed bound of time repeats a case; no other failure does.
 
 #![expect(
     clippy::expect_used,
@@ -34,7 +34,7 @@ use crate::suite::complains;
 
 const LEASE: Duration = Duration::from_secs(1);
 
-/// How often a case is played that always fails with these words.
+/// How often a case runs that always fails with these words.
 fn played<Fut: Future<Output = ()> + Send>(words: &str, case: impl Fn() -> Fut + Sync) -> usize {
     let rounds = AtomicUsize::new(0);
     complains(words, || {
@@ -80,8 +80,8 @@ fn any_other_failure_ends_the_test_however_slow_the_machine_is() {
     assert_eq!(played("two are inside", of_a_task), 1);
 }
 
-/// Grants every fortieth try that it has to refuse, on the first name on which it refuses any: in the first round of a
-/// case, and in no other.
+/// Grants every fortieth try that it should refuse, but only on the first name on which it refuses any: so only in the
+/// first round of a case.
 #[derive(Clone)]
 struct NowAndThen {
     inner: MemoryProvider,

@@ -1,5 +1,5 @@
-//! The stories of `storage` pass on the smallest storage that checks tokens, and each finds the
-//! storage that is wrong in its way.
+//! The stories of `storage` pass on a minimal storage that checks tokens, and each finds the wrong storage that it is
+//! meant to find.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,11 +14,11 @@ use dlock_testkit::{
     },
 };
 
-/// What is wrong with a storage.
+/// The defect of a storage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
     Nothing,
-    /// Everybody may write.
+    /// Any write is admitted.
     Fenceless,
     /// The same holder's next write is refused.
     RefusesEqual,
@@ -26,7 +26,7 @@ enum Wrong {
     WritesAnyway,
     /// The token is checked in one step and the value written in another.
     TwoSteps,
-    /// What it says it has seen is the writer's own.
+    /// The token that it reports as seen is the writer's own.
     SaysPresented,
 }
 
@@ -97,7 +97,7 @@ impl Storage for Memory {
     }
 }
 
-/// Whether a story finds fault with a storage.
+/// Whether a story detects the defect of a storage.
 async fn refutes<S: Future<Output = ()> + Send + 'static>(story: S) -> bool {
     tokio::spawn(story).await.is_err()
 }
@@ -121,7 +121,7 @@ async fn every_story_passes_on_storage_that_keeps_the_rule() {
     paused_holder_is_refused(provider(&observed), &new()).await;
 }
 
-/// A slow store is no wrong storage: the lease has ended, so an unanswered release is not repeated (V7).
+/// A slow store is not a wrong storage: the lease has ended, so an unanswered release is not repeated (V7).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paused_holder_may_get_no_answer_to_its_release() {
     let store = MemoryStore::store_clock();
@@ -156,7 +156,7 @@ async fn every_wrong_storage_is_found_by_a_story() {
         let storage = Memory::new(wrong);
         let (makes, kept) = (provider.clone(), storage.clone());
         let floor = async move { refused_holder_gets_above(makes, &kept).await };
-        // Whether a refused write changed something is the business of the others.
+        // The other stories judge whether a refused write changed something.
         assert_eq!(refutes(floor).await, wrong != WritesAnyway, "{wrong:?}");
         let paused = async move { paused_holder_is_refused(provider, &Memory::new(wrong)).await };
         assert!(refutes(paused).await, "{wrong:?}");

@@ -1,5 +1,5 @@
-//! The suite's own promises: what is left out must be lacking, what is lacking must be left out, and
-//! a case that hangs fails by name.
+//! The suite's own promises: a group left out must be lacking, a lacking group must be left out, and a case that hangs
+//! fails by name.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The wire suite on a driver that keeps it, and on one that repeats by itself what got no answer.
+//! The wire suite on a driver that passes it, and on one that automatically repeats calls that got no answer.
 
 mod plain {
     use crate::tcp::Tcp;
@@ -33,8 +33,7 @@ mod repeating {
         }
     }
 
-    /// What a repeat of a release finds is the next holder, and it is told "not held": that is a bug, and this driver has
-    /// no other.
+    /// A repeated release finds the next holder and reports "not held": that is a bug, and the only one of this driver.
     #[test]
     fn cases_but_that_of_a_repeated_release_pass() {
         run_all_but::<Repeating>(&["release_that_let_the_next_holder_in_is_not_denied"]);

@@ -10,7 +10,7 @@ pub(crate) async fn two_claims_get_different_tasks(stage: Stage) {
     stage.nothing().await;
 }
 
-/// K3: as many as there are, each once, though several workers ask at the same time. 004-8.
+/// K3: a claim gets as many tasks as exist, each once, though several workers claim at the same time. 004-8.
 pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
@@ -49,7 +49,7 @@ pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), added);
 }
 
-/// K1: a lease ends by itself, not before, and the next token is larger. 004-1.
+/// K1: a lease expires, not before its time, and the next token is larger. 004-1.
 pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let asked = Instant::now();
@@ -136,7 +136,7 @@ pub(crate) async fn identity_that_is_used_up_claims_nothing_twice(stage: Stage) 
     );
 }
 
-/// K5: the identity alone does not tell two terms apart. 004-1.
+/// K5: the identity alone does not distinguish two terms. 004-1.
 pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage) {
     stage.add(task("a")).await;
     let mine = claim(LONG);
@@ -171,7 +171,7 @@ pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage
     );
 }
 
-/// K4: no poison task is tried for ever. 28.
+/// K4: a poison task is not attempted forever. 28.
 pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())
@@ -185,7 +185,7 @@ pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stag
     );
 }
 
-/// A worker keeps others away from a task that may have killed the workers before it.
+/// So that a worker can keep others away from a task that may have killed the workers before it.
 pub(crate) async fn claim_says_how_often_in_a_row_its_task_was_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     assert_eq!(stage.take(stage.short).await.lost, 0);
@@ -273,8 +273,8 @@ pub(crate) async fn queues_are_claimed_in_their_order(stage: Stage) {
     assert_eq!(got, ["a", "b"]);
 }
 
-/// A worker gets what it has handlers for, and the rest waits with all its attempts; also before tasks of its own.
-/// A task that no worker will run any more ends with any claim.
+/// A worker gets tasks that it has handlers for; the others wait with all their attempts, even those ahead of its own
+/// tasks. A task that no worker will run again ends with any claim.
 pub(crate) async fn tasks_of_other_kinds_wait_for_other_workers(stage: Stage) {
     let first = stage.add(task("other")).await;
     let own = stage.add(task("b")).await;
@@ -290,7 +290,7 @@ pub(crate) async fn tasks_of_other_kinds_wait_for_other_workers(stage: Stage) {
         (State::Ready, 0)
     );
 
-    // A claim that is given back is no reason to hand it to others.
+    // A claim that was given back does not entitle other workers to the task.
     let other = stage.take(LONG).await;
     assert_eq!(other.key.id, first);
     stage.finish(other.key, How::GiveBack).await;
@@ -306,7 +306,7 @@ pub(crate) async fn tasks_of_other_kinds_wait_for_other_workers(stage: Stage) {
     }
 }
 
-/// One client's long list would cost the store, and so everybody.
+/// One client's long list would cost the store time, and so every client.
 pub(crate) async fn claim_names_some_queues_and_kinds(stage: Stage) {
     let name = |number: usize| number.to_string();
     let queues = |many| claim(LONG).queues((0..many).map(name));

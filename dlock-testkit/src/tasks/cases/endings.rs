@@ -36,7 +36,7 @@ pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     stage.nothing().await;
 }
 
-/// E3, and K5: by identity and token, both. What is not one's own is no success. 004-7.
+/// E3, and K5: both identity and token must match. A claim that does not own the task has no success. 004-7.
 pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
@@ -159,7 +159,7 @@ pub(crate) async fn repeated_ending_answers_as_the_first(stage: Stage) {
     }
 }
 
-/// Whoever has the task since.
+/// Whichever worker has taken the task since.
 pub(crate) async fn late_repeat_of_an_ending_answers_as_the_first(stage: Stage) {
     let fail = |retry_in| How::Fail {
         error: "x".to_owned(),
@@ -242,7 +242,7 @@ pub(crate) async fn errors_of_the_newest_attempts_are_kept(stage: Stage) {
     assert_eq!(dead.errors[9].error, "12");
 }
 
-/// K5: each by itself.
+/// K5: each is decided separately.
 pub(crate) async fn endings_of_one_call_are_answered_in_their_order(stage: Stage) {
     let mut keys = Vec::new();
     for _ in 0..4 {

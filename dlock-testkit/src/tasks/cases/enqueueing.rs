@@ -1,4 +1,4 @@
-//! What is enqueued (K9).
+//! Enqueueing tasks (K9).
 
 use super::*;
 
@@ -36,12 +36,12 @@ pub(crate) async fn key_is_used_once_at_a_time(stage: Stage) {
         next > id,
         "free when it has ended, and no number is used twice"
     );
-    // What the two change may be one thing, whose fence has seen the first token.
+    // Both tasks may change the same thing, whose fence has seen the first token.
     let second = stage.take(LONG).await;
     assert!(second.key.token > claimed.key.token, "(I3)");
 }
 
-/// K9: what changes while a task runs has a task of its own.
+/// K9: a change during a task's run gets another task.
 pub(crate) async fn key_can_end_when_its_task_starts(stage: Stage) {
     let keyed = || {
         let task = NewTask::builder().kind("a").key("page 7");
@@ -53,11 +53,11 @@ pub(crate) async fn key_can_end_when_its_task_starts(stage: Stage) {
     let second = stage.add(keyed()).await;
     assert_ne!(second, first, "a change while it runs is lost");
     assert_eq!(stage.add(keyed()).await, second);
-    // That it comes again takes no key back.
+    // A task that comes again does not take its key back.
     let later = stage.finish(running.key, How::Snooze(LONG)).await;
     assert_eq!(later, Ended::Own(State::Scheduled));
     assert_eq!(stage.task(first).await.key, None);
-    // One that has ended without a start is enqueued as it was.
+    // A task that ended without having started is enqueued with its key again.
     for retried in [false, true] {
         let cancelled = stage.store.cancel(second, false).await;
         assert_eq!(cancelled.ok(), Some(Some(State::Ready)));
@@ -181,7 +181,7 @@ pub(crate) async fn what_cannot_be_kept_is_refused_as_a_whole(stage: Stage) {
     assert_eq!(stage.state(id).await, State::Running, "nothing was changed");
 }
 
-/// 004-10: numbers are of what is in the queue.
+/// 004-10: only tasks that enter the queue use numbers.
 pub(crate) async fn what_is_refused_uses_no_number(stage: Stage) {
     let keyed = || NewTask::builder().kind("a").key("one").build();
     let first = stage.add(keyed()).await;
@@ -197,7 +197,7 @@ pub(crate) async fn what_is_refused_uses_no_number(stage: Stage) {
     assert_eq!(next.get(), first.get() + 1);
 }
 
-/// 16: every call is repeated as one does that had no answer, and nothing is done twice.
+/// 16: every call is repeated, as a caller without an answer repeats it, and nothing is done twice.
 pub(crate) async fn calls_without_an_answer_can_be_repeated(stage: Stage) {
     let (store, twice) = (&stage.store, ["sent", "sent again"]);
     let keyed = |key: &str| NewTask::builder().kind("a").key(key).build();

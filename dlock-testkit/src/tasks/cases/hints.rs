@@ -1,15 +1,16 @@
-//! K6: a worker that waits for tasks hears of them.
+//! K6: a worker that waits for tasks receives hints about them.
 
 use dlock_core::provider::Wakeups;
 use tokio::time::timeout;
 
 use super::*;
 
-/// Without a hint for so long, none is on its way any more. A later one is taken for the next one.
+/// After this long without a hint, none is in flight any more. A later one is taken for the next one.
 const QUIET: Duration = Duration::from_millis(120);
 
 impl Stage {
-    /// A stream of each of two ways to the store. `None`: the fixture says that there are none, and it is so.
+    /// A stream from each of two handles to the store. `None`: the fixture declares that the store sends none, and that
+    /// holds.
     async fn streams(&self) -> Option<[Wakeups; 2]> {
         let other = self.fixture.store().await;
         let wanted = claim(LONG).kinds(["a"]);
@@ -42,7 +43,7 @@ async fn hears(stream: &mut Wakeups, what: &str) {
     );
 }
 
-/// Takes what is there, and how many hints it were.
+/// Takes the hints that have arrived, and returns how many there were.
 async fn drain(stream: &mut Wakeups) -> usize {
     let mut heard = 0;
     while let Ok(hint) = timeout(QUIET, stream.next()).await {
@@ -60,7 +61,7 @@ pub(crate) async fn what_is_enqueued_is_hinted_to_everyone(stage: Stage) {
         let Some(mut streams) = stage.streams().await else {
             return;
         };
-        // At once, and again.
+        // Due at once, later, and at once again.
         for when in [When::Now, When::In(LONG), When::Now] {
             let id = stage
                 .add(NewTask::builder().kind("a").when(when).build())
@@ -68,7 +69,7 @@ pub(crate) async fn what_is_enqueued_is_hinted_to_everyone(stage: Stage) {
             for stream in &mut streams {
                 hears(stream, &format!("{when:?}")).await;
             }
-            // A task of later is hinted only if it is the next.
+            // A task that is due later is hinted only if it is the next.
             stage.cancel(id, true).await;
             for stream in &mut streams {
                 drain(stream).await;
@@ -138,7 +139,7 @@ pub(crate) async fn what_comes_back_is_hinted(stage: Stage) {
     hears(&mut stream, "periodic").await;
 }
 
-/// Now and then one may be false.
+/// A false hint now and then is allowed.
 pub(crate) async fn heartbeats_claims_and_other_queues_are_not_hinted(stage: Stage) {
     const TIMES: u64 = 60;
     let Some([mut stream, _]) = stage.streams().await else {
@@ -147,7 +148,7 @@ pub(crate) async fn heartbeats_claims_and_other_queues_are_not_hinted(stage: Sta
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     drain(&mut stream).await;
-    // Nobody takes this one, and nobody is to ask for it again and again.
+    // No worker takes this one, and no worker should claim again and again because of it.
     stage.add(task("other")).await;
     drain(&mut stream).await;
     let elsewhere = NewTask::builder().kind("a").queue("elsewhere").build();
@@ -160,7 +161,7 @@ pub(crate) async fn heartbeats_claims_and_other_queues_are_not_hinted(stage: Sta
         let mut claim = claim(LONG);
         claim.queues = vec![elsewhere.queue.clone()];
         stage.claimed(&claim).await;
-        // Time for a look at each of them, and for what is read to be read.
+        // Time for the store to look at each of them, and for the hints to be read.
         while timeout(Duration::from_millis(8), stream.next())
             .await
             .is_ok()
@@ -206,7 +207,7 @@ pub(crate) async fn resumed_queue_is_hinted(stage: Stage) {
     stage.take(LONG).await;
 }
 
-/// Those who wait for a lane hear that its task has ended.
+/// Workers that wait for a lane are notified that its task has ended.
 pub(crate) async fn end_of_a_task_of_a_lane_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;
@@ -230,7 +231,7 @@ pub(crate) async fn end_of_a_task_of_a_lane_is_hinted(stage: Stage) {
     hears(&mut stream, "cancelled by force").await;
 }
 
-/// Those who wait for a place hear that a task has ended, and that there are more places.
+/// Workers that wait for a slot are notified that a task has ended, and that the limit was raised.
 pub(crate) async fn place_of_a_limited_queue_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;

@@ -1,4 +1,4 @@
-//! K8: of the tasks of a lane one runs at a time.
+//! K8: of the tasks of a lane, only one runs at a time.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use dlock_tasks::TaskId;
 
 use super::*;
 
-/// A queue beside the one that claims are for.
+/// A queue other than the one that claims are for.
 const OTHER: &str = "other";
 
 fn in_lane(lane: &str) -> NewTask {
@@ -71,14 +71,14 @@ pub(crate) async fn lanes_are_of_one_queue_and_wait_for_no_other(stage: Stage) {
     let claim = claim(LONG).queues([NewTask::QUEUE, OTHER]).max(9);
     let claimed = stage.claimed(&claim).await;
     assert_eq!(ids(&claimed), expected, "one of each lane, and all others");
-    // A2: what it holds, and no more of its lanes.
+    // A2: the tasks that it holds, and no more of its lanes.
     let again = stage.claimed(&claim.clone().repeated()).await;
     assert_eq!(again.tasks, claimed.tasks);
     let plain = stage.add(task("a")).await;
     assert_eq!(stage.take(LONG).await.key.id, plain);
 }
 
-/// A crash frees a lane when the lease ends, and what had begun comes before what is more urgent.
+/// A crash frees a lane when the lease ends, and a task that had begun comes before more urgent ones.
 pub(crate) async fn lane_is_kept_over_a_crash(stage: Stage) {
     let first = stage.add(in_lane("l")).await;
     let mut kept = Instant::now();
@@ -98,7 +98,7 @@ pub(crate) async fn lane_is_kept_over_a_crash(stage: Stage) {
     assert_eq!(stage.take(LONG).await.key.id, second);
 }
 
-/// Its lane does not wait for a task whose last worker died, nor for one that was to be cancelled.
+/// A lane does not wait for a task whose last worker died, nor for one that was to be cancelled.
 pub(crate) async fn lane_goes_on_after_what_nobody_runs_any_more(stage: Stage) {
     let last = NewTask::builder().kind("a").lane("l").max_attempts(1);
     let poison = stage.add(last.build()).await;
@@ -112,7 +112,7 @@ pub(crate) async fn lane_goes_on_after_what_nobody_runs_any_more(stage: Stage) {
     assert_eq!(stage.state(asked).await, State::Cancelled);
 }
 
-/// What waits for a later attempt keeps nobody waiting; what is given back is in its old place.
+/// A task that waits for a later attempt does not block its lane; a task that is given back returns to its old place.
 pub(crate) async fn lane_goes_on_while_a_failed_task_waits(stage: Stage) {
     let first = stage.add(in_lane("l")).await;
     let second = stage.add(in_lane("l")).await;
@@ -134,7 +134,7 @@ pub(crate) async fn lane_goes_on_while_a_failed_task_waits(stage: Stage) {
     assert_eq!(stage.take(LONG).await.key.id, first);
 }
 
-/// The order of a lane is that of its tasks, whatever handlers a worker has; and a task that is cancelled has no place.
+/// A lane runs its tasks in order, whatever handlers a worker has; and a task that is cancelled has no place.
 pub(crate) async fn lane_waits_for_its_first_task_of_whatever_kind(stage: Stage) {
     let other = NewTask::builder().kind("other").lane("l").build();
     let first = stage.add(other.clone()).await;
@@ -147,7 +147,7 @@ pub(crate) async fn lane_waits_for_its_first_task_of_whatever_kind(stage: Stage)
     assert_eq!(stage.cancel(first, false).await, Some(State::Ready));
     let claimed = stage.claimed(&own()).await;
     assert_eq!(ids(&claimed), [second]);
-    // Nor has one that is cancelled while it runs, by force.
+    // Nor has a task that is cancelled by force while it runs.
     let third = stage.add(in_lane("l")).await;
     stage.nothing().await;
     assert_eq!(stage.cancel(second, true).await, Some(State::Running));
@@ -178,13 +178,13 @@ pub(crate) async fn lane_of_a_task_is_shown_and_stays(stage: Stage) {
     assert_eq!(lanes, [Some("l"), None, Some("l")]);
 }
 
-/// Never two at a time, though many ask at the same time and more urgent tasks keep coming in.
+/// Never two at a time, though many workers claim at the same time and more urgent tasks keep arriving.
 pub(crate) async fn many_workers_run_one_task_of_a_lane_at_a_time(stage: Stage) {
     const TASKS: usize = 96;
     const WORKERS: usize = 16;
     const LANES: [&str; 3] = ["l", "m", "n"];
     let task = |number: usize| {
-        // Later ones come before earlier ones.
+        // Later tasks are more urgent than earlier ones.
         let priority = 9 - u8::try_from(number * 10 / TASKS).unwrap_or(9);
         urgent(LANES[number % LANES.len()], priority)
     };

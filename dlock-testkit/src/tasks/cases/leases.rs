@@ -1,4 +1,4 @@
-//! A claim is a lease (K1): heartbeats, checkpoints, giving back.
+//! A claim is a lease (K1): heartbeats, checkpoints, release.
 
 use super::*;
 
@@ -14,7 +14,7 @@ pub(crate) async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing(sta
         stage.nothing_for_now(kept).await;
         sleep(stage.short / 10).await;
     }
-    // A copy of the newest, and an older one: successes that extend nothing.
+    // A copy of the newest heartbeat, and of an older one: successes that extend nothing.
     let mut left = stage.short;
     for copy in [n, 1, n] {
         stage.keeps(key, copy, kept).await;
@@ -31,7 +31,7 @@ pub(crate) async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing(sta
     stage.eventually(LONG).await;
 }
 
-/// Each by itself, as of any lease.
+/// Each is decided separately, as for any lease.
 pub(crate) async fn heartbeats_of_one_call_are_answered_in_their_order(stage: Stage) {
     let mut keys = Vec::new();
     for _ in 0..3 {
@@ -68,7 +68,7 @@ pub(crate) async fn checkpoint_reaches_the_next_attempt(stage: Stage) {
     stage.finish(first.key, How::GiveBack).await;
     let second = stage.take(LONG).await;
     assert_eq!(second.checkpoint, Some(json!("c")));
-    // Numbers are of a claim.
+    // Checkpoints are numbered within a claim.
     let kept = stage.store.checkpoint(&second.key, 1, &json!("e")).await;
     assert_eq!(kept.ok(), Some(Kept::Kept));
     assert_eq!(stage.task(first.key.id).await.checkpoint, Some(json!("e")));

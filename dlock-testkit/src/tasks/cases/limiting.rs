@@ -1,4 +1,4 @@
-//! K8: queues of whose tasks only some run at a time.
+//! K8: queues that run a limited number of tasks at a time.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -9,7 +9,7 @@ use dlock_tasks::{LimitedQueue, TaskId};
 
 use super::*;
 
-/// A queue beside the one that claims are for.
+/// A queue other than the one that claims are for.
 const OTHER: &str = "other";
 
 impl Stage {
@@ -23,7 +23,7 @@ impl Stage {
         limits.unwrap_or_else(|error| panic!("{error:?}"))
     }
 
-    /// The numbers of the tasks that a new worker gets who wants many.
+    /// The claims that a new worker gets when it asks for many tasks.
     async fn many(&self) -> Vec<ClaimKey> {
         let claimed = self.claimed(&claim(LONG).max(9)).await;
         claimed.tasks.iter().map(|task| task.key).collect()
@@ -67,7 +67,7 @@ pub(crate) async fn limited_queue_gives_so_many_and_others_go_on(stage: Stage) {
     assert_eq!(stage.take(LONG).await.key.id, own[1]);
 }
 
-/// Those that run count, however they came to run, and none of them is stopped.
+/// All running tasks count, however they came to run, and none of them is stopped.
 pub(crate) async fn limit_changes_while_tasks_run(stage: Stage) {
     for _ in 0..6 {
         stage.add(task("a")).await;
@@ -95,7 +95,7 @@ pub(crate) async fn limit_changes_while_tasks_run(stage: Stage) {
     stage.limit(None).await;
     stage.limit(None).await;
     assert_eq!(stage.many().await.len(), 1, "all that is left");
-    // What ran meanwhile counts again.
+    // Tasks that started running without a limit count again.
     stage.add(task("a")).await;
     stage.limit(Some(3)).await;
     stage.nothing().await;
@@ -103,7 +103,7 @@ pub(crate) async fn limit_changes_while_tasks_run(stage: Stage) {
     stage.take(LONG).await;
 }
 
-/// A crash frees a place when the lease ends, and not before; also in the last attempt.
+/// A crash frees a slot when the lease ends, and not before; even in the last attempt.
 pub(crate) async fn place_is_free_when_a_lease_ends(stage: Stage) {
     stage.limit(Some(1)).await;
     let first = stage.add(task("a")).await;
@@ -123,7 +123,7 @@ pub(crate) async fn place_is_free_when_a_lease_ends(stage: Stage) {
         asked.elapsed() >= stage.short + stage.short / 2,
         "too early"
     );
-    // It dies, too.
+    // This worker dies, too.
     assert_eq!(stage.eventually(LONG).await.key.id, first);
     let began = Instant::now();
     while stage.state(second).await != State::Dead {
@@ -158,7 +158,7 @@ pub(crate) async fn limits_are_listed(stage: Stage) {
     assert_eq!(stage.limits().await, [limited("b", 2)]);
 }
 
-/// Never more, though many ask at the same time.
+/// Never more, though many workers claim at the same time.
 pub(crate) async fn many_workers_run_no_more_than_the_limit(stage: Stage) {
     const TASKS: usize = 120;
     const WORKERS: usize = 16;
@@ -206,7 +206,7 @@ pub(crate) async fn many_workers_run_no_more_than_the_limit(stage: Stage) {
     }
 }
 
-/// A place of the queue is no place in a lane, nor the other way round.
+/// A slot of the queue is not a place in a lane, nor the reverse.
 pub(crate) async fn lanes_and_limits_hold_together(stage: Stage) {
     stage.limit(Some(3)).await;
     let mut ids = Vec::new();

@@ -1,8 +1,8 @@
-//! K11: queues that are paused.
+//! K11: paused queues.
 
 use super::*;
 
-/// A queue beside the one that claims are for.
+/// A queue other than the one that claims are for.
 const OTHER: &str = "other";
 
 impl Stage {
@@ -36,7 +36,7 @@ pub(crate) async fn paused_queue_gives_nothing_and_others_go_on(stage: Stage) {
     assert_eq!(ids(&claimed), [beside]);
     let while_paused = stage.add(task("a")).await;
     stage.nothing().await;
-    // Another way to the store knows it, too.
+    // Another handle to the store sees the pause, too.
     let other = stage.fixture.store().await;
     let claimed = other.claim(&both()).await;
     assert_eq!(claimed.map(|claimed| ids(&claimed)).ok(), Some(vec![]));
@@ -73,7 +73,7 @@ pub(crate) async fn task_that_runs_in_a_paused_queue_goes_on(stage: Stage) {
     assert_eq!(stage.complete(key).await, Ended::Own(State::Succeeded));
 }
 
-/// A pause is to look into what happens: nothing that a claim would do changes meanwhile.
+/// A pause serves to investigate: during it, nothing changes that a claim would change.
 pub(crate) async fn nothing_of_a_paused_queue_is_ended(stage: Stage) {
     let last = NewTask::builder().kind("a").max_attempts(1).build();
     let id = stage.add(last).await;

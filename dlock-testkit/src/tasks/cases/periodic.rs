@@ -5,7 +5,7 @@ use super::*;
 const SCHEDULE: &str = "nightly";
 
 impl Stage {
-    /// An instant so many seconds ago.
+    /// The instant this many seconds ago.
     pub(super) fn ago(&self, seconds: u64) -> SystemTime {
         self.fixture.now() - Duration::from_secs(seconds)
     }
@@ -16,7 +16,7 @@ impl Stage {
     }
 }
 
-/// Neither a new name nor a repeat adds a task, and no instant has one after a later one.
+/// Neither a new name nor a repeat adds a task, and no instant gets a task after a later one has.
 pub(crate) async fn instant_of_a_schedule_has_one_task(stage: Stage) {
     let new = task("report");
     let first = stage.ago(3600);
@@ -42,7 +42,7 @@ pub(crate) async fn instant_of_a_schedule_has_one_task(stage: Stage) {
     );
 }
 
-/// 25: several workers ask at the same time.
+/// 25: several workers call at the same time.
 pub(crate) async fn workers_of_one_schedule_add_one_task(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;
@@ -76,12 +76,12 @@ pub(crate) async fn instant_to_come_is_not_served(stage: Stage) {
     assert!(near.contains(&wait), "{wait:?}");
     stage.nothing().await;
 
-    // It keeps no instant before it back.
+    // It does not hold back any earlier instant.
     let served = stage.serve(stage.ago(60), &new).await;
     assert!(matches!(served, Served::Enqueued(_)), "{served:?}");
 }
 
-/// K9: one that takes long is not there twice, and its schedule goes on.
+/// K9: a task that takes long does not exist twice, and its schedule continues.
 pub(crate) async fn periodic_task_whose_key_is_in_use_is_not_added(stage: Stage) {
     let new = NewTask::builder().kind("report").key("report").build();
     stage.serve(stage.ago(3600), &new).await;
@@ -101,7 +101,7 @@ pub(crate) async fn periodic_task_whose_key_is_in_use_is_not_added(stage: Stage)
     stage.nothing().await;
 }
 
-/// What cannot be kept serves no instant.
+/// A task that cannot be stored serves no instant.
 pub(crate) async fn periodic_task_that_cannot_be_kept_is_refused(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;

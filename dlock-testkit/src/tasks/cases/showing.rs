@@ -1,4 +1,4 @@
-//! What people see of a queue.
+//! The view of a queue for people.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which tasks a claim gets (K3), and which nobody gets any more (K4).
+//! Which tasks a claim gets (K3), and which no worker gets any more (K4).
 
 use std::time::{Duration, SystemTime};
 
@@ -34,7 +34,7 @@ impl Table {
         }));
         let mut tasks = Vec::new();
         for (place, id) in ids.into_iter().enumerate() {
-            // What it holds is answered, however little it asks for now.
+            // The tasks that it holds are in the answer, however few it asks for now.
             if place >= held {
                 if tasks.len() >= claim.max {
                     break;
@@ -58,7 +58,8 @@ impl Table {
         Ok(Claimed::new(tasks, next))
     }
 
-    /// Ends what nobody claims any more: tasks that were to be cancelled, and those whose last worker did not come back.
+    /// Ends tasks that can no longer be claimed: those that were to be cancelled, and those whose last worker did not
+    /// come back.
     fn sweep(&mut self, claim: &Claim, now: SystemTime) {
         let paused = &self.paused;
         let concerned = |row: &&mut Row| {
@@ -75,7 +76,7 @@ impl Table {
         }
     }
 
-    /// Begins a term (T1, T2) and an attempt: every field of the old term goes.
+    /// Begins a term (T1, T2) and an attempt: it replaces every field of the old term.
     fn take(&mut self, id: TaskId, claim: &Claim, now: SystemTime) -> Result<(), ProviderError> {
         let next = micros(now).max(self.last_token + 1);
         let token = FencingToken::new(next)
@@ -99,8 +100,8 @@ impl Table {
         Ok(())
     }
 
-    /// Whether a task has to wait for another one of its lane (K8): one that runs, or that goes before it. What has begun
-    /// does.
+    /// Whether a task has to wait for another one of its lane (K8): one that runs, or that goes before it. A task that
+    /// has begun goes before the others.
     fn waits(&self, row: &Row, now: SystemTime) -> bool {
         let new = &row.new;
         let place = |row: &Row| (row.held().is_none(), row.new.priority, row.run_at, row.id);
@@ -116,7 +117,7 @@ impl Table {
             })
     }
 
-    /// Whether as many tasks of a queue run as may (K8).
+    /// Whether a queue runs as many tasks as its limit allows (K8).
     fn is_full(&self, queue: &str, now: SystemTime) -> bool {
         let runs = |row: &&Row| row.new.queue == queue && row.state(now) == State::Running;
         self.limits.get(queue).is_some_and(|limit| {
@@ -141,13 +142,13 @@ impl Table {
         rows.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// When a task of these queues falls due, or a lease runs out.
+    /// How long until a task of these queues falls due, or a lease ends.
     fn next(&self, claim: &Claim, now: SystemTime) -> Option<Duration> {
         let rows = self.rows.values().filter(|row| {
             claim.queues.contains(&row.new.queue) && !self.paused.contains_key(&row.new.queue)
         });
         rows.filter_map(|row| match row.state(now) {
-            // Of a queue that is full nothing is given out until a claim is over.
+            // A full queue gives out no task until a claim has ended.
             State::Scheduled if !self.is_full(&row.new.queue, now) => Some(until(row.run_at, now)),
             State::Running => row.held().map(|term| until(term.expiry, now)),
             _ => None,
@@ -163,7 +164,7 @@ fn is_of(row: &Row, claim: &Claim) -> bool {
         .is_some_and(|term| term.record.uuid == claim.uuid)
 }
 
-/// An attempt whose worker was not heard of again.
+/// Records an attempt whose worker was never heard from again.
 fn silence(row: &mut Row, now: SystemTime) {
     let owner = row.held().map_or("", |term| &term.record.owner);
     let silence = FailedAttempt::silence(&row.errors, row.attempt, micros(now), owner);

@@ -1,4 +1,4 @@
-//! How claims end, and what a worker leaves for the next one (K5).
+//! How claims end, and the state that a worker leaves for the next one (K5).
 
 use std::time::SystemTime;
 
@@ -25,7 +25,7 @@ impl Table {
         }
         Ended::Own(match &ending.how {
             How::Complete(output) => row.end(State::Succeeded, Some(output.clone()), true, now),
-            // No attempt comes after this one.
+            // No attempt follows this one.
             _ if row.is_asked() => row.end(State::Cancelled, None, true, now),
             How::Fail { error, retry_in } if row.attempt < row.new.max_attempts => {
                 row.failed(FailedAttempt::new(row.attempt, micros(now), error));

@@ -1,4 +1,5 @@
-//! What is in the queue: enqueued (K9), by the clock (K10), paused (K11), limited (K8), cancelled, enqueued once more, forgotten.
+//! Changes of the queue: tasks enqueued (K9), by the clock (K10), cancelled, retried and forgotten; queues paused (K11)
+//! and limited (K8).
 
 use std::time::SystemTime;
 
@@ -48,7 +49,7 @@ impl Table {
             return Served::NotYet(until(instant, now));
         }
         let last = self.schedules.get(schedule).copied();
-        // One that is far ahead was kept by a clock that was wrong.
+        // An instant far ahead was stored by a clock that was wrong.
         if last.is_some_and(|last| last >= instant && last <= later(now, limits::WRONG_CLOCK)) {
             return Served::Before;
         }

@@ -67,7 +67,7 @@ impl Table {
         ReleaseOutcome::Released { wanted: false }
     }
 
-    /// The record of a claim, as long as that is the newest of a task that has not ended.
+    /// The record of a claim, as long as it is the newest claim of a task that has not ended.
     pub(super) fn record(&mut self, name: ClaimName, now: SystemTime) -> Option<Record> {
         let term = self.unended(name.id)?.term.as_ref()?;
         (term.record.token == name.token).then(|| term.shown(now))

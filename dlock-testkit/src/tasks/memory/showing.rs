@@ -1,4 +1,4 @@
-//! What people see.
+//! The view of a queue for people.
 
 use std::{collections::BTreeMap, time::SystemTime};
 
@@ -6,7 +6,7 @@ use dlock_tasks::{Count, Filter, Holder, LimitedQueue, PausedQueue, Task, TaskId
 
 use super::table::{Row, Table};
 
-/// How many tasks a page has, if nobody says.
+/// How many tasks a page has by default.
 const PAGE: usize = 100;
 
 impl Table {

@@ -1,4 +1,4 @@
-//! The tasks of a queue, as they lie in the table (K2), and what follows from a row and the time.
+//! The rows of the table of tasks (K2), and what follows from a row and the time.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::until;
 
-/// All tasks, those that have ended too.
+/// All tasks, including those that have ended.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Table {
@@ -19,9 +19,9 @@ pub struct Table {
     /// The newest number, and the newest token: none is used twice, and both only grow (T1).
     pub last_id: i64,
     pub last_token: u64,
-    /// The newest instant of each schedule that was served.
+    /// The newest instant served, for each schedule.
     pub schedules: BTreeMap<String, SystemTime>,
-    /// The queues that are paused, and since when.
+    /// The paused queues, each with the time of its pause.
     pub paused: BTreeMap<String, SystemTime>,
     /// How many tasks of a queue may run at a time, where there is a limit.
     pub limits: BTreeMap<String, u32>,
@@ -35,17 +35,17 @@ pub struct Row {
     pub new: NewTask,
     pub run_at: SystemTime,
     pub enqueued_at: SystemTime,
-    /// Attempts so far, the one under way included.
+    /// The attempts so far, including the one in progress.
     pub attempt: u32,
-    /// The newest claim: none before the first one, and after a retry.
+    /// The newest claim: none before the first one and after a retry.
     pub term: Option<Term>,
     pub checkpoint: Option<Value>,
     /// The number of the newest checkpoint of this claim.
     pub checkpoints: u64,
     pub errors: Vec<FailedAttempt>,
-    /// The newest claim that ended by its own ending, and what became of the task then.
+    /// The newest claim that ended by its own ending, and the state that the task was left in.
     pub left: Option<(ClaimKey, State)>,
-    /// How it ended, if it has.
+    /// How the task ended, if it has.
     pub done: Option<Done>,
 }
 
@@ -53,7 +53,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Term {
-    /// Without what remains, which depends on when somebody looks.
+    /// Without the remaining time, which depends on when the record is read.
     pub record: Record,
     pub expiry: SystemTime,
 }
@@ -65,12 +65,12 @@ pub struct Done {
     pub state: State,
     pub output: Option<Value>,
     pub at: SystemTime,
-    /// By the ending of its newest claim (E2).
+    /// It ended by the ending of its newest claim (E2).
     pub own: bool,
 }
 
 impl Row {
-    /// A task that nobody has claimed.
+    /// A task that has not been claimed.
     pub(super) fn new(id: TaskId, new: &NewTask, run_at: SystemTime, now: SystemTime) -> Self {
         Self {
             id,
@@ -99,7 +99,7 @@ impl Row {
         }
     }
 
-    /// The claim of the worker that has it, or had it when its lease ran out.
+    /// The claim of the worker that has the task, or had it when its lease ended.
     #[must_use]
     pub fn held(&self) -> Option<&Term> {
         self.term.as_ref().filter(|term| !term.record.released)
@@ -125,14 +125,14 @@ impl Row {
         self.errors.drain(..old);
     }
 
-    /// A handler has answered: the attempts before that were lost are no longer those right before the next one.
+    /// A handler has answered: the lost attempts before that no longer directly precede the next one.
     pub(super) fn answered(&mut self) {
         if let Some(last) = self.errors.last_mut() {
             last.lost = 0;
         }
     }
 
-    /// Ends the term (L1); the task is due again then.
+    /// Ends the term (L1); the task is due again at `run_at`.
     pub(super) fn free(&mut self, run_at: SystemTime, now: SystemTime) -> State {
         let id = self.id;
         let key = self.term.as_mut().map(|Term { record, .. }| {
@@ -145,7 +145,7 @@ impl Row {
         state
     }
 
-    /// Ends the term as if the attempt had not been.
+    /// Ends the term as if the attempt had not happened.
     pub(super) fn give_back(&mut self, run_at: SystemTime, now: SystemTime) -> State {
         self.attempt = self.attempt.saturating_sub(1);
         self.free(run_at, now)

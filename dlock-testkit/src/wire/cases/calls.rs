@@ -52,7 +52,7 @@ pub(super) async fn dropped_call_leaves_its_connection_to_nobody(wiring: Wiring)
     let direct = wiring.direct().await;
     let mut all = JoinSet::new();
     for op in OPS {
-        // An answer that comes when others have asked, and one that comes when all is over.
+        // An answer that arrives after other calls were made, and one that arrives after all of them have ended.
         for late in [wiring.limit() / 10, 20 * wiring.limit()] {
             let (wiring, direct) = (wiring.clone(), direct.clone());
             all.spawn(async move {
@@ -77,7 +77,7 @@ pub(super) async fn dropped_call_leaves_its_connection_to_nobody(wiring: Wiring)
     finished(all).await;
 }
 
-/// The client was reset, has asked again and gone on; then its first request is executed.
+/// The client was reset, has repeated the request and continued; then its first request is executed.
 pub(super) async fn request_that_arrives_late_changes_nothing(wiring: Wiring) {
     let (wire, direct) = (wiring.wire().await, wiring.direct().await);
     let late = Fault::Late(wiring.lease() / 2);
@@ -120,7 +120,7 @@ pub(super) async fn refused_connection_is_not_applied(wiring: Wiring) {
     wire.proxy.reset();
     for op in OPS {
         let scene = Scene::set(&wiring, op, &direct).await;
-        // A driver may learn by a call that its old connections are gone, one after the other.
+        // A driver may need one call for each of its old connections to learn that it is gone.
         let (mut refused, mut asked) = (false, Instant::now());
         for _ in 0..4 {
             asked = Instant::now();
@@ -151,7 +151,7 @@ pub(super) async fn idle_connections_that_ended_are_replaced(wiring: Wiring) {
     for op in OPS {
         for cut in [Proxy::close, Proxy::reset] {
             let scene = Scene::set(&wiring, op, &direct).await;
-            // Open and idle; then the server is restarted, say.
+            // Open and idle; then the server restarts, for example.
             let others = Scene::set(&wiring, Op::Read, &direct).await;
             others.repeat(&wire.provider, "the start").await;
             ended(&wire.proxy, cut).await;
@@ -175,7 +175,8 @@ async fn ended(proxy: &Proxy, cut: fn(&Proxy)) {
                 |event| matches!(event.what, Happening::Ended { connection } if connection <= open),
             );
             let all = ended.count() == open;
-            // After the last of them too: a runtime hears of the end of an idle socket when it waits for something.
+            // Even after the last of them: a runtime notices the end of an idle socket only when it waits for
+            // something.
             sleep(Duration::from_millis(5)).await;
             if all {
                 return;
@@ -185,7 +186,7 @@ async fn ended(proxy: &Proxy, cut: fn(&Proxy)) {
     .await;
 }
 
-/// Waits until the server has executed what was late.
+/// Waits until the server has executed the late request.
 async fn executed(proxy: &Proxy) {
     let log = proxy.log();
     let last = log.iter().rev().find_map(|event| match event.what {

@@ -1,4 +1,4 @@
-//! Whatever happens on the wire, by chance; the seed is printed.
+//! Every kind of fault on the wire, by chance; the seed is printed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -42,7 +42,7 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
             let lock = wire.lock(&name);
             let mut terms = Vec::new();
             while Instant::now() < end {
-                // An error is an answer too; what counts is what was granted.
+                // An error is an answer too; only the grants count here.
                 if let Ok(lease) = lock.acquire_timeout(wiring.lease()).await {
                     terms.extend(work(client, lease, wiring.lease() / 10).await);
                 }
@@ -62,7 +62,7 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
         assert!(before.until < after.from, "two holders (I1): {pair:?}");
     }
     for (number, before) in terms.iter().enumerate() {
-        // I3, I4: also where nothing was known of the other.
+        // I3, I4: even where neither client knew of the other.
         for after in &terms[number + 1..] {
             assert!(
                 before.token < after.token,
@@ -70,7 +70,7 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
             );
         }
     }
-    // Enough to show that.
+    // There must be enough grants for that.
     let (grants, clients) = (terms.len(), terms.iter().map(|term| term.client));
     in_time(clients.max() > Some(0), "grants to more than one client");
     in_time(
@@ -79,13 +79,13 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
     );
 }
 
-/// Holds a lease for a while, and gives it back while others want it.
+/// Holds a lease for a while, and releases it while others want it.
 async fn work(client: usize, lease: Lease, time: Duration) -> Option<Held> {
     let guard = lease.keep_alive();
     let from = Instant::now();
     let mut until = None;
     while from.elapsed() < time {
-        // The instant is taken first: valid then means valid at it.
+        // The instant is taken first: "valid" then means valid at that instant.
         let now = Instant::now();
         if !guard.is_valid() {
             break;
@@ -104,8 +104,8 @@ async fn work(client: usize, lease: Lease, time: Duration) -> Option<Held> {
     })
 }
 
-/// A holder dies, and the waiter that is to follow it has a bad wire: its first exchange meets a fault
-/// in any case, and a fifth of the others do.
+/// A holder dies, and the waiter that is to follow it has a faulty wire: its first exchange always meets a fault, and a
+/// fifth of the others do.
 pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
     let seed = u64::from(std::process::id());
     eprintln!("seed {seed}");
@@ -131,8 +131,8 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         };
         let ((next, took), ()) = tokio::join!(acquired, eased);
         wire.proxy.clear();
-        // The bound without faults, and tries that were given up: each takes D/3 and leaves an
-        // orphan that its own client knows (G4).
+        // The bound without faults, plus abandoned tries: each takes D/3 and leaves an orphan that its own client knows
+        // (G4).
         let bound = lease * 5 / 2;
         in_time(took <= bound, format_args!("round {round}: {took:?} (I15)"));
         drop(next);

@@ -1,4 +1,4 @@
-//! Calls that may be several exchanges, a look and then a write for example: each of them is struck once.
+//! Calls that may take several exchanges, such as a read and then a write: each exchange is struck once.
 
 use std::{
     convert::Infallible,
@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// More than any call has. One that has more would never end here.
+/// More than any call has. A call with more would never end here.
 const MOST_EXCHANGES: usize = 32;
 
 pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered(wiring: Wiring) {
     let (wire, direct) = (wiring.wire().await, wiring.direct().await);
     for op in OPS {
         for fault in cuts() {
-            // Of each call that was left without an answer: whether the store has applied it.
+            // For each call that got no answer: whether the store has applied it.
             let mut applied = Vec::new();
             for exchange in 0.. {
                 assert!(exchange < MOST_EXCHANGES, "{op:?}: so many exchanges");
@@ -60,8 +60,8 @@ pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered
     }
 }
 
-/// A release frees the lock, its reply is lost, and the next holder is there before the provider can look. "Not held" would
-/// report a loss that was none (V7).
+/// A release frees the lock, its reply is lost, and the next holder enters before the provider can look. "Not held"
+/// would report a loss that did not happen (V7).
 pub(super) async fn release_that_let_the_next_holder_in_is_not_denied(wiring: Wiring) {
     let direct = wiring.direct().await;
     let let_in = AtomicBool::new(false);
@@ -82,7 +82,7 @@ pub(super) async fn release_that_let_the_next_holder_in_is_not_denied(wiring: Wi
                 assert!(granted, "the lock is free: {outcome:?}");
                 let_in.store(true, Ordering::Relaxed);
             }
-            // Now the call learns that it gets no answer.
+            // Now the call learns that it will get no answer.
             wire.proxy.reset();
             std::future::pending::<Infallible>().await
         };
@@ -104,7 +104,7 @@ pub(super) async fn release_that_let_the_next_holder_in_is_not_denied(wiring: Wi
     assert!(let_in, "no reply was lost of a release that freed the lock");
 }
 
-/// Makes a call under this rule: its answers, and whether it had an exchange that the rule strikes.
+/// Makes a call under this rule. Returns its answers, and whether it had an exchange that the rule strikes.
 async fn strike(wire: &Wire, rule: Rule, scene: &Scene) -> (Answers, bool) {
     let (strikes, chosen) = (wire.proxy.struck(), wire.proxy.chosen());
     wire.proxy.inject(rule);
@@ -117,10 +117,10 @@ async fn strike(wire: &Wire, rule: Rule, scene: &Scene) -> (Answers, bool) {
     (answers, struck)
 }
 
-/// The proxy's promise, without which the case would show nothing. A call is applied by one of its exchanges, the write. The
-/// server has executed those before the one that was cut, and that one too if the fault says so. So of the
-/// calls without an answer, the first ones were not applied and the later ones were; a fault that executes what it cuts
-/// leaves the last one applied, and another the first one not.
+/// Checks the proxy's promise, without which the case would prove nothing. One exchange of a call applies it, the
+/// write. The server has executed the exchanges before the one that was cut, and that one too if the fault says so. So
+/// of the calls without an answer, the first ones were not applied and the later ones were; after a fault that executes
+/// the exchange it cuts, the last call was applied, and after any other fault the first one was not.
 fn was_cut_where_it_says(applied: &[bool], op: Op, fault: Fault) {
     let promised = if fault.executed() {
         applied.last() != Some(&false)

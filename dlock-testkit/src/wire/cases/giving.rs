@@ -1,4 +1,4 @@
-//! Locks that are acquired and given back over a wire that breaks.
+//! Locks that are acquired and released over a wire that breaks.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
             found,
             "{fault}: the repeat did not find the grant: {attempts:?}"
         );
-        // The clock runs since the first attempt, also for what the repeat was answered (V1).
+        // The clock runs from the first attempt, even for the answer to the repeat (V1).
         let latest = attempts[0].began + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
         let believed = believed_at_least(|| lease.remaining());
         in_time(
@@ -75,7 +75,7 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
             let before = believed_at_least(|| lease.remaining());
             let mut renewed = soon(&name, lease.renew()).await;
             if struck == Op::Renew && matches!(renewed, Err(Error::Provider(_))) {
-                // No answer is no loss (V5), and the next attempt is answered.
+                // A missing answer is not a loss (V5), and the next attempt is answered.
                 in_time(lease.is_valid(), &name);
                 renewed = soon(&name, lease.renew()).await;
             }
@@ -91,7 +91,7 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
                 format_args!("{name}: a look at the holder"),
             );
             belief_is_founded(&wire, after, wiring.lease());
-            // However it was cut, it was given back, and nothing is in a rival's way.
+            // However it was cut, the lock was released, and nothing blocks a rival.
             released(soon(&name, lease.release()).await, &name);
             let next = lock(&rival, &name, wiring.lease());
             let next = granted(soon(&name, next.try_acquire()).await);
@@ -109,7 +109,7 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         Fault::LoseReply,
         Fault::LoseRequest,
         Fault::DelayReply(wiring.lease() / 4),
-        // The repeat has released it when the first one arrives.
+        // The repeat has already released it when the first request arrives.
         Fault::Late(wiring.lease() / 4),
     ] {
         let guard = ok(soon(fault, wire.lock_without_hints(&name).hold()).await);
@@ -121,7 +121,7 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         in_time(next.is_valid(), fault);
         released(next.release().await, fault);
 
-        // The same while somebody waits, who may have the lock before the repeat is sent: no loss (V7).
+        // The same with a waiter, which may have the lock before the repeat is sent: that is not a loss (V7).
         let guard = ok(soon(fault, wire.lock_without_hints(&name).hold()).await);
         let contender = ok(DLock::builder()
             .name(name.as_str())
@@ -151,7 +151,7 @@ pub(super) async fn acquire_without_an_answer_stops_blocking_in_time(wiring: Wir
             .inner()
             .always(Op::Release, Fault::LoseRequest);
         let unanswered = soon(fault, wire.lock(&name).try_acquire()).await;
-        // A reply that is held back may come before a machine that is late has looked at the limit.
+        // A reply that is held back may come before a slow machine has checked the limit.
         let held_back = matches!(fault, Fault::DelayReply(_));
         in_time(unanswered.is_err() || !held_back, "the end of an attempt");
         assert!(unanswered.is_err(), "{fault}: {unanswered:?}");
@@ -162,7 +162,7 @@ pub(super) async fn acquire_without_an_answer_stops_blocking_in_time(wiring: Wir
 
 pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
     let direct = wiring.direct().await;
-    // An attempt has D/6, so this one is answered, to nobody; that one never.
+    // An attempt has D/6, so the first request is answered, after its caller has gone; the second never is.
     let slow = Fault::DelayRequest(wiring.lease() / 10);
     for (fault, kept) in [(slow, false), (Fault::LoseReply, true)] {
         let wire = wiring.wire().await;
@@ -176,21 +176,21 @@ pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
         let lock = wire.lock(&name);
         let asked = tokio::spawn(async move { lock.acquire().await });
         soon(fault, wire.proxy.until_struck(1)).await;
-        // Dropped on its way. Where the machine has stood still for a while it has a lease by now, which is dropped.
+        // Dropped in flight. If the machine stood still for a while, it has a lease by now, which is dropped.
         asked.abort();
         drop(asked.await);
         let rival = Client::new(direct.clone());
         if kept {
             gets_it_in_time(&wiring, &wire, &rival, &name).await;
         } else {
-            // A machine that is late gives the request up before it is sent on.
+            // A slow machine may abandon the request before it is forwarded.
             within(4 * wiring.lease(), "the grant", async {
                 while ok(direct.read(&name).await).is_none() {
                     sleep(Duration::from_millis(5)).await;
                 }
             })
             .await;
-            // What was granted to nobody is given back at once, not when it ends (G1, G3).
+            // A grant that no caller received is released at once, not when it ends (G1, G3).
             gets_it_within(
                 wiring.lease() * 2 / 3,
                 &wire,
@@ -201,11 +201,10 @@ pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
     }
 }
 
-/// What an acquire left behind stops blocking others within D of its commit (G2), and nothing of
-/// ours goes on for longer.
+/// The remains of an acquire stop blocking others within D of its commit (G2), and no task of ours runs for longer.
 async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Name) {
     let lease = wiring.lease();
-    // Attempts that were under way may commit for another D/6.
+    // Attempts that were in flight may commit for another D/6.
     let poll = (lease / 10).max(Duration::from_millis(100));
     let bound = lease / 6 + lease + poll + lease / 4;
     gets_it_within(bound, wire, &lock_of(rival, name, wiring)).await;
@@ -214,7 +213,7 @@ async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Na
 async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
     let next = within(bound, "an orphan blocks (I10)", lock.acquire()).await;
     released(ok(next).release().await, "an orphan");
-    // W5: tasks that clean up end with the lease that may be left.
+    // W5: clean-up tasks end no later than the lease that may remain.
     let left = soon("the clean-up", wire.client.close()).await;
     assert_eq!(left, 0, "leases that nobody has");
 }

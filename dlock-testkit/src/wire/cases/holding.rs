@@ -22,14 +22,14 @@ use crate::{
     },
 };
 
-/// What happens to a wire for a while.
+/// The outage of a wire.
 #[derive(Clone, Copy, Debug)]
 enum Outage {
     Held(&'static [Direction]),
     Swallowed(&'static [Direction]),
-    /// Every connection is reset, and nobody listens.
+    /// Every connection is reset, and no server listens.
     Down,
-    /// Whatever is asked is cut.
+    /// Every exchange is cut.
     Cut(Fault),
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
                 told = vigil(&guard, wiring.lease()) => should_be_kept(&guard, &told),
                 () = strike => {}
             }
-            // V6: the next attempt followed soon, not when the lease was nearly over.
+            // V6: the next attempt followed soon, not when the lease had nearly ended.
             in_time(guard.is_valid(), fault);
             released(guard.release().await, fault);
         });
@@ -113,7 +113,7 @@ pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
 pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
     let mut all = JoinSet::new();
     let slow = wiring.lease() / 4;
-    // An attempt has D/6: what is slower than that is no answer.
+    // An attempt has D/6: anything slower counts as no answer.
     for fault in [
         Fault::LoseRequest,
         Fault::LoseReply,
@@ -133,7 +133,7 @@ pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
     finished(all).await;
 }
 
-/// The same where nobody tries again: the holder is told by its own clock.
+/// The same for a holder that does not try again: it learns of the end from its own clock.
 async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     let wire = wiring.wire().await;
     let name = wiring.name(format_args!("by hand: {fault}"));
@@ -141,7 +141,7 @@ async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     wire.provider.inner().next(Op::Renew, fault);
     let asked = Instant::now();
     let renewed = soon(fault, lease.renew()).await;
-    // Later than that, and the reply that was held back may have been there first.
+    // Any later, and the reply that was held back may have come first.
     in_time(
         asked.elapsed() < wiring.lease() / 4,
         "the end of the attempt",
@@ -163,7 +163,7 @@ pub(super) async fn silent_partition_ends_the_lease_in_time(wiring: Wiring) {
             let wire = wiring.wire().await;
             let name = wiring.name(format_args!("{outage:?}"));
             ends_in_time(&wiring, &wire, &name, outage.begin(&wire.proxy)).await;
-            // After the partition everything works again, on new connections if need be.
+            // After the partition everything works again, on new connections if necessary.
             wire.proxy.heal();
             let lease = ok(soon("the lock", wire.lock(&name).acquire()).await);
             released(lease.release().await, "after the partition");
@@ -172,8 +172,8 @@ pub(super) async fn silent_partition_ends_the_lease_in_time(wiring: Wiring) {
     finished(all).await;
 }
 
-/// A holder whose wire is struck believes no longer than it may, and somebody else has the lock as
-/// soon as it may.
+/// A holder whose wire is struck believes in its lease no longer than it may, and another process gets the lock as soon
+/// as it may.
 async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Future<Output = ()>) {
     let (direct, lease) = (wiring.direct().await, wiring.lease());
     let guard = ok(wire.lock(name).hold().await);
@@ -189,13 +189,13 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
     let rival = Client::new(direct.clone());
     let rival = waiting(&rival, name, lease);
     let told = within(4 * lease, "the loss", vigil(&guard, lease)).await;
-    // Until the end of the lease, of which the holder believes in four fifths.
+    // Until the end of the lease, of which the holder trusts four fifths.
     store_still_keeps_it(&*direct, &guard, name, told.deadline + lease / 5).await;
     belief_is_founded(wire, told.deadline, lease);
     let (granted, at) = joined(within(4 * lease, "the takeover", rival).await);
     assert!(at > told.deadline, "two holders (I1): {:?}", told.loss);
     assert!(granted.token() > guard.token(), "tokens grow (I3)");
-    // What was applied last was sent by then; an attempt is over after D/6.
+    // The last applied request was sent by then; an attempt ends after D/6.
     let poll = (lease / 10).max(Duration::from_millis(100));
     let bound = last_sent(wire, Op::Renew) + lease / 6 + lease + poll + lease / 4;
     let late = at.saturating_duration_since(bound);
@@ -204,11 +204,11 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
         format_args!("blocked for {late:?} too long (I10, I15)"),
     );
     assert!(!guard.is_valid(), "revived (I7)");
-    // The stale holder's release finds a stranger, and changes nothing (I9).
+    // The stale holder's release finds another holder's term, and changes nothing (I9).
     wire.provider.inner().clear();
     wire.proxy.heal();
     let ended = ok(soon("the stale release", guard.release()).await);
-    // It has one attempt, which may get no answer on a connection that another call has had since the strike.
+    // It has one attempt, which may get no answer on a connection that another call has used since the strike.
     let unanswered = wiring.shared() && matches!(ended, ReleaseEnd::Unconfirmed);
     let refused = matches!(ended, ReleaseEnd::NotHeld(Some(_)));
     in_time(
@@ -228,7 +228,7 @@ pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: 
         Outage::Cut(Fault::Reset(Moment::BeforeReply)),
         Outage::Cut(Fault::Close(Moment::InReply)),
     ];
-    // Longer, so that a slow machine is a smaller part of it.
+    // Longer, so that the delays of a slow machine are a smaller share of it.
     let lease = 2 * wiring.lease();
     for outage in SILENCE.into_iter().chain(cuts) {
         let wiring = wiring.clone();
@@ -266,7 +266,7 @@ pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: 
     finished(all).await;
 }
 
-/// A rival that waits for the lock, and when it got it.
+/// A rival that waits for the lock. Returns the lease, and when it was granted.
 fn waiting(client: &Client, name: &Name, lease: Duration) -> JoinHandle<(Lease, Instant)> {
     let lock = lock(client, name, lease);
     tokio::spawn(async move {

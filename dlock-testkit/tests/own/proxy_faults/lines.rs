@@ -1,4 +1,4 @@
-//! A server of one line a request, and a client that says what it heard.
+//! A server with one-line requests, and a client that reports what it received.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-/// For everything that has to come, on however busy a machine.
+/// The limit for every event that has to come, on a busy machine too.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A server that executes lines: it remembers each and answers with the same line.
@@ -33,7 +33,7 @@ impl Lines {
                     let mut from = BufReader::new(from);
                     let mut line = String::new();
                     while let Ok(1..) = from.read_line(&mut line).await {
-                        // Half a line at the end of the stream is no request.
+                        // Half a line at the end of the stream is not a request.
                         if line.ends_with('\n') {
                             execute.send_modify(|lines| lines.push(line.trim().to_owned()));
                             if to.write_all(line.as_bytes()).await.is_err() {
@@ -64,11 +64,11 @@ impl Lines {
     }
 }
 
-/// What a client heard.
+/// The event that a client observed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Answer,
-    /// The connection ended in good order after so many bytes.
+    /// The connection ended in good order after this many bytes.
     End(usize),
     Reset,
     Nothing,
@@ -107,7 +107,7 @@ fn broken(error: &io::Error) -> io::Result<Heard> {
     }
 }
 
-/// A client that was answered once.
+/// A client that has been answered once.
 pub(crate) async fn client(proxy: &Proxy) -> io::Result<TcpStream> {
     let mut socket = TcpStream::connect(proxy.address()).await?;
     assert_eq!(ask(&mut socket, "hello").await?, Heard::Answer);

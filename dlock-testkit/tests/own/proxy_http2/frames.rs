@@ -1,5 +1,5 @@
-//! A server and a client of HTTP/2 that speak in frames and know nothing of headers: what is sent on a stream is the call,
-//! and comes back on it.
+//! A server and a client of HTTP/2 that use frames and ignore headers: the data sent on a stream is the call, and is
+//! echoed on it.
 
 #![expect(clippy::expect_used, reason = "all of this is test code")]
 
@@ -13,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-/// For everything that has to come, on however busy a machine.
+/// The limit for every event that has to come, on a busy machine too.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -30,7 +30,7 @@ const ACK: u8 = 1;
 pub(crate) struct Call;
 
 impl Call {
-    /// What the server executes and does not answer.
+    /// A call that the server executes and does not answer.
     pub(crate) const HELD: &str = "held";
 }
 
@@ -64,7 +64,7 @@ async fn read(from: &mut (impl AsyncReadExt + Unpin)) -> io::Result<Frame> {
     })
 }
 
-/// A server of one connection.
+/// A server for one connection.
 pub(crate) struct Server {
     address: SocketAddr,
     executed: watch::Receiver<Vec<String>>,
@@ -115,7 +115,7 @@ impl Server {
         Ok(())
     }
 
-    /// Says something on a stream.
+    /// Sends data on a stream.
     pub(crate) fn tell(&self, stream: u32, text: &str) {
         self.send(frame(DATA, 0, stream, text.as_bytes()));
     }
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-/// Executes what is said on streams, and answers pings.
+/// Executes the calls on streams, and answers pings.
 async fn serve(
     from: &mut (impl AsyncReadExt + Unpin),
     answer: &mpsc::UnboundedSender<Vec<u8>>,
@@ -150,7 +150,7 @@ async fn serve(
         match kind {
             SETTINGS if flags & ACK == 0 => answer(frame(SETTINGS, ACK, 0, &[]))?,
             PING if flags & ACK == 0 => answer(frame(PING, ACK, 0, &payload))?,
-            // An empty one is an end, and no call.
+            // An empty frame is an end, not a call.
             DATA if !payload.is_empty() => {
                 let call = String::from_utf8(payload).map_err(io::Error::other)?;
                 let held = call == Call::HELD;
@@ -166,7 +166,7 @@ async fn serve(
     }
 }
 
-/// What a client heard.
+/// The event that a client observed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Answer(u32, String),
@@ -188,7 +188,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// One that has been told the server's settings.
+    /// A client that has received the server's settings.
     pub(crate) async fn connect(proxy: &Proxy) -> io::Result<Self> {
         let socket = TcpStream::connect(proxy.address()).await?;
         socket.set_nodelay(true)?;
@@ -208,29 +208,29 @@ impl Client {
         self.in_parts = true;
     }
 
-    /// A whole call.
+    /// Sends a whole call.
     pub(crate) async fn call(&mut self, stream: u32, text: &str) -> io::Result<()> {
         let mut bytes = frame(HEADERS, 0, stream, b"head");
         bytes.extend(frame(DATA, 0, stream, text.as_bytes()));
         self.send(&bytes).await
     }
 
-    /// The beginning of one.
+    /// Sends the beginning of a call.
     pub(crate) async fn open(&mut self, stream: u32) -> io::Result<()> {
         self.send(&frame(HEADERS, 0, stream, b"head")).await
     }
 
-    /// More of it.
+    /// Sends more of a call.
     pub(crate) async fn say(&mut self, stream: u32, text: &str) -> io::Result<()> {
         self.send(&frame(DATA, 0, stream, text.as_bytes())).await
     }
 
-    /// Its end.
+    /// Sends the end of a call.
     pub(crate) async fn end(&mut self, stream: u32) -> io::Result<()> {
         self.send(&frame(DATA, END_STREAM, stream, &[])).await
     }
 
-    /// Room for more answers.
+    /// Grants room for more answers.
     pub(crate) async fn window(&mut self, stream: u32) -> io::Result<()> {
         self.send(&frame(WINDOW_UPDATE, 0, stream, &[0, 0, 0, 9]))
             .await
@@ -252,7 +252,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next answer, or what comes instead within this time.
+    /// The next answer, or whatever comes instead within this time.
     pub(crate) async fn hear(&mut self, patience: Duration) -> io::Result<Heard> {
         loop {
             let frame = match timeout(patience, read(&mut self.socket)).await {

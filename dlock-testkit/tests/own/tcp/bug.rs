@@ -1,4 +1,4 @@
-//! What can be wrong with a driver, one decision each.
+//! The possible bugs of a driver, one wrong decision each.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use dlock_testkit::memory::MemoryProvider;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// It repeats what got no answer by itself, as SDKs do: no bug but in a release.
+    /// It automatically repeats a call that got no answer, as SDKs do: a bug only in a release.
     Repeats,
-    /// One connection for all, also after a call without an answer.
+    /// One connection for all calls, even after a call without an answer.
     KeepsItsConnection,
-    /// A connection that ended is lent again.
+    /// A connection that has ended is reused.
     KeepsBrokenConnections,
     NoLimit,
     /// A connection that breaks is `Fatal`.
@@ -35,9 +35,9 @@ pub(crate) enum Bug {
     AssumesItsReleases,
     /// A second release of one term is refused.
     ForgetsItsReleases,
-    /// A release frees the lock, whichever client has it.
+    /// A release frees the lock, whichever client holds it.
     ReleasesAnybody,
-    /// The store keeps others out for longer than it was asked to.
+    /// The store keeps others out for longer than requested.
     KeepsTooLong,
     /// The store gives the lock away too early.
     KeepsTooShort,
@@ -64,13 +64,13 @@ impl Bug {
     }
 }
 
-/// A grant that nobody made.
+/// A grant that the store never made.
 pub(crate) fn grant() -> AcquireOutcome {
     let token = FencingToken::new(1).expect("a token above zero");
     AcquireOutcome::Acquired(token.into())
 }
 
-/// What the server does for a release.
+/// The server's handling of a release.
 pub(crate) async fn release(
     bug: Option<Bug>,
     store: &MemoryProvider,

@@ -1,7 +1,7 @@
 //! A server over TCP and a driver for it, on two pages: the memory store at the end of a wire.
 //!
-//! Since both are in one process, the wire carries tickets: a request is a ticket, sixteen bytes;
-//! the server does the work that the ticket stands for, each time it comes, and sends it back.
+//! Since both are in one process, the wire carries tickets: a request is a ticket of sixteen bytes; the server does the
+//! work that the ticket stands for, each time it arrives, and sends it back.
 
 #![allow(
     dead_code,
@@ -39,7 +39,7 @@ use tokio::{
 
 pub(crate) use self::bug::Bug;
 
-/// What the server does for a ticket.
+/// The server's work for a ticket.
 type Job = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 type Jobs = Arc<Mutex<BTreeMap<u128, Job>>>;
 
@@ -94,7 +94,7 @@ impl Wired for Tcp {
     }
 
     async fn provider(&self, address: SocketAddr, limit: Duration) -> TcpProvider {
-        // The way that does not break has no bug either.
+        // The connection that does not break has no bug either.
         let bug = self.bug.filter(|_| address != self.server);
         TcpProvider {
             store: MemoryProvider::new(&self.store).wakeups(false),
@@ -115,12 +115,12 @@ impl Wired for Tcp {
 
 #[derive(Clone)]
 pub(crate) struct TcpProvider {
-    /// Where the server does its work.
+    /// The store on which the server works.
     store: MemoryProvider,
     address: SocketAddr,
     jobs: Jobs,
     idle: Arc<Mutex<Vec<TcpStream>>>,
-    /// Of the driver that never gives a connection up.
+    /// The connection of the driver that never abandons one.
     kept: Arc<tokio::sync::Mutex<Option<TcpStream>>>,
     limit: Duration,
     bug: Option<Bug>,
@@ -131,7 +131,7 @@ impl TcpProvider {
         self.bug == Some(bug)
     }
 
-    /// Has the server do this, within the limit.
+    /// Lets the server do this work, within the limit.
     async fn call<T, Fut>(
         &self,
         work: impl Fn(MemoryProvider) -> Fut + Send + Sync + 'static,
@@ -182,7 +182,7 @@ impl TcpProvider {
         .with_source(failed))
     }
 
-    /// One exchange, on a connection that is given back only if it was answered (G1).
+    /// One exchange, on a connection that is returned to the pool only if it was answered (G1).
     async fn trip(&self, ticket: u128, sent: &mut bool) -> io::Result<()> {
         if self.has(Bug::KeepsItsConnection) {
             let mut kept = self.kept.lock().await;
