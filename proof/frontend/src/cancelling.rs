@@ -1,21 +1,20 @@
-//! What is left when a future is dropped before it is ready: nothing (G1 to G3, W1, I14).
+//! Proves that nothing remains when a future is dropped before it is ready (G1 to G3, W1, I14).
 //!
-//! [`everywhere`] drops every public future of the frontend at every poll, in paused time: the
-//! memory store pauses before and after it applies each request, so a caller goes away while its
-//! request is on the way, applied but unanswered, answered but not picked up. It does so alone,
-//! behind another client, behind its own, and behind one of its own whose term can go on; right after
-//! the poll, a turn of the scheduler later, and long after it; on a store that answers, and on ones
-//! that lose requests, replies or releases.
+//! [`everywhere`] drops every public future of the frontend at every poll, in paused time: the memory store pauses
+//! before and after it applies each request, so a caller goes away while its request is in flight, applied but
+//! unanswered, or answered but not picked up. Each future runs alone, behind another client, behind its own client, and
+//! behind a lease of its own client whose term can continue; it is dropped right after the poll, a turn of the
+//! scheduler later, and long after it; on a store that answers, and on stores that lose requests, replies or releases.
 //! After each drop:
 //!
-//! - no valid lease is left, and [`Client::close`](dlock_core::Client::close) agrees;
-//! - another client gets the lock: at once where the store answers, else within one lease;
+//! - no valid lease remains, and [`Client::close`](dlock_core::Client::close) agrees;
+//! - another client gets the lock: at once if the store answers, otherwise within one lease;
 //! - the next waiter in line is served, and the cancelled one is not served before it;
-//! - no task, no call and no memory of the client is left.
+//! - no task, call or memory of the client remains.
 //!
-//! [`sampled`] drops the same futures, and the provider's own calls, at points drawn from a seed, on
-//! a real store in real time. What only this backend can check (that a pool still has all its
-//! connections, say) its tests check afterwards:
+//! [`sampled`] drops the same futures, and the provider's own calls, at points drawn from a seed, on a real store in
+//! real time. Properties that only one backend can check (for example, that a pool still has all its connections) are
+//! checked by its tests afterwards:
 //!
 //! ```
 //! # use dlock_proof::cancelling;
@@ -29,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! A panic says what is left; the line before it names the future, the situation and the point.
+//! A panic says what remains; the line before it names the future, the situation and the point.
 
 mod calls;
 mod cut;
@@ -52,16 +51,17 @@ use self::{
     stage::Weather,
 };
 
-/// The lease in paused time: beyond ten seconds an acquire waits for a silent store as long as that.
+/// The lease in paused time: an acquire waits for a silent store for at least ten seconds, and with a longer lease for
+/// as long as that.
 const LEASE: Duration = Duration::from_secs(12);
 
-/// The lease in real time: what is not given back stays for longer than a scene may take.
+/// The lease in real time: a lease that is not released lasts longer than a scene may take.
 const LONG: Duration = Duration::from_secs(60);
 
 /// How many sampled scenes run at a time.
 const AT_A_TIME: usize = 6;
 
-/// What was done.
+/// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -69,18 +69,18 @@ pub struct Tally {
     pub scenes: usize,
     /// How often it was dropped before it was ready.
     pub dropped: usize,
-    /// The same for each future; those of the provider are listed under its own methods.
+    /// How often each future was dropped; those of the provider are listed under its own methods.
     pub each: BTreeMap<&'static str, usize>,
 }
 
-/// Drops every public future of the frontend at every poll. Needs a current-thread runtime with
-/// paused time, on which nothing else runs.
+/// Drops every public future of the frontend at every poll. Needs a current-thread runtime with paused time, on which
+/// nothing else runs.
 ///
-/// `provider` makes a provider on one and the same store, which answers without waiting for
-/// anything but its own runtime, and has wake-ups.
+/// `provider` makes providers on one and the same store, which has wake-ups, and answers without waiting for anything
+/// but its own runtime.
 ///
 /// # Panics
-/// If anything is left behind.
+/// If anything remains.
 pub async fn everywhere<P: Provider>(provider: impl Fn() -> P) -> Tally {
     let ground = Ground {
         providers: (Arc::new(provider()), Arc::new(provider())),
@@ -127,7 +127,7 @@ pub async fn everywhere<P: Provider>(provider: impl Fn() -> P) -> Tally {
     tally
 }
 
-/// Plays a scene for every poll of its future, from none on, until one ran to its end.
+/// Plays a scene for every poll of its future, from none on, until one runs to its end.
 async fn at_every_poll(ground: &Ground, tally: &mut Tally, scene: impl Fn(usize) -> Scene) {
     for polls in 0.. {
         let scene = scene(polls);
@@ -139,13 +139,13 @@ async fn at_every_poll(ground: &Ground, tally: &mut Tally, scene: impl Fn(usize)
     }
 }
 
-/// Drops every public future of the frontend, and the calls of the provider itself, at so many
-/// points in all, drawn from the seed: on a real store, in real time.
+/// Drops every public future of the frontend, and the calls of the provider itself, at `drops` points in all, drawn
+/// from the seed: on a real store, in real time.
 ///
 /// `ours` is the provider whose callers go away; `theirs` is another one on the same store.
 ///
 /// # Panics
-/// If anything is left behind, or a call is answered with what another one asked.
+/// If anything remains, or a call receives the answer to another call.
 pub async fn sampled(ours: impl Provider, theirs: impl Provider, drops: usize, seed: u64) -> Tally {
     let (ours, theirs): (Arc<dyn Provider>, Arc<dyn Provider>) = (Arc::new(ours), Arc::new(theirs));
     let ground = Arc::new(Ground {
@@ -157,7 +157,7 @@ pub async fn sampled(ours: impl Provider, theirs: impl Provider, drops: usize, s
     let mut tally = Tally::default();
     let mut polls = BTreeMap::new();
     for (operation, situation) in every_kind() {
-        // Until somebody has waited for it to its end, nobody knows how long that takes.
+        // How long it takes is unknown until it has run to its end once.
         let scene = Scene {
             operation,
             situation,
@@ -171,7 +171,7 @@ pub async fn sampled(ours: impl Provider, theirs: impl Provider, drops: usize, s
     let mut kinds = every_kind().into_iter().cycle();
     let mut scenes = JoinSet::new();
     let mut played = 0;
-    // How many points lie before the end depends on the speed of the store: on until enough did.
+    // How many points lie before the end depends on the speed of the store: continue until enough did.
     while played < drops / 2 || (tally.dropped <= drops / 4 && played < drops * 4) {
         played += 1;
         let Some((operation, situation)) = kinds.next() else {

@@ -1,8 +1,8 @@
-//! The rules of the frontend, run over a provider through the fault wrapper: what a holder
-//! believes, how a waiter waits, what is left behind when somebody goes away.
+//! The rules of the frontend, run over a provider through the fault wrapper: how long a holder believes in its lease,
+//! how a waiter waits, and what remains when a caller goes away.
 //!
-//! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the
-//! nanosecond, on a store whose own time goes on as usual.
+//! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the nanosecond, on a
+//! store whose own time advances as usual.
 
 mod adopting;
 mod at_least;
@@ -32,7 +32,7 @@ mod tickets;
 mod tries;
 mod validity;
 
-/// Hands the list of all cases to a macro.
+/// Passes the list of all cases to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_frontend_case {
@@ -245,8 +245,8 @@ macro_rules! __for_each_frontend_case {
 __for_each_frontend_case!(dlock_testkit::__case_table);
 
 /// Makes one `#[test]` for each case of the frontend over a [`Fixture`](dlock_testkit::Fixture)'s provider, as
-/// [`conformance!`](dlock_testkit::conformance) does for those of a provider. In paused time alone: their bounds of time
-/// are ordinary assertions, which a busy machine would fail.
+/// [`conformance!`](dlock_testkit::conformance) does for the cases of a provider. Only for paused time: the bounds of
+/// time are ordinary assertions, which a busy machine would fail.
 #[macro_export]
 macro_rules! frontend {
     ($fixture:ty, without [$($group:ident),* $(,)?]) => {

@@ -1,15 +1,14 @@
-//! What must hold of an election on a real store: a leader that crashes, stops, is cut off, is slow, is
-//! put out of office or asked to resign, and a store that is gone for all.
+//! The stories that an election on a real store must pass: a leader that crashes, stops, is cut off, is slow, is
+//! revoked or asked to resign, and a store that is gone for all.
 //!
-//! An [`Electorate`] says how to reach the store; [`election_stories!`] makes one test of each story,
-//! with a [`Proxy`](dlock_testkit::proxy::Proxy) between each instance and the server, where there is one. They
-//! run in real time at a small scale: a lease of 1.5 s stands for the 60 s of the defaults, and
-//! everything else keeps its ratio to it (renewals every third, attempts every half, a fifth of margin),
-//! so a second here is 40 of a service's. Bounds hold with a fifth of a lease on top, for round trips
-//! and a busy machine. A story that misses one is played again with three times the lease; two leaders at
-//! once fail it at once.
+//! An [`Electorate`] says how to reach the store; [`election_stories!`] makes one test of each story, with a
+//! [`Proxy`](dlock_testkit::proxy::Proxy) between each instance and the server, where there is one. They run in real
+//! time on a small scale: a lease of 1.5 s stands for the 60 s of the defaults, and everything else keeps its ratio to
+//! it (a renewal every third of a lease, an attempt every half, a margin of a fifth), so a second here is 40 of a
+//! service's. Bounds get a fifth of a lease on top, for round trips and a busy machine. A story that misses one is
+//! repeated with three times the lease; two leaders at once fail it at once.
 //!
-//! [`measure`] is a benchmark of the same: how long failover takes, beside the formula.
+//! [`measure`] is a benchmark of the same: how long failover takes, compared with the formula.
 //!
 //! [`election_stories!`]: crate::election_stories
 
@@ -29,7 +28,7 @@ pub use self::{measure::measure, voters::Voters};
 
 /// A store to elect a leader on.
 ///
-/// All stories of a test binary share one fixture and one runtime; each has an election of its own.
+/// All stories of a test binary share one fixture and one runtime; each has its own election.
 pub trait Electorate: Sized + Send + Sync + 'static {
     /// The provider of each instance.
     type Provider: Admin;
@@ -37,15 +36,15 @@ pub trait Electorate: Sized + Send + Sync + 'static {
     /// The lease that stands for 60 s.
     const LEASE: Duration = Duration::from_millis(1500);
 
-    /// Starts the store. A panic says what is missing; the story then fails.
+    /// Starts the store. If something is missing, panic and say what it is; the story then fails.
     fn start() -> impl Future<Output = Self> + Send;
 
-    /// Where the server listens; `None` of a store without a network, whose faults are then made
+    /// The address on which the server listens; `None` for a store without a network, whose faults are then injected
     /// between its provider and the election.
     fn server(&self) -> Option<SocketAddr>;
 
-    /// A fresh provider, as a process of its own has it: it reaches the server through this address
-    /// with all that it does, wake-ups included, and its calls end by themselves within this limit.
+    /// A fresh provider, as a separate process has it: it reaches the server through this address for everything,
+    /// wake-ups included, and its calls end within this limit without intervention.
     fn provider(
         &self,
         address: Option<SocketAddr>,
@@ -57,7 +56,7 @@ pub trait Electorate: Sized + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Story {
-    /// What it is called: the property it shows.
+    /// Its name: the property it shows.
     pub name: &'static str,
     /// The acceptance numbers it covers.
     pub numbers: &'static [&'static str],
@@ -71,7 +70,7 @@ impl fmt::Debug for Story {
     }
 }
 
-/// Hands the list of all stories to a macro.
+/// Passes the list of all stories to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __for_each_election_story {
@@ -101,8 +100,8 @@ macro_rules! table {
 
 __for_each_election_story!(table);
 
-/// Makes one `#[test]` for each [story](crate::election), named as the story. Use it once in a module,
-/// with an [`Electorate`](crate::election::Electorate).
+/// Makes one `#[test]` for each [story](crate::election), named after the story. Use it once in a module, with an
+/// [`Electorate`](crate::election::Electorate).
 #[macro_export]
 macro_rules! election_stories {
     ($fixture:ty) => {

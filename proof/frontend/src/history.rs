@@ -1,10 +1,10 @@
-//! Histories: what happened in a run, written down, so that it can be judged afterwards.
+//! Histories: a record of the events of a run, so that it can be judged afterwards.
 //!
 //! - [`Log`] collects [`Line`]s in memory or in a file; a [`Process`] of it records what a client
-//!   believes and every call to its provider.
-//! - A line is JSON; a history is a file of lines. [`mod@line`] explains each, [`Header`] what a checker
+//! - A line is JSON; a history is a file of lines. [`mod@line`] explains each, [`Header`] the facts that a checker must
+//!   know beforehand.
 //!   must know beforehand.
-//! - [`checker::check`] judges the lines, and says of each invariant what exactly it asks.
+//! - [`checker::check`] judges the lines, and defines exactly what each invariant requires.
 //! - [`keep`] keeps a history that failed, [`shrink`] finds the faults that a failure needs.
 //!
 //! # Recording

@@ -1,5 +1,5 @@
-//! The provider's own calls, dropped while they are under way: later ones are answered with what
-//! they asked, and a dropped one has either been applied or not (G1).
+//! The provider's own calls, dropped in flight: later calls receive their own answers, and a dropped call has either
+//! been applied or not (G1).
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,16 +17,16 @@ use super::{
     stage::ok,
 };
 
-/// How many calls are under way at a time.
+/// How many calls are in flight at a time.
 const AT_ONCE: usize = 4;
 
 /// How long a later call may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a lock of these calls lasts: beyond all of them.
+/// The lease of these calls: longer than all of them take.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// A provider's methods, and what each is listed under.
+/// A provider's methods, by the names under which they are listed.
 const METHODS: [&str; 5] = [
     "Provider::acquire",
     "Provider::renew",
@@ -50,7 +50,7 @@ impl Calls {
         }
     }
 
-    /// Drops so many calls.
+    /// Drops this many calls.
     pub(super) async fn dropped(mut self, drops: usize, tally: &mut Tally) {
         let polls = self.polls().await;
         let mut left = drops;
@@ -84,7 +84,7 @@ impl Calls {
         polls
     }
 
-    /// One call, dropped at this point.
+    /// Makes one call, and drops it at this point.
     async fn one(&self, method: usize, point: Point) -> Cut {
         let name = ok(Name::new(format!("call/{}", Uuid::new_v4().simple())));
         let term = Acquire::new(name.clone(), Uuid::new_v4(), LEASE).owner("who goes away");
@@ -106,7 +106,7 @@ impl Calls {
             ),
         }
 
-        // What is asked next on the same provider is answered, and with what was asked.
+        // The next call on the same provider is answered, and with its own answer.
         let other = ok(Name::new(format!("call/{}", Uuid::new_v4().simple())));
         let next = Acquire::new(other.clone(), Uuid::new_v4(), LEASE).owner("who comes next");
         let token = granted(self.answer("acquire", self.ours.acquire(&next)).await);
@@ -129,7 +129,7 @@ impl Calls {
             "another's answer"
         );
 
-        // The dropped one was applied, or was not, or is on its way still.
+        // The dropped call was applied, or was not, or is still in flight.
         let record = self.answer("read", self.theirs.read(&name)).await;
         match record {
             Some(record) => assert_eq!(record.uuid, term.new, "somebody else's term"),

@@ -1,4 +1,4 @@
-//! Where a future is dropped.
+//! The point at which a future is dropped.
 
 use std::{
     fmt,
@@ -12,16 +12,16 @@ use tokio::{sync::oneshot, time::sleep};
 
 use super::gate::turn;
 
-/// How many polls are one turn of the scheduler apart; the ones after that are a span apart.
+/// How many polls are one turn of the scheduler apart; later polls are a span apart.
 pub(super) const TURNS: usize = 40;
 
-/// How long turns follow each other in real time.
+/// For how long polls continue once a turn, in real time.
 const SPIN: Duration = Duration::from_millis(5);
 
 /// A point in the life of a future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Point {
-    /// Right after this poll: nobody else has run since.
+    /// Right after this poll: no other task has run since.
     After(usize),
     /// When every task that was ready after this poll has run once.
     TurnAfter(usize),
@@ -51,26 +51,26 @@ impl fmt::Display for Point {
     }
 }
 
-/// Drives one future to its point, and gives the others their cues meanwhile.
+/// Drives one future to its point, and meanwhile gives the other tasks their cues.
 pub(super) struct Cut {
     pub(super) point: Point,
-    /// After the turns, polls are so far apart.
+    /// After the turns, polls are this far apart.
     pub(super) span: Duration,
-    /// A future that never ends is given up after so many polls.
+    /// A future that never ends is abandoned after this many polls.
     pub(super) most: usize,
-    /// What others wait for, and after which poll they hear it.
+    /// The cues for which the others wait, each with the poll after which it is given.
     pub(super) cues: Vec<(usize, oneshot::Sender<()>)>,
     /// How often the future was polled.
     pub(super) polls: usize,
     /// It was ready before the point.
     pub(super) ended: bool,
-    /// Turns go on for so long on the machine's own clock: what a real store does takes a while,
-    /// and the points lie all over it.
+    /// Polls continue once a turn for this long on the machine's own clock: a real store takes a while, and the points
+    /// are spread over that time.
     spin: Duration,
 }
 
 impl Cut {
-    /// In paused time, where the later polls are so far apart.
+    /// In paused time, where the later polls are this far apart.
     pub(super) fn paused(point: Point, span: Duration, most: usize) -> Self {
         Self {
             point,
@@ -91,8 +91,8 @@ impl Cut {
         }
     }
 
-    /// Polls the future, ready or not, once a turn, and drops it at the point. Its value, if it had
-    /// one before.
+    /// Polls the future, ready or not, once a turn, and drops it at the point. Returns its value, if it was ready
+    /// before that.
     pub(super) async fn drive<F: Future>(&mut self, future: F) -> Option<F::Output> {
         #[expect(
             clippy::disallowed_methods,
@@ -120,14 +120,14 @@ impl Cut {
             }
         };
         if let (None, Point::LongAfter(_)) = (&ended, self.point) {
-            // A grant that nobody picks up for a sixth of the lease is given back meanwhile (W6).
+            // A grant that its caller does not pick up for a sixth of the lease is released meanwhile (W6).
             sleep(3 * self.span).await;
         }
         self.ended = ended.is_some();
         ended
     }
 
-    /// Gives the cues that are due after so many polls.
+    /// Gives the cues that are due after this many polls.
     pub(super) fn give_cues(&mut self) {
         let polls = self.polls;
         for (_, cue) in self.cues.extract_if(.., |(due, _)| *due <= polls) {

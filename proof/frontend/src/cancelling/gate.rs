@@ -1,4 +1,4 @@
-//! A provider that answers in many small steps, and counts what was granted through it.
+//! A provider that answers in many small steps, and counts its grants.
 
 use std::{
     sync::{
@@ -17,15 +17,15 @@ use dlock_core::{
     },
 };
 
-/// Waits for so many turns of the scheduler before the store applies a request, and again before
-/// the caller learns the answer: so that a caller can go away at either moment.
+/// Waits for this many turns of the scheduler before the store applies a request, and again before the caller receives
+/// the answer, so that a caller can go away at either moment.
 pub(super) struct Gate {
     inner: Arc<dyn Provider>,
     turns: usize,
     counts: Arc<Counts>,
 }
 
-/// What went through a gate.
+/// The calls that passed through a gate.
 #[derive(Default)]
 pub(super) struct Counts {
     under_way: AtomicUsize,
@@ -51,7 +51,7 @@ pub async fn turn() {
         if std::mem::replace(&mut turned, true) {
             return Poll::Ready(());
         }
-        // To the end of the queue at once, unlike a yield, which waits until nobody is ready.
+        // Queues at the end at once, unlike a yield, which waits until no task is ready.
         context.waker().wake_by_ref();
         Poll::Pending
     })
@@ -140,7 +140,7 @@ impl Provider for Gate {
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
-        // Not counted: it belongs to no operation, and nobody waits for its end.
+        // Not counted: it belongs to no operation, and no task waits for its end.
         self.pass().await;
         let answer = self.inner.watch().await;
         self.pass().await;

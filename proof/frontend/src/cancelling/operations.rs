@@ -1,5 +1,5 @@
-//! Every public future of the frontend, each prepared, driven to its point, and looked at
-//! afterwards. What holds of them all is checked by the scene.
+//! Every public future of the frontend, each prepared, driven to its point, and checked afterwards. The scene checks
+//! the properties that hold for all of them.
 
 mod together;
 
@@ -27,18 +27,18 @@ use super::{
     stage::{Stage, ok},
 };
 
-/// For how many turns the lock is another's.
+/// For how many turns another client holds the lock.
 const HELD_FOR: usize = 12;
 
 /// Drives the future of one operation.
 type Run = for<'a> fn(&'a mut Stage) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// What a future does.
+/// The behaviour of a future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It asks for the lock, so it can meet others.
+    /// It requests the lock, so it can contend with others.
     Asks,
-    /// It does something with what is ours.
+    /// It acts on a lease that is ours.
     Acts,
     /// It lasts until something happens to the lease.
     Watches,
@@ -54,7 +54,7 @@ pub(super) struct Operation {
 
 macro_rules! operations {
     ($($kind:ident $name:literal $run:ident;)*) => {
-        /// All of them.
+        /// All operations.
         pub(super) const OPERATIONS: &[Operation] = &[$(Operation {
             name: $name,
             kind: Kind::$kind,
@@ -158,7 +158,7 @@ async fn lease_with_result(stage: &mut Stage) {
     worked(stage, |held| lease.with_result(|_token| fallible(held))).await;
 }
 
-/// Drives what does work under the lock; the work is gone when its future is.
+/// Drives a future that runs work under the lock; when the future is gone, so is the work.
 async fn worked<F: Future>(stage: &mut Stage, future: impl FnOnce(Arc<()>) -> F) {
     let exists = Arc::new(());
     let working = future(Arc::clone(&exists));
@@ -166,7 +166,7 @@ async fn worked<F: Future>(stage: &mut Stage, future: impl FnOnce(Arc<()>) -> F)
     assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
 }
 
-/// With a ticket that is worth nothing any more, and so has to wait like everybody else.
+/// With a ticket that is no longer valid, so that it has to wait like every other waiter.
 async fn redeem(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let (ticket, holder) = worthless(stage).await;
@@ -186,14 +186,14 @@ async fn redeem_within(stage: &mut Stage) {
     ok(holder.await);
 }
 
-/// With a good ticket: what was sent used it up, and what was not left it as good as it was.
+/// With a valid ticket: a request that was sent used it up, and one that was not left it valid.
 async fn redeem_once(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let ticket = ok(stage.lease().await.hand_over());
     if let Some(Ok(TryAcquire::Acquired(lease))) = stage.cut(lock.redeem(&ticket).once()).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
-    // In bad weather the lease runs out, at the latest.
+    // In bad weather the lease expires, at the latest.
     if stage.fair() {
         let limit = lock.duration() / 24;
         let lease = ok(lock.redeem(&ticket).within(limit).await);
@@ -201,14 +201,14 @@ async fn redeem_once(stage: &mut Stage) {
     }
 }
 
-/// A ticket for a term that nobody ever had. Somebody else has the lock, for a while.
+/// A ticket for a term that never existed. Another process holds the lock for a while.
 async fn worthless(stage: &Stage) -> (Ticket, JoinHandle<()>) {
     let lease = stage.lease().await;
     let holder = crate::spawn(async move {
         for _ in 0..HELD_FOR {
             turn().await;
         }
-        // In bad weather it may be without an answer.
+        // In bad weather the release may get no answer.
         drop(lease.release().await);
     });
     let name = stage.lock.name();
@@ -216,7 +216,7 @@ async fn worthless(stage: &Stage) -> (Ticket, JoinHandle<()>) {
     (ok(ticket.parse()), holder)
 }
 
-/// Work of a few polls, and what it holds while it exists.
+/// Work that takes a few polls, and holds this while it exists.
 async fn work(held: Arc<()>) {
     for _ in 0..3 {
         turn().await;
@@ -229,7 +229,7 @@ async fn fallible(held: Arc<()>) -> Result<(), Error> {
     Ok(())
 }
 
-/// While a dropped lease is given back.
+/// While a dropped lease is being released.
 async fn idle(stage: &mut Stage) {
     drop(stage.lease().await);
     let lock = stage.lock.clone();
@@ -256,7 +256,7 @@ async fn renew(stage: &mut Stage) {
         return;
     }
     assert!(!matches!(ended, Some(Err(_))), "{ended:?}");
-    // A renewal that was sent counts once it is answered, though its caller is gone.
+    // A renewal that was sent counts once it is answered, even if its caller is gone.
     if stage.paused && stage.cut.polls > 0 {
         stage.part_of_the_lease().await;
         let unrenewed = before.saturating_sub(began.elapsed());
@@ -316,7 +316,7 @@ async fn watch_until_asked(stage: &mut Stage) {
     watched(stage, |guard| guard.view().until_asked()).await;
 }
 
-/// Watches for what does not happen in fair weather.
+/// Watches for an event that does not happen in fair weather.
 async fn watched<F: Future>(stage: &mut Stage, future: impl FnOnce(&Guard) -> F) {
     let guard = stage.guard().await;
     let ended = stage.cut(future(&guard)).await;
@@ -330,7 +330,7 @@ async fn watched<F: Future>(stage: &mut Stage, future: impl FnOnce(&Guard) -> F)
     );
 }
 
-/// Of a lease that is unsure until its first renewal, for which it is late; in real time it is settled at once.
+/// On a lease that is unsure until its first renewal, which is late; in real time it is settled at once.
 async fn watch_settled(stage: &mut Stage) {
     let lease = stage.lease().await;
     if stage.paused {
@@ -358,7 +358,7 @@ async fn watch_renewed(stage: &mut Stage) {
     );
 }
 
-/// While a dropped lease is given back.
+/// While a dropped lease is being released.
 async fn close(stage: &mut Stage) {
     drop(stage.lease().await);
     let client = stage.client.clone();

@@ -1,4 +1,4 @@
-//! One operation, in one situation, dropped at one point; and what must hold then (I14).
+//! One operation, in one situation, dropped at one point; and the conditions that must hold then (I14).
 
 use std::{
     fmt,
@@ -25,33 +25,33 @@ use super::{
     stage::{Stage, Weather, client, lock, ok},
 };
 
-/// After which poll the one behind in the queue comes, and after which the holder releases.
+/// The poll after which the next waiter in the queue comes, and the one after which the holder releases.
 const FOLLOWER_COMES: usize = 1;
 const HOLDER_GOES: usize = 12;
 
-/// What "at once" may take: no lease, no poll interval.
+/// How long "at once" may take: less than a lease or a poll interval.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// The same on a machine that has other things to do.
+/// The same on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who has the lock when the operation begins.
+/// The state of the lock when the operation begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Situation {
-    /// Nobody, and nobody else wants it.
+    /// The lock is free, and no other client wants it.
     Alone,
-    /// Another client, which gives it back after a while. A second caller of the operation's client
-    /// waits behind it.
+    /// Another client holds it, and releases it after a while. A second caller of the operation's client waits behind
+    /// the operation.
     BehindAnother,
-    /// The same, and the holder is of the same client: its term is claimed.
+    /// The same, but the holder belongs to the same client: its term is claimed.
     BehindOneOfUs,
-    /// The same, and the holder's term can go on with the next lease (S1).
+    /// The same, and the holder's term can continue with the next lease (S1).
     BehindATermOfOurs,
 }
 
-/// Where scenes are played.
+/// The ground on which scenes are played.
 pub(super) struct Ground {
-    /// The operation's provider, and that of everybody else.
+    /// The operation's provider, and that of all other clients.
     pub(super) providers: (Arc<dyn Provider>, Arc<dyn Provider>),
     pub(super) lease: Duration,
     /// Tokio's clock is paused, and nothing else runs on this runtime.
@@ -76,7 +76,7 @@ pub(super) struct Played {
 }
 
 impl Scene {
-    /// Plays it, and panics if anything of it is left.
+    /// Plays the scene, and panics if anything of it remains.
     pub(super) async fn play(self, ground: &Ground) -> Played {
         let _says = Says(self);
         let tasks = Handle::current().metrics().num_alive_tasks();
@@ -155,7 +155,7 @@ impl Scene {
         }
         assert_eq!(elsewhere.close().await, 0);
 
-        // Nothing is left: no call, no memory, no task.
+        // Nothing remains: no call, no memory, no task.
         let counts = Arc::clone(&stage.counts);
         drop((stage, elsewhere, rival, rivals));
         let gone = || {
@@ -177,22 +177,22 @@ impl Scene {
         played
     }
 
-    /// How many grants of the store it takes to serve the next in line in fair weather, after a drop or the end of
-    /// the operation.
+    /// How many grants of the store it takes to serve the next in line in fair weather, after a drop or the end of the
+    /// operation.
     fn grants(self, ended: bool) -> usize {
-        // Long after a drop, the term has had its time (S3).
+        // Long after a drop, the term has reached its limit of time (S3).
         let goes_on = self.situation == Situation::BehindATermOfOurs
             && (ended || !matches!(self.point, Point::LongAfter(_)));
         usize::from(!goes_on)
     }
 
-    /// After how many polls a future that does not end is let go.
+    /// After how many polls a future that does not end is dropped.
     fn most(self, ground: &Ground) -> usize {
         let watches = self.operation.kind == Kind::Watches;
         match (self.situation, self.weather) {
             _ if !ground.paused && !watches => usize::MAX,
             (_, Weather::Fair) => TURNS + 15,
-            // Longer than an acquire asks a silent store.
+            // Longer than an acquire keeps calling a silent store.
             (Situation::Alone, _) => TURNS + 18,
             // Shorter, for the waiter behind it.
             (..) => TURNS + 6,
@@ -200,7 +200,7 @@ impl Scene {
     }
 }
 
-/// The others of a contended scene: who holds the lock, and who waits behind the operation.
+/// The others of a contended scene: the holder of the lock, and the waiter behind the operation.
 struct Crowd {
     holder: JoinHandle<()>,
     follower: JoinHandle<Lease>,
@@ -213,7 +213,7 @@ impl Crowd {
         let (comes, come) = oneshot::channel();
         let holder = crate::spawn(async move {
             ok(gone.await);
-            // In bad weather it may be without an answer.
+            // In bad weather the release may get no answer.
             drop(lease.release().await);
         });
         let lock = stage.lock.clone();
@@ -222,7 +222,7 @@ impl Crowd {
             ok(lock.acquire().await)
         });
         stage.cut.cues.push((FOLLOWER_COMES, comes));
-        // What a holder releases in bad weather is no matter of cancellation.
+        // The outcome of a holder's release in bad weather does not concern cancellation.
         let goes_after = if stage.fair() {
             HOLDER_GOES
         } else {
@@ -240,7 +240,7 @@ impl Crowd {
         stage.cut.polls = stage.cut.polls.max(FOLLOWER_COMES);
         stage.cut.give_cues();
         if stage.paused {
-            // Until everybody waits.
+            // Until every task waits.
             sleep(AT_ONCE / 4).await;
         }
         stage.mend_wire();
@@ -268,11 +268,11 @@ impl Crowd {
     }
 }
 
-/// A lease of a term that can go on: another caller of its client waited behind it when it asked.
+/// A lease of a term that can continue: another caller of its client waited behind it when it was requested.
 async fn with_tokens_to_spare(lock: &DLock, rival: &DLock) -> Lease {
     let held = ok(rival.acquire().await);
     let mut waiters = [lock.acquire(), lock.acquire()].map(Box::pin);
-    // Until the first one, which asked when it stood alone, has been refused.
+    // Until the first one, which made its request while it stood alone, has been refused.
     for _ in 0..TURNS {
         poll_fn(|context| {
             for waiter in &mut waiters {
@@ -290,7 +290,7 @@ async fn with_tokens_to_spare(lock: &DLock, rival: &DLock) -> Lease {
     lease
 }
 
-/// Says in which scene something was wrong.
+/// Reports in which scene something was wrong.
 struct Says(Scene);
 
 impl Drop for Says {

@@ -1,5 +1,5 @@
-//! What one operation works with: a client on the provider, a lock, and the point at which the
-//! future under test is dropped.
+//! The means of one operation: a client on the provider, a lock, and the point at which the future under test is
+//! dropped.
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{
     gate::{Counts, Gate},
 };
 
-/// What becomes of the calls that an operation sends.
+/// The fate of the calls that an operation sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weather {
     /// Every call is answered.
@@ -21,8 +21,8 @@ pub(super) enum Weather {
     RepliesLost,
     /// No request arrives.
     RequestsLost,
-    /// Grants and renewals are applied without a reply, and no release arrives: what is left ends
-    /// only with its lease.
+    /// Grants and renewals are applied without a reply, and no release arrives: whatever remains ends only with its
+    /// lease.
     NothingReleased,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Weather {
 pub(super) struct Stage {
     pub(super) client: Client,
     pub(super) lock: DLock,
-    /// Names beside the lock's that the operation asks for.
+    /// The names that the operation requests in addition to the lock's.
     pub(super) others: Vec<Name>,
     pub(super) store: Faulty<Gate>,
     pub(super) counts: Arc<Counts>,
@@ -64,13 +64,13 @@ impl Stage {
         }
     }
 
-    /// Drives the future under test to its point. From here on the weather is what it is.
+    /// Drives the future under test to its point. From here on, the scene's weather applies.
     pub(super) async fn cut<F: Future>(&mut self, future: F) -> Option<F::Output> {
         self.break_wire();
         self.cut.drive(future).await
     }
 
-    /// A lease of this process, got in fair weather.
+    /// A lease of this process, acquired in fair weather.
     pub(super) async fn lease(&self) -> Lease {
         ok(self.lock.acquire().await)
     }
@@ -80,14 +80,14 @@ impl Stage {
         ok(self.lock.hold().await)
     }
 
-    /// A lock of this process beside the first one.
+    /// A second lock of this process.
     pub(super) fn another(&mut self, name: String) -> DLock {
         let lock = ok(self.lock.named(name));
         self.others.push(lock.name().clone());
         lock
     }
 
-    /// Lets everything happen that needs no time, and in paused time a part of the lease pass.
+    /// Lets everything happen that needs no time, and in paused time lets a part of the lease pass.
     pub(super) async fn part_of_the_lease(&self) {
         if self.paused {
             sleep(self.lock.duration() / 4).await;
@@ -116,8 +116,8 @@ impl Stage {
     }
 }
 
-/// A client of its own, on tokio's clock, so that its spans end in the order of the runtime's timers. In
-/// paused time all of its chance follows from the seed, so that every run drops the same futures at the same points.
+/// A separate client, on tokio's clock, so that its spans end in the order of the runtime's timers. In paused time, all
+/// of its chance follows from the seed, so that every run drops the same futures at the same points.
 pub(super) fn client(provider: impl Provider, paused: bool, seed: u64) -> Client {
     let clock = Clock::tokio(1.0);
     if paused {

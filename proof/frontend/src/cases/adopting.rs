@@ -9,7 +9,7 @@ use super::harness::{Hand, Harness, eventually, held, lock, ok, rounds, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The caller asks the store itself; the answer takes so long.
+/// The caller calls the store itself; the answer takes this long.
 async fn adopted(harness: &Harness, lock: &DLock, answer: Option<(&Hand, Duration)>) -> Lease {
     let request = harness.bench().term(lock.name());
     let sent = harness.client.sent();

@@ -1,5 +1,5 @@
-//! B4: once per period. A release before its time leaves the name closed: to strangers, to the client's
-//! own waiters, over lost replies; and nothing is closed where no work has ended.
+//! B4: once per period. A release before its time leaves the name closed: to strangers, to the client's own waiters,
+//! over lost replies; and a name is closed only where work has ended.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench
                 Some(TEN_MINUTES - 5 * SECOND),
                 "{label}"
             );
-            // To its own client as to strangers; and neither holds it.
+            // Its own client is refused like strangers; and neither holds it.
             for lock in [&lock, &lock!(rival, label)] {
                 let holder = held(lock.try_acquire().await);
                 assert!(holder.record.is_closed(), "{label}: {holder:?}");
@@ -92,13 +92,13 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
         harness.store.next(Op::Release, Fault::HoldRequest);
         let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
-        // G4 would: the term is over.
+        // G4 would: the term has ended.
         let holder = held(lock.try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
         harness.store.deliver().await;
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
         assert!(held(lock.try_acquire().await).record.is_closed());
-        // Nobody released it: the promise is over all the same.
+        // The term was not released: its promise has ended nevertheless.
         let lock = lock!(harness, "unanswered", at_least = 2 * BY_HAND);
         let lease = acquired(lock.try_acquire().await);
         let uuid = lease.uuid();
@@ -128,7 +128,7 @@ pub(in crate::cases) async fn release_after_its_time_frees_the_name(bench: Bench
         assert_eq!(closed_for(&harness), None);
         let subject = harness.subject().await;
         assert!(subject.record(&harness.name("")).await.released);
-        // Released an instant before its time, the name is closed all the same.
+        // Released an instant before its time, the name is closed nevertheless.
         let lease = acquired(lock.try_acquire().await);
         hand.advance(10 * SECOND - Duration::from_millis(3)).await;
         ok(soon("the release", lease.release()).await);
@@ -176,7 +176,7 @@ pub(in crate::cases) async fn grant_that_nobody_took_closes_nothing(bench: Bench
         harness.store.next(Op::Acquire, reply);
         let mut acquire = Box::pin(lock.acquire());
         assert!(poll_once(acquire.as_mut()).is_pending());
-        // Granted, and on offer.
+        // The lock is granted, and on offer.
         harness.sent(Op::Acquire, 1).await;
         settle().await;
         drop(acquire);
@@ -220,7 +220,7 @@ pub(in crate::cases) async fn closing_that_somebody_overtook_is_told(bench: Benc
         harness.store.next(Op::Release, Fault::UNKNOWN_BEFORE);
         let release = crate::spawn(lease.release());
         harness.sent(Op::Release, 1).await;
-        // Without the lease's end nobody could; a clock that jumps, or an operator.
+        // Without the lease's end no client could take it, except after a jump of a clock or by an operator.
         let subject = harness.subject().await;
         let seen = subject.record(&harness.name("")).await;
         let rival = harness
@@ -243,7 +243,7 @@ pub(in crate::cases) async fn client_opens_its_own_closing_when_it_is_over(bench
         let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         ok(soon("the release", lease.release()).await);
-        // Nobody has looked since: the client that closed the name has seen it closed.
+        // No client has looked since: the client that closed the name has seen it closed.
         hand.advance(TEN_MINUTES).await;
         let token = acquired(lock.try_acquire().await).token();
         assert!(token.get() > 0);
@@ -263,7 +263,7 @@ pub(in crate::cases) async fn ticket_carries_what_is_left_to_be_closed(bench: Be
         );
         hand.advance(5 * SECOND).await;
         let ticket = ok(ok(lease.hand_over()).to_string().parse());
-        // Of a lock that knows nothing of it.
+        // Redeemed by a lock that does not have this setting.
         let redeemed = acquired(lock!(rival, "").redeem(&ticket).once().await);
         its_hand.advance(20 * SECOND).await;
         ok(soon("the release", redeemed.release()).await);

@@ -1,5 +1,5 @@
-//! V4 to V8 with many leases at once: what travels together, and that nobody pays for another. Where
-//! a store takes no batches every renewal travels by itself, and the same must hold.
+//! V4 to V8 with many leases at once: which renewals travel together, and that no lease suffers for another. Where a
+//! store takes no batches, every renewal travels alone, and the same must hold.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::harness::{Harness, Round, eventually, lock, ok, rounds, settle, soon}
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// So many guards, all acquired at one instant of a clock that moves by hand.
+/// This many guards, all acquired at one instant of a clock that moves by hand.
 async fn hold(harness: &Harness, label: &str, count: usize) -> Vec<Guard> {
     let mut guards = Vec::with_capacity(count);
     for number in 0..count {
@@ -59,7 +59,7 @@ pub(in crate::cases) async fn leases_due_together_travel_together(bench: Bench) 
         for trip in 1..=3 {
             hand.advance(21 * SECOND).await;
             harness.sent(Op::Renew, trip * 20).await;
-            // From the request, and not from when it was due.
+            // From the sending of the request, not from the instant at which it was due.
             extended(&guards, 48 * SECOND).await;
             let trips = if together(&round) { trip } else { 0 };
             assert_eq!(harness.store.count(Op::RenewMany), trips);
@@ -112,7 +112,7 @@ pub(in crate::cases) async fn failed_renewal_of_a_batch_leaves_the_others(bench:
         };
         eventually("the others' success", || renewed() == 4).await;
         assert!(guards.iter().all(|guard| guard.is_valid()));
-        // One attempt more, for the one that failed.
+        // One more attempt, for the one that failed.
         hand.advance(SECOND).await;
         harness.sent(Op::Renew, 6).await;
         eventually("its success", || renewed() == 1).await;
@@ -125,7 +125,7 @@ pub(in crate::cases) async fn failed_renewal_of_a_batch_leaves_the_others(bench:
 pub(in crate::cases) async fn unanswered_batch_is_retried_one_by_one(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        // Few enough that they are no outage.
+        // Few enough not to count as an outage.
         let guards = hold(&harness, "", 3).await;
         strike(&harness, together(&round), 3, Fault::LoseReply);
         hand.advance(20 * SECOND).await;
@@ -133,7 +133,7 @@ pub(in crate::cases) async fn unanswered_batch_is_retried_one_by_one(bench: Benc
         hand.advance(10 * SECOND - MILLISECOND).await;
         assert_eq!(harness.renewals().len(), 3, "given up too early");
         assert!(guards.iter().all(|guard| guard.is_valid()));
-        // A sixth of the lease is over; then come short pauses.
+        // A sixth of the lease has passed; then come short pauses.
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
         harness.sent(Op::Renew, 6).await;
@@ -194,7 +194,7 @@ pub(in crate::cases) async fn short_lease_cuts_no_long_ones_attempt(bench: Bench
         harness.store.always(Op::Renew, Fault::LoseRequest);
         hand.advance(4 * SECOND).await;
         harness.sent(Op::Renew, 2).await;
-        // A sixth of the short one is over, and a pause.
+        // A sixth of the short lease has passed, and a pause.
         hand.advance(2 * SECOND).await;
         hand.advance(SECOND).await;
         eventually("the short one's next", || attempts(&harness, "short") == 2).await;
@@ -251,8 +251,8 @@ pub(in crate::cases) async fn answers_of_another_number_are_none(bench: Bench) {
 pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_valid(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        // The answer comes at the deadline of one. Where each is asked for alone, the other attempt may
-        // still be under way at that instant, and has to have time left.
+        // The answer comes at the deadline of one. Where each renewal is sent alone, the other attempt may still be in
+        // flight at that instant, and needs time to spare.
         let (op, every) = if together(&round) {
             (Op::RenewMany, 20 * SECOND)
         } else {
@@ -299,7 +299,7 @@ pub(in crate::cases) async fn released_leases_leave_nothing_behind(bench: Bench)
     rounds(bench, |round| async move {
         let (mut harness, _hand) = round.by_hand().await;
         let before = harness.store.clones();
-        // The clock stands still: nothing of it would ever be due.
+        // The clock stands still: no retry would ever be due.
         let (clock, _stands) = dlock_core::Clock::manual();
         harness.another_client(clock);
         for guard in hold(&harness, "", 5).await {

@@ -1,4 +1,4 @@
-//! G1, W6, I14: a dropped future leaves nothing behind, whatever was under way.
+//! G1, W6, I14: a dropped future leaves nothing behind, whatever was in progress.
 
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         let next = waiting(&lock);
         settle().await;
         ok(soon("the release", first.release()).await);
-        // It is granted to a caller that does not come for it.
+        // It is granted to a caller that does not pick it up.
         let name = harness.name("");
         let subject = harness.subject().await;
         soon("the grant", async {
@@ -155,7 +155,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         hand.advance(Duration::from_millis(1)).await;
         let next = ok(joined(next).await);
         assert!(next.token() > ungranted.token, "tokens grow (I3)");
-        // The waiter that was away queues again.
+        // The waiter that was absent queues again.
         assert!(poll_once(absent.as_mut()).is_pending());
         settle().await;
         ok(soon("the release", next.release()).await);
@@ -171,7 +171,7 @@ pub(in crate::cases) async fn grant_that_died_before_it_was_picked_up_is_not_han
 ) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        // Believed for 30 s; granted 20 s after the request; picked up 9 s later would be in time.
+        // Valid for 30 s; granted 20 s after the request; a pick-up 9 s later would be in time.
         harness.store.next(Op::Acquire, Fault::LoseRequest);
         let lock = lock!(harness, "", margin = 0.5);
         let mut absent = Box::pin(lock.acquire());
@@ -204,7 +204,7 @@ pub(in crate::cases) async fn limit_that_passed_while_nobody_looked_sends_nothin
         assert!(poll_once(absent.as_mut()).is_pending());
         harness.sent(Op::Acquire, 1).await;
         harness.store.deliver().await;
-        // The call has gone on by itself (C3); its grant waits for a sixth of the lease (W6).
+        // The call has continued without its caller (C3); its grant waits for a sixth of the lease (W6).
         hand.advance(10 * SECOND).await;
         settle().await;
         hand.advance(10 * SECOND).await;

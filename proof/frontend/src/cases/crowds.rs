@@ -1,5 +1,5 @@
-//! W8: no client keeps a name to itself while others wait, however many tasks contend in it. A process is a
-//! client here, over a provider of its own.
+//! W8: no client monopolises a name while others wait, however many tasks contend in it. A process is a client here,
+//! over its own provider.
 
 use std::{
     sync::{
@@ -18,10 +18,10 @@ use tokio::{
 
 use super::harness::{Round, eventually, joined, lock, ok, rounds};
 
-/// How long each holds the lock.
+/// How long each task holds the lock.
 const WORK: Duration = Duration::from_millis(20);
 
-/// How often that is tried, each time with clients of its own.
+/// How often that is tried, each time with new clients.
 const TIMES: usize = 3;
 
 pub(in crate::cases) async fn crowded_client_lets_others_in(bench: Bench) {
@@ -36,14 +36,14 @@ pub(in crate::cases) async fn crowded_client_with_hints_lets_in_one_that_polls(b
     beside_crowds(bench, [true, false]).await;
 }
 
-/// Whether the crowd hears hints, and whether the other one does.
+/// Whether the crowd hears hints, and whether the other client does.
 async fn beside_crowds(bench: Bench, [crowd_hears, hears]: [bool; 2]) {
     rounds(bench, |round| async move {
         let second = Duration::from_secs(1);
         let poll = (round.lease / 10).clamp(second / 10, second);
-        // And the calls of both, on a store that takes its time.
+        // And the calls of both, on a slow store.
         let calls = 4 * pair(&round).await;
-        // A waiter that does not hear the hints is told by its second mark.
+        // A waiter that does not hear the hints learns of it by its second mark.
         let again = if crowd_hears && !hears {
             poll / 2
         } else {
@@ -85,8 +85,8 @@ pub(in crate::cases) async fn crowded_clients_take_turns_without_hints(bench: Be
     among_crowds(bench, false).await;
 }
 
-/// Some clients of two tasks each, on a store whose terms do not go on: only N6 to N8 let others in there. Three turns
-/// of others go by in a steady round.
+/// Some clients of two tasks each, on a store whose terms do not continue: there, only N6 to N8 let others in. In a
+/// steady round, a client waits for three turns of others.
 async fn among_crowds(bench: Bench, hints: bool) {
     const CROWDS: usize = 4;
     const LONG: usize = 2 * (CROWDS - 1);
@@ -116,7 +116,7 @@ async fn among_crowds(bench: Bench, hints: bool) {
         }
         let long = (0..CROWDS).flat_map(others).filter(|passed| *passed > LONG);
         let (long, all) = (long.count(), turns.len());
-        // Those who poll come in no order (N8).
+        // Clients that poll come in no order (N8).
         let often = if hints { 32 } else { 8 };
         assert!(
             often * long <= all,
@@ -129,7 +129,7 @@ async fn among_crowds(bench: Bench, hints: bool) {
     .await;
 }
 
-/// The crowds whose turn it was, in order. A turn is all terms of a crowd between those of others.
+/// The crowds in the order of their turns. A turn consists of all terms of one crowd between those of others.
 fn turns(crowds: &[&Crowd]) -> Vec<usize> {
     let mut terms: Vec<(Instant, usize)> = (0..)
         .zip(crowds)
@@ -147,7 +147,7 @@ fn turns(crowds: &[&Crowd]) -> Vec<usize> {
     turns
 }
 
-/// What an acquire and a release take.
+/// How long an acquire and a release take.
 async fn pair(round: &Round) -> Duration {
     let lock = lock!(round.harness().await, "pair");
     let began = Instant::now();
@@ -155,7 +155,7 @@ async fn pair(round: &Round) -> Duration {
     began.elapsed()
 }
 
-/// Tasks of one client that take the lock for [`WORK`] and ask again at once.
+/// Tasks of one client that take the lock for [`WORK`] and request it again at once.
 struct Crowd {
     tasks: Vec<JoinHandle<()>>,
     /// When each of their terms began.
@@ -184,7 +184,7 @@ impl Crowd {
         }
     }
 
-    /// How often they have had the lock.
+    /// How often they have held the lock.
     fn terms(&self) -> usize {
         self.began().len()
     }
@@ -193,7 +193,7 @@ impl Crowd {
         locked(&self.began)
     }
 
-    /// No task of it is left.
+    /// Ends the crowd, with all its tasks.
     async fn disperse(self) {
         self.stopped.store(true, Ordering::SeqCst);
         for task in self.tasks {

@@ -1,4 +1,4 @@
-//! N6 and N7: processes take turns. A process is a client here, over a provider of its own.
+//! N6 and N7: processes take turns. A process is a client here, over its own provider.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -19,15 +19,15 @@ use super::harness::{
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The mark of a waiter that nothing is known of.
+/// The mark of an unknown waiter.
 const MARK: u32 = 7;
 
-/// How long each holds the lock. Not four milliseconds: in paused time that is to the instant as long as the
-/// releaser stays away (N7), so that its next try would coincide with the next release, again and again.
+/// How long each process holds the lock. Not four milliseconds: in paused time that is exactly as long as the releaser
+/// stays away (N7), so that its next try would coincide with the next release, again and again.
 const SECTION: Duration = Duration::from_millis(6);
 
-/// From now on this client hears hints, if there are any: its channel opens when somebody waits for the
-/// first time.
+/// From now on this client hears hints, if the store sends any: its channel opens when a caller waits for the first
+/// time.
 async fn hears(harness: &Harness, hand: Option<&Hand>) {
     if !harness.bench().capabilities().watch {
         return;
@@ -58,12 +58,12 @@ async fn crowd(round: &Round, count: usize) -> Vec<(Harness, DLock)> {
     crowd
 }
 
-/// Who got the lock, one after the other.
+/// The processes that got the lock, in order.
 #[derive(Clone, Default)]
 struct Order(Arc<Mutex<Vec<usize>>>);
 
 impl Order {
-    /// How many grants there were, with this one.
+    /// Adds a grant, and returns how many there were with it.
     fn push(&self, process: usize) -> usize {
         let mut order = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         order.push(process);
@@ -80,8 +80,8 @@ impl Order {
     }
 }
 
-/// A process takes the lock for [`SECTION`], gives it back and asks again at once, until there have
-/// been so many grants in all.
+/// A process takes the lock for [`SECTION`], releases it and requests it again at once, until this many grants were
+/// made in all.
 fn takes_turns(lock: &DLock, process: usize, order: &Order, grants: usize) -> JoinHandle<()> {
     let (lock, order) = (lock.clone(), order.clone());
     crate::spawn(async move {
@@ -97,8 +97,8 @@ fn takes_turns(lock: &DLock, process: usize, order: &Order, grants: usize) -> Jo
     })
 }
 
-/// The end of a task that takes turns. Each grant must come soon; how long all of them take depends on
-/// the machine and on what else the store has to do.
+/// Waits for the end of a task that takes turns. Each grant must come soon; how long all of them take depends on the
+/// machine and on the load of the store.
 async fn ended(mut turns: JoinHandle<()>, order: &Order) {
     loop {
         let before = order.grants();
@@ -109,7 +109,7 @@ async fn ended(mut turns: JoinHandle<()>, order: &Order) {
     }
 }
 
-/// All of them at a time; in which order they were served.
+/// Runs all of them concurrently, and returns the order in which they were served.
 async fn race(crowd: &[(Harness, DLock)], grants: usize) -> Vec<usize> {
     let order = Order::default();
     let tasks: Vec<_> = (0..)
@@ -222,7 +222,7 @@ pub(in crate::cases) async fn process_that_was_never_refused_lets_others_in(benc
         patient.sent(Op::Acquire, asked + 1).await;
         settle().await;
         ok(lease.release().await);
-        // Fifty milliseconds, and what is on its way.
+        // Fifty milliseconds, plus the requests in flight.
         let most = 20;
         ended(takes_turns(busy, 0, &order, most), &order).await;
         assert!(
@@ -254,8 +254,7 @@ pub(in crate::cases) async fn lone_process_makes_two_calls_and_waits_for_nothing
     .await;
 }
 
-/// A client that has just given the lock back, and has seen so many others hold it, on a clock that
-/// stands still.
+/// A client that has just released the lock, and has seen this many others hold it, on a clock that stands still.
 async fn releaser(round: &Round, others: usize) -> (Harness, Hand, DLock) {
     let (harness, hand) = round.by_hand().await;
     hears(&harness, Some(&hand)).await;

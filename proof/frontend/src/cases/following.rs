@@ -1,5 +1,5 @@
-//! S1 to S4: where others of its client wait, a lease that ends goes to the next of them on the same term, without a
-//! call to the store; and after a while, or sixteen leases, the term goes back to the store.
+//! S1 to S4: where other callers of its client wait, a lease that ends goes to the next of them on the same term,
+//! without a call to the store; after a while, or after sixteen leases, the term is released to the store.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -214,7 +214,7 @@ pub(in crate::cases) async fn term_that_was_refused_while_on_offer_does_not_go_o
         let (mut first, second) = pair(&harness, &hand, "", &lock).await;
         let term = first.uuid();
         renewal_is_under_way(&harness, &mut first).await;
-        // Its waiter is asking, and so takes no offer yet.
+        // Its waiter has a request in flight, and so takes no offer yet.
         for question in [Op::Acquire, Op::Read] {
             let late = Fault::DelayReply(SECOND / 4);
             harness.store.always(question, late);
@@ -250,7 +250,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
             ok(soon("the release", first.release()).await);
             let second = ok(joined(second).await);
             if limit.is_some() {
-                // With so little time it asks who has the lock.
+                // With so little time left, it calls the store to learn who holds the lock.
                 harness.sent(Op::Acquire, 1).await;
             }
             settle().await;
@@ -258,7 +258,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
             harness.store.next(Op::Release, Fault::HoldRequest);
             let release = crate::spawn(second.release());
             eventually("the release", || harness.store.held() == 1).await;
-            // Longer than others go first.
+            // Longer than others are allowed to go first.
             hand.advance(SECOND / 10).await;
             assert_eq!(harness.questions(), 0, "beside the release");
             harness.store.deliver().await;
@@ -283,7 +283,7 @@ pub(in crate::cases) async fn term_goes_on_with_no_lease_that_does_not_fit(bench
     .await;
 }
 
-/// Stands in line, for no longer than this.
+/// Waits in line, for no longer than this.
 fn in_line_for(lock: &DLock, limit: Option<Duration>) -> JoinHandle<Result<Lease, Error>> {
     let Some(limit) = limit else {
         return queued(lock);
@@ -294,7 +294,7 @@ fn in_line_for(lock: &DLock, limit: Option<Duration>) -> JoinHandle<Result<Lease
     crate::spawn(acquire)
 }
 
-/// A renewal by hand of this lease has been sent, and waits for [`Faulty::deliver`](dlock_testkit::faults::Faulty::deliver).
+/// Sends a renewal of this lease by hand, which waits for [`Faulty::deliver`](dlock_testkit::faults::Faulty::deliver).
 async fn renewal_is_under_way(harness: &Harness, lease: &mut Lease) {
     harness.store.next(Op::Renew, Fault::HoldRequest);
     {
@@ -304,7 +304,7 @@ async fn renewal_is_under_way(harness: &Harness, lease: &mut Lease) {
     eventually("the renewal", || harness.store.held() == 1).await;
 }
 
-/// The store ends this term, and somebody else gets the lock.
+/// The store ends this term, and another process gets the lock.
 async fn taken_away(harness: &Harness, label: &str, term: Uuid) {
     ended_by_the_store(harness, label, term).await;
     let _other = harness.taken_by_another(label).await;
@@ -318,7 +318,7 @@ async fn ended_by_the_store(harness: &Harness, label: &str, term: Uuid) {
     assert!(ok(released).is_released());
 }
 
-/// Two waiters, of which the first has got the lock after another client's lease.
+/// Two waiters, the first of which has got the lock after another client's lease.
 async fn pair(
     harness: &Harness,
     hand: &Hand,

@@ -1,4 +1,4 @@
-//! S1: a term has sixteen tokens, and more of them where the terms before it used theirs up in an instant.
+//! S1: a term has sixteen tokens, and more where the terms before it used theirs up in an instant.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(in crate::cases) async fn terms_of_longer_leases_have_sixteen(bench: Bench) 
         let terms = line.of(33, |_| 4 * MILLISECOND).await;
         assert_eq!(terms, [16, 16, 1]);
 
-        // And again once they become long, or others ask.
+        // And sixteen again once the leases become long, or others ask.
         let line = Line::new(&harness, &hand, "longer");
         let become_longer = |before| {
             if before < 16 {
@@ -51,12 +51,12 @@ pub(in crate::cases) async fn terms_of_longer_leases_have_sixteen(bench: Bench) 
     .await;
 }
 
-/// Those who stand in line for one lock.
+/// The callers that wait in line for one lock.
 struct Line<'a> {
     harness: &'a Harness,
     hand: &'a Hand,
     label: &'static str,
-    /// The lease that learns, after so many others, that somebody asked for the lock.
+    /// How many leases come before the one that learns that the lock was asked for (B3).
     asked: Option<usize>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// How many leases each term has, where so many follow one another. What each takes is told by the number of those
-    /// before it.
+    /// How many leases each term has, when this many follow one another. `takes` returns how long each takes, given the
+    /// number of those before it.
     async fn of(&self, leases: usize, takes: fn(usize) -> Duration) -> Vec<usize> {
         let Self { harness, hand, .. } = self;
         let lock = lock!(harness, self.label, poll_every = SECOND);

@@ -1,5 +1,5 @@
-//! H4, S3, within one client: a lease that its holder gives back goes to the client's next waiter after its release, where
-//! its term does not go on.
+//! H4, S3, within one client: a lease that its holder releases goes to the client's next waiter after its release,
+//! where its term does not continue.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -20,7 +20,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(bench: Bench) {
     rounds(bench, |round| async move {
-        // A try claims a retired term while its release is under way.
+        // A try claims a retired term while its release is in flight.
         let (harness, _hand) = round.by_hand().await;
         harness.deafen();
         let lock = lock!(harness, "claimed", poll_every = HOUR);
@@ -50,7 +50,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         harness.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
 
-        // More terms of its client followed than a client remembers (G4) before it arrived.
+        // Before it arrived, more terms of its client followed than a client remembers (G4).
         let (harness, _hand) = round.by_hand().await;
         harness.deafen();
         let lock = lock!(harness, "long ago", poll_every = HOUR);
@@ -70,7 +70,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
     .await;
 }
 
-/// S3: none of their terms goes on, and each is released before the next is asked for.
+/// S3: none of their terms continues, and each is released before the next is requested.
 pub(in crate::cases) async fn waiters_with_locks_of_their_own_are_served_in_order(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
@@ -101,7 +101,7 @@ pub(in crate::cases) async fn waiters_with_locks_of_their_own_are_served_in_orde
     .await;
 }
 
-/// A waiter that is in line now: tasks may start in another order than they were spawned in.
+/// A waiter that is in line now: tasks may start in a different order from the one in which they were spawned.
 pub(super) fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     let lock = lock.clone();
     let mut acquire = Box::pin(async move { lock.acquire().await });
@@ -109,7 +109,7 @@ pub(super) fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error
     crate::spawn(acquire)
 }
 
-/// A waiter that is in line now, and that works for so long that the others act before it gives the lock back.
+/// A waiter that is in line now, and that works for long enough for the others to act before it releases the lock.
 pub(super) fn in_line(
     lock: &DLock,
     place: usize,

@@ -1,5 +1,5 @@
-//! What a frontend case works with: clients over the fault wrapper, on the fixture's clock or on
-//! one that moves by hand, and ways to wait.
+//! The means of a frontend case: clients over the fault wrapper, on the fixture's clock or on one that moves by hand,
+//! and ways to wait.
 
 use std::{
     fmt::Debug,
@@ -46,7 +46,7 @@ macro_rules! lock {
 }
 pub(super) use lock;
 
-/// A case that is played, and what it makes its clients from.
+/// A case in progress, and the means to make its clients.
 pub(super) struct Round {
     bench: Bench,
     /// The lease, on the fixture's clock.
@@ -69,7 +69,7 @@ pub(super) struct Harness {
 #[derive(Clone)]
 pub(super) struct Hand(ManualClock);
 
-/// Plays a case, in the one round of paused time: nothing is late there.
+/// Plays a case in the single round of paused time: nothing is late there.
 pub(super) async fn rounds<Fut>(bench: Bench, case: impl FnOnce(Round) -> Fut + Send)
 where
     Fut: Future<Output = ()> + Send,
@@ -122,7 +122,7 @@ impl Harness {
         round.harness().await
     }
 
-    /// Another client over the same provider, for a process that starts anew.
+    /// Another client over the same provider, as for a process that starts again.
     pub(super) fn another_client(&mut self, clock: Clock) {
         self.client = Client::with_clock(self.store.clone(), clock);
     }
@@ -140,7 +140,7 @@ impl Harness {
         self.bench.subject().await
     }
 
-    /// Somebody else takes the lock, for longer than any case lasts.
+    /// Another process takes the lock, for longer than any case lasts.
     pub(super) async fn taken_by_another(&self, label: &str) -> (Subject, Acquire) {
         let subject = self.subject().await;
         let term = self.bench.term(&self.name(label));
@@ -162,12 +162,12 @@ impl Harness {
             .collect()
     }
 
-    /// How often the lock was asked for or looked at so far.
+    /// How often the lock was requested or read so far.
     pub(super) fn questions(&self) -> usize {
         self.store.count(Op::Acquire) + self.store.count(Op::Read)
     }
 
-    /// Waits until the lock has been asked for or looked at so often.
+    /// Waits until the lock has been requested or read this often.
     pub(super) async fn asked(&self, count: usize) {
         eventually(&format!("question {count}"), || self.questions() >= count).await;
     }
@@ -190,7 +190,7 @@ impl Harness {
             .collect()
     }
 
-    /// Waits until so many calls of this operation have been sent.
+    /// Waits until this many calls of this operation have been sent.
     pub(super) async fn sent(&self, op: Op, count: usize) {
         eventually(&format!("call {count} of {op:?}"), || {
             self.store.count(op) >= count
@@ -200,14 +200,14 @@ impl Harness {
 }
 
 impl Hand {
-    /// Moves the clock when everybody sleeps, and lets everybody who wakes up act.
+    /// Moves the clock once every task sleeps, and lets every task that wakes up act.
     pub(super) async fn advance(&self, by: Duration) {
         settle().await;
         self.0.advance(by);
         settle().await;
     }
 
-    /// Moves the clock in small steps until the task ends; what it ends with.
+    /// Moves the clock in small steps until the task ends, and returns its result.
     pub(super) async fn passes_until<T>(&self, task: JoinHandle<T>) -> T {
         let began = Instant::now();
         while !task.is_finished() && began.elapsed() < PATIENCE {
@@ -225,7 +225,7 @@ impl Hand {
         joined(task).await
     }
 
-    /// Moves the clock and lets nobody act.
+    /// Moves the clock and lets no task act.
     pub(super) fn jump(&self, by: Duration) {
         self.0.advance(by);
     }
@@ -291,19 +291,19 @@ pub(super) fn held(answer: Result<TryAcquire, Error>) -> Holder {
     }
 }
 
-/// A `try_acquire` in a task of its own.
+/// A `try_acquire` in a separate task.
 pub(super) fn trying(lock: &DLock) -> JoinHandle<Result<TryAcquire, Error>> {
     let lock = lock.clone();
     crate::spawn(async move { lock.try_acquire().await })
 }
 
-/// An `acquire` in a task of its own.
+/// An `acquire` in a separate task.
 pub(super) fn waiting(lock: &DLock) -> JoinHandle<Result<Lease, Error>> {
     let lock = lock.clone();
     crate::spawn(async move { lock.acquire().await })
 }
 
-/// What a task ended with, soon.
+/// The result of a task, which must end soon.
 pub(super) async fn joined<T>(task: JoinHandle<T>) -> T {
     ok(soon("a task of the case", task).await)
 }

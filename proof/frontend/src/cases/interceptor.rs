@@ -1,5 +1,4 @@
-//! A wrapper between the faults and the provider under test: it does what a case wants done at the instant of an
-//! answer.
+//! A wrapper between the faults and the provider under test: it runs a case's hook at the instant of an answer.
 
 use std::{
     collections::VecDeque,
@@ -22,10 +21,10 @@ use dlock_core::{
 };
 use dlock_testkit::faults::Op;
 
-/// What a case does at the instant of an answer.
+/// The hooks that a case runs at the instant of an answer.
 type Hooks = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
 
-/// The wrapper. Clones are one.
+/// The wrapper. All clones share one plan.
 #[derive(Clone)]
 pub(super) struct Interceptor {
     inner: Arc<dyn Provider>,
@@ -52,33 +51,32 @@ impl Interceptor {
         }
     }
 
-    /// Does this when the next call of this operation has been answered, before the caller sees
-    /// the answer.
+    /// Runs this hook when the next call of this operation has been answered, before the caller sees the answer.
     pub(super) fn after(&self, op: Op, hook: impl FnOnce() + Send + 'static) {
         open(&self.plan.after).push_back((op, Box::new(hook)));
     }
 
-    /// Every renewal from now on is answered "somebody asked".
+    /// From now on, the answer to every renewal says that the lock was asked for.
     pub(super) fn ask(&self) {
         self.plan.asked.store(true, Ordering::SeqCst);
     }
 
-    /// Every grant from now on brings one token, as on a store that mints no blocks: no term goes on.
+    /// From now on, every grant carries one token, as on a store that mints no blocks: no term continues.
     pub(super) fn mints_one_token(&self) {
         self.plan.one_token.store(true, Ordering::SeqCst);
     }
 
-    /// Every refusal from now on says that nothing remains of the holder's lease.
+    /// From now on, every refusal says that nothing remains of the holder's lease.
     pub(super) fn nothing_remains(&self) {
         self.plan.nothing_remains.store(true, Ordering::SeqCst);
     }
 
-    /// From now on names live in two shards, by the last letter in them.
+    /// From now on, names live in two shards, by their last letter.
     pub(super) fn shards(&self) {
         self.plan.shards.store(true, Ordering::SeqCst);
     }
 
-    /// Every renewal in this name's shard hangs from now on, with all that travels with it.
+    /// From now on, every renewal in this name's shard hangs, with all that travels with it.
     pub(super) fn lose_shard_of(&self, name: &Name) {
         *open(&self.plan.lost_shard) = Some(self.shard(name));
     }
@@ -172,8 +170,8 @@ impl Provider for Interceptor {
         answers
     }
 
-    /// All names live in one shard unless the case says otherwise, whatever the provider's do: its
-    /// cases are about what travels together.
+    /// All names live in one shard unless the case says otherwise, whatever the shards of the provider: the cases here
+    /// are about renewals that travel together.
     fn shard(&self, name: &Name) -> u64 {
         if !self.plan.shards.load(Ordering::SeqCst) {
             return 0;

@@ -1,4 +1,4 @@
-//! W4: a limit is a total, and no call waits for ever.
+//! W4: a limit is a total, and no call waits forever.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(in crate::cases) async fn wake_up_ends_no_pause_after_a_failure(bench: Bench
             harness.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
         }
         let lock = lock!(harness, "");
-        // Less than the pause after a failure: what the try may have left is released, and that rings.
+        // Less than the pause after a failure: the possible grant of the try is released, and that rings.
         let waiter = crate::spawn(async move { lock.acquire_timeout(SECOND / 10).await });
         harness.sent(Op::Release, 1).await;
         settle().await;
@@ -212,7 +212,7 @@ pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(benc
             hand.advance(Duration::from_millis(20)).await;
         }
         assert_eq!(sent(), first, "a store in trouble is asked again at once");
-        // After their pauses they go in turn.
+        // After their pauses they take turns.
         for _ in 0..10 {
             hand.advance(SECOND / 10).await;
         }

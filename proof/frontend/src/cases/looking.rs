@@ -1,4 +1,4 @@
-//! O3: where a read costs less than a refused acquire, a waiter looks before it asks again.
+//! O3: where a read costs less than a refused acquire, a waiter reads before it tries again.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(in crate::cases) async fn waiter_looks_where_that_costs_less(bench: Bench) {
             assert_eq!((asked, looked), (5, 0), "a look costs as much as a refusal");
         }
 
-        // What it sees given back it asks for at once.
+        // A lock that it sees released it requests at once.
         subject.releases(&other, None).await;
         hand.advance(INTERVAL).await;
         assert!(ok(joined(waiter).await).is_valid());

@@ -1,7 +1,7 @@
-//! O1, O2 and T6: what a client has seen of a name, and what it makes of it.
+//! O1, O2 and T6: a client's observations of a name, and their consequences.
 //!
-//! The store's own clock stays far from the end of every lease here, so that on every store only
-//! the observation lets somebody in (A6).
+//! The store's own clock stays far from the end of every lease here, so that on every store only the observation lets
+//! another client in (A6).
 
 use std::time::Duration;
 
@@ -148,8 +148,8 @@ pub(in crate::cases) async fn grant_that_came_too_late_replaces_the_observation(
         let lock = lock!(harness, "");
         let first = observed_and_released(&harness, &lock).await;
         hand.jump(BY_HAND / 2);
-        // The grant is good for 48 s, and its answer takes as long. The record that was observed would have ended
-        // by then, and the store has left it behind.
+        // The grant is good for 48 s, and its answer takes just as long. The observed record would have ended by then,
+        // but the store has replaced it.
         harness
             .interceptor
             .after(Op::Acquire, hand.jumping(48 * SECOND));
@@ -173,7 +173,7 @@ pub(in crate::cases) async fn acquire_asks_for_more_than_the_highest_token_seen(
         assert!(lease.token() > last, "tokens grow (I3)");
         last = lease.token();
         ok(soon("the release", lease.release()).await);
-        // What others were granted counts too.
+        // Grants to others count too.
         let (subject, other) = harness.taken_by_another("").await;
         let shown = refused(&harness, &lock, None).await;
         subject.releases(&other, None).await;
@@ -213,14 +213,14 @@ async fn observed_and_released(harness: &Harness, lock: &DLock) -> Acquire {
     term
 }
 
-/// One refused try, with this claim.
+/// One refused try, which must carry this claim.
 async fn refused(harness: &Harness, lock: &DLock, claim: Option<Version>) -> Holder {
     let holder = held(soon("the answer", lock.try_acquire()).await);
     assert_eq!(claimed(harness), claim);
     holder
 }
 
-/// What the newest acquire claimed.
+/// The claim of the newest acquire.
 fn claimed(harness: &Harness) -> Option<Version> {
     harness.acquires().last().and_then(|sent| sent.prev)
 }

@@ -1,4 +1,4 @@
-//! G4: what is left of our own ended tries and leases does not stand in our own way.
+//! G4: the remains of our own ended tries and leases do not block us.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(in crate::cases) async fn late_copy_of_a_late_grants_try_does_not_block_its_
         let lease = acquired(soon("the lock", lock.try_acquire()).await);
         let ended = harness.acquires().remove(0);
         assert_ne!(ended.new, lease.uuid());
-        // The late grant's own release first: it would give the orphan back, too.
+        // The late grant's own release first: it would release the orphan, too.
         harness.sent(Op::Release, 1).await;
         settle().await;
         ok(soon("the release", lease.release()).await);
@@ -86,7 +86,7 @@ pub(in crate::cases) async fn late_copy_of_a_grant_nobody_took_does_not_block_it
         harness.sent(Op::Release, 1).await;
         settle().await;
         let ended = last(&harness);
-        // Another term, so that the copy is no repeat of the record's own.
+        // Another term, so that the copy is not a repeat of the record's own.
         let (subject, other) = harness.taken_by_another("").await;
         subject.releases(&other, None).await;
         enters_past(&harness, &lock, &ended).await;
@@ -130,7 +130,7 @@ pub(in crate::cases) async fn last_eight_are_remembered_for_two_leases(bench: Be
         let (harness, hand) = round.by_hand().await;
         let lock = lock!(harness, "");
         let (subject, other) = harness.taken_by_another("").await;
-        // The try that asks past the orphan is the eighth.
+        // The try that looks past the orphan is the eighth.
         for _ in 0..7 {
             held(lock.try_acquire().await);
         }
@@ -159,7 +159,7 @@ pub(in crate::cases) async fn live_lease_of_ours_is_never_claimed(bench: Bench) 
             0,
             "a refused try gave the lease back"
         );
-        // To another process it is not.
+        // For another process it is not.
         let rival = harness.rival().await;
         assert!(!held(lock!(rival, "", owner = "worker-7").try_acquire().await).ours);
     })
@@ -174,7 +174,7 @@ fn last(harness: &Harness) -> Acquire {
         .unwrap_or_else(|| panic!("no acquire was sent"))
 }
 
-/// A try of this client that no answer reached; its clean-up found nothing.
+/// A try of this client that received no answer; its clean-up found nothing.
 async fn give_up(harness: &Harness, hand: &Hand, lock: &DLock) -> Acquire {
     harness.store.next(Op::Acquire, Fault::LoseRequest);
     harness.store.next(Op::Acquire, Fault::LoseRequest);
@@ -196,7 +196,7 @@ async fn give_up(harness: &Harness, hand: &Hand, lock: &DLock) -> Acquire {
 
 /// A try of this client that ended `Spent`, and the lease that followed at once.
 pub(super) async fn spend(harness: &Harness, hand: &Hand, lock: &DLock) -> (Acquire, Lease) {
-    // Applied, the reply lost, and over before it is repeated.
+    // Applied, the reply lost, and ended before it is repeated.
     harness.store.next(Op::Acquire, Fault::LoseReply);
     let trying = trying(lock);
     harness.sent(Op::Acquire, 1).await;
@@ -227,7 +227,7 @@ pub(in crate::cases) async fn try_whose_caller_has_gone_is_not_made_anew(bench: 
         eventually("the try", || harness.store.held() == 1).await;
         drop(absent);
         settle().await;
-        // Refused by what the client could claim.
+        // It was refused by a term that the client could claim.
         harness.store.deliver().await;
         settle().await;
         assert_eq!(harness.acquires().len(), 1, "nobody waits for another");
@@ -235,8 +235,7 @@ pub(in crate::cases) async fn try_whose_caller_has_gone_is_not_made_anew(bench: 
     .await;
 }
 
-/// A late copy of the ended try takes the free lock; the client that sent it enters all the same,
-/// with one more try.
+/// A late copy of the ended try takes the free lock; the client that sent it enters nevertheless, with one more try.
 async fn enters_past(harness: &Harness, lock: &DLock, ended: &Acquire) {
     let subject = harness.subject().await;
     let orphan = subject.grants(ended).await;

@@ -1,5 +1,5 @@
-//! V6, V7, W5: a store that answers nobody is asked at one pace by all that a client does, and heard
-//! again by all at once.
+//! V6, V7, W5: while a store does not answer, all of a client's tasks together call it at one pace, and all of them
+//! notice its return at once.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
     .await;
 }
 
-/// Its turn in the outage and its try together.
+/// The wait for its turn in the outage and its try, together.
 pub(in crate::cases) async fn try_of_a_silent_store_ends_with_half_of_the_lease(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
@@ -61,7 +61,7 @@ pub(in crate::cases) async fn try_of_a_silent_store_ends_with_half_of_the_lease(
                 crate::spawn(async move { lock.try_acquire().await })
             })
         };
-        // Before anything is known of the outage, and in it.
+        // Before the outage is noticed, and during it.
         let mut begun: Vec<_> = tries(0).collect();
         for start in [1, 2] {
             for _ in 0..300 {
@@ -116,7 +116,7 @@ pub(in crate::cases) async fn renewal_in_an_outage_keeps_its_last_chance(bench: 
         let guard = ok(lock!(harness, "held").hold().await);
         hand.advance(19 * SECOND).await;
         harness.store.everything(Fault::UNKNOWN_BEFORE);
-        // Enough to stand in line for longer than the lease lasts.
+        // Enough waiters to be in line for longer than the lease lasts.
         let waiters: Vec<_> = (0..120)
             .map(|number| waiting(&lock!(harness, format!("free-{number}"))))
             .collect();

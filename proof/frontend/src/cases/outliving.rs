@@ -1,8 +1,8 @@
-//! O4: what a process has seen, kept for the processes that come after it.
+//! O4: a process's observations, kept for the processes that come after it.
 //!
-//! Each process asks once and ends: a client of its own each, on one clock that moves by hand, as the
-//! processes of a host are on one clock. Where the store's own clock ends leases nothing is kept, and
-//! each of these processes knows only what it has seen itself.
+//! Each process tries once and ends: each has its own client, on one clock that moves by hand, as the processes of a
+//! host share one clock. Where the store's own clock ends leases nothing is kept, and each of these processes knows
+//! only what it has seen itself.
 
 use std::{
     collections::BTreeMap,
@@ -50,7 +50,7 @@ pub(in crate::cases) async fn observation_of_another_boot_counts_for_nothing(ben
         let (mut harness, mut host) = Host::start(&round).await;
         let dead = host.taken_by_the_dead(&harness).await;
         host.is_refused(&mut harness, Duration::ZERO).await;
-        // A clock that has gone on for long, as it seems.
+        // A clock that seems to have run for a long time.
         let (clock, hand) = Clock::manual();
         hand.advance(100 * BY_HAND);
         (host.clock, host.hand) = (clock, hand);
@@ -108,11 +108,11 @@ struct Host {
     clock: Clock,
     hand: ManualClock,
     place: Place,
-    /// The store has no clock, so what is seen there is kept.
+    /// The store has no clock, so observations are kept.
     keeps: bool,
 }
 
-/// What outlives its processes.
+/// The storage that outlives the processes.
 #[derive(Clone, Debug, Default)]
 struct Place(Arc<Mutex<BTreeMap<Name, String>>>);
 
@@ -149,7 +149,7 @@ impl Host {
         (harness, host)
     }
 
-    /// That of a process which starts now.
+    /// The client of a process that starts now.
     fn client(&self, harness: &Harness) -> Client {
         let client = Client::with_clock(harness.store.clone(), self.clock.clone());
         client.observations(self.place.clone())
@@ -164,7 +164,7 @@ impl Host {
         }
     }
 
-    /// A process asks once, is refused, and knows what was seen before it.
+    /// A process tries once, is refused, and knows the observation of its predecessors.
     async fn is_refused(&self, harness: &mut Harness, observed: Duration) {
         let client = self.client(harness);
         let holder = refused(try_once(harness, client).await);
@@ -174,7 +174,7 @@ impl Host {
         assert_eq!(claims.last().and_then(|sent| sent.prev), None);
     }
 
-    /// A process asks once and has the lock, by claiming this version.
+    /// A process tries once and gets the lock, by claiming this version.
     async fn takes_over(&self, harness: &mut Harness, version: Version) {
         if !self.keeps {
             return self.is_refused(harness, Duration::ZERO).await;

@@ -1,4 +1,4 @@
-//! W2, W3, I15, I16: when a waiter asks again.
+//! W2, W3, I15, I16: when a waiter tries again.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(in crate::cases) async fn waiter_asks_at_its_interval(bench: Bench) {
         harness.deafen();
         let (_subject, _other) = harness.taken_by_another("").await;
         let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
-        // While a term may be short, it asks more often (N8): four times in an interval, for two intervals.
+        // While a term may be short, it tries more often (N8): four times in an interval, for two intervals.
         harness.asked(1).await;
         for _ in 0..10 {
             hand.advance(SECOND).await;
@@ -57,7 +57,7 @@ pub(in crate::cases) async fn waiter_enters_when_the_lease_ends(bench: Bench) {
         let before = Instant::now();
         subject.grants(&other).await;
         let after = Instant::now();
-        // Where the store's clock decides, a latecomer waits for the rest.
+        // Where the store's clock decides, a latecomer waits only for the remainder.
         let late = if harness.bench().store_clock() {
             harness.lease / 2
         } else {
@@ -91,7 +91,7 @@ pub(in crate::cases) async fn waiter_of_another_duration_waits_for_the_records(b
         harness.lease = BY_HAND / 6;
         let waiter = waiting(&lock!(harness, "", poll_every = HOUR));
         harness.sent(Op::Acquire, 1).await;
-        // What remains by the store's clock is less by the time that the calls took.
+        // By the store's clock less remains, by the time that the calls took.
         hand.advance(BY_HAND - SECOND).await;
         assert!(!waiter.is_finished(), "took a live lease");
         hand.advance(SECOND + 50 * MILLISECOND).await;
@@ -188,7 +188,7 @@ pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
         harness.store.break_watches();
         drop(ok(at_once(&hand, waiter).await));
 
-        // It is opened anew, and heard again.
+        // It is opened again, and works again.
         harness.store.mute_wakeups(false);
         let (subject, other) = harness.taken_by_another("again").await;
         let waiter = waiting(&lock!(harness, "again", poll_every = HOUR));
@@ -215,7 +215,7 @@ pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
         subject.releases(&other, None).await;
         settle().await;
         assert!(!waiter.is_finished(), "nobody could hear that");
-        // What was released before the channel was open, nobody hints.
+        // A release before the channel was open is not hinted.
         hand.advance(SECOND).await;
         harness.sent(Op::Watch, 2).await;
         settle().await;

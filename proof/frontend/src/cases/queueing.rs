@@ -1,4 +1,4 @@
-//! W1, W7, I18: one contender a name, waiters in the order in which they came.
+//! W1, W7, I18: one contender per name, waiters in the order in which they came.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -59,7 +59,7 @@ pub(in crate::cases) async fn waiters_are_served_in_the_order_they_came(bench: B
                 ok(lease.release().await);
             }));
         }
-        // Nobody has an advantage when it becomes free.
+        // No process has an advantage when the lock becomes free.
         tokio::time::sleep(Duration::from_millis(200)).await;
         subject.releases(&other, None).await;
         for task in tasks {
@@ -127,7 +127,7 @@ pub(in crate::cases) async fn release_of_an_orphan_wakes_the_next_waiter(bench: 
         let (harness, hand) = round.by_hand().await;
         harness.deafen();
         let lock = lock!(harness, "", poll_every = HOUR);
-        // A try takes the lock and never learns of it.
+        // A try takes the lock and never learns that it did.
         harness.store.next(Op::Acquire, Fault::LoseReply);
         let orphan = trying(&lock);
         harness.sent(Op::Acquire, 1).await;
@@ -140,7 +140,7 @@ pub(in crate::cases) async fn release_of_an_orphan_wakes_the_next_waiter(bench: 
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
         hand.advance(10 * SECOND).await;
-        // It is given up, and given back.
+        // It is abandoned, and released.
         assert!(joined(orphan).await.is_err());
         eventually("the waiter's turn", || waiter.is_finished()).await;
         assert!(ok(joined(waiter).await).is_valid());

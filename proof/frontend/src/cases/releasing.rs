@@ -1,4 +1,4 @@
-//! V7, G3: how a term ends when its holder gives it back, or just goes away.
+//! V7, G3: how a term ends when its holder releases it, or just goes away.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -112,7 +112,7 @@ pub(in crate::cases) async fn release_without_an_answer_ends_unconfirmed(bench: 
                 ok(soon("the release", lease.release()).await),
                 ReleaseEnd::Unconfirmed
             );
-            // Until the last renewal's request + D, but for the last pause.
+            // Until the last renewal's request + D, less the last pause.
             let pause = harness.lease / 40 + Duration::from_millis(2);
             assert!(
                 before.elapsed() >= harness.lease - pause,
@@ -168,7 +168,7 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
         for (label, fault, waited, ended) in [
             ("told nothing", Fault::LoseReply, 0.0, ReleaseEnd::Released),
             ("cut off", Fault::UNKNOWN_AFTER, 0.0, ReleaseEnd::Released),
-            // Taken by force between the two, perhaps: it was valid until its release all the same.
+            // Perhaps taken by force between the two: it was valid until its release nevertheless.
             (
                 "not applied",
                 Fault::UNKNOWN_BEFORE,
@@ -176,7 +176,7 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
                 ReleaseEnd::Released,
             ),
             ("throttled", Fault::THROTTLED, 0.0, ReleaseEnd::Released),
-            // Nobody can know whether its attempt or somebody else ended it.
+            // It is unknown whether its own attempt or another client ended it.
             (
                 "invalid",
                 Fault::UNKNOWN_AFTER,
@@ -192,7 +192,7 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
             let release = crate::spawn(lease.release());
             harness.sent(Op::Release, 1).await;
             settle().await;
-            // Somebody is quick.
+            // Another client is quick.
             let subject = harness.subject().await;
             subject.releases(&harness.acquires()[0], None).await;
             let next = harness.bench().term(&harness.name(label));
@@ -281,7 +281,7 @@ pub(in crate::cases) async fn lease_dropped_while_unwinding_is_given_back(bench:
     .await;
 }
 
-/// Somebody else can have it now.
+/// Another client can acquire it now.
 async fn given_back(harness: &Harness, label: &str) {
     let name = harness.name(label);
     let what = format!("the release of {label}");

@@ -1,5 +1,4 @@
-//! V6, V8 and the longest hold: when renewals are sent, what becomes of those that fail, and what
-//! the holder sees of it.
+//! V6, V8 and the longest hold: when renewals are sent, what happens to those that fail, and how the holder notices.
 
 use std::time::Duration;
 
@@ -39,8 +38,8 @@ pub(in crate::cases) async fn renewal_is_sent_when_it_is_due(bench: Bench) {
     .await;
 }
 
-/// The scheduler sleeps in the steps of the long lease, and its timer has not counted a suspend: it is late by up to
-/// one of them, which is more than the short lease lasts (V2).
+/// The scheduler sleeps in the steps of the long lease, and its timer does not count a suspend: it is late by up to one
+/// of those steps, which is longer than the short lease lasts (V2).
 pub(in crate::cases) async fn short_lease_beside_a_long_one_is_renewed_after_a_suspend(
     bench: Bench,
 ) {
@@ -51,7 +50,7 @@ pub(in crate::cases) async fn short_lease_beside_a_long_one_is_renewed_after_a_s
         harness.lease = 60 * short;
         let long = ok(lock!(harness, "long").hold().await);
         settle().await;
-        // The long lease is due after 20, the short one 1/3 after it was taken.
+        // The long lease is due after 20, the short one 1/3 after it was acquired.
         machine.skip(20 * short - short / 4);
         harness.lease = short;
         let guard = ok(lock!(harness, "short").hold().await);
@@ -88,7 +87,7 @@ pub(in crate::cases) async fn hung_renewal_is_followed_by_the_next(bench: Bench)
         harness.sent(Op::Renew, 1).await;
         hand.advance(10 * SECOND - MILLISECOND).await;
         assert_eq!(harness.renewals().len(), 1);
-        // A sixth of the lease is over; then comes a short pause.
+        // A sixth of the lease has passed; then comes a short pause.
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
         harness.sent(Op::Renew, 2).await;

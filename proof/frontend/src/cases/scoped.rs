@@ -1,5 +1,5 @@
-//! `with`: the work runs while the lock is held, is gone before the lock is given back, and learns
-//! of a loss; its result is not the lock's to hide.
+//! `with`: the work runs while the lock is held, is gone before the lock is released, and learns of a loss; the lock
+//! never hides its result.
 
 use std::{
     future::{Future, Ready, pending},
@@ -69,7 +69,7 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
         }
         assert_eq!(dropped.load(Ordering::SeqCst), 1, "the work goes on");
 
-        // Time runs out.
+        // The time ends.
         harness.store.always(Op::Renew, Fault::LoseRequest);
         let (task, dropped) = working(&harness, "expired", End::Never);
         harness.sent(Op::Acquire, 2).await;
@@ -143,7 +143,7 @@ pub(in crate::cases) async fn panic_of_the_work_goes_on_after_the_release(bench:
             !task.is_finished() && !closure.is_finished(),
             "the panic overtook the release"
         );
-        // A store that does not answer holds it back for a sixth of the lease.
+        // A store that does not answer delays it for a sixth of the lease.
         hand.advance(10 * SECOND).await;
         for failed in [task.await.map(drop), closure.await.map(drop)] {
             let Err(failed) = failed else {
@@ -219,7 +219,7 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
         assert!(task.is_finished(), "it returns when another may hold");
         ok(joined(task).await);
 
-        // Nothing is left to wait in.
+        // No time remains to wait in.
         let (task, _) = working(&harness, "lost", End::Never);
         harness.sent(Op::Acquire, 2).await;
         for _ in 0..8 {
@@ -296,7 +296,7 @@ enum End {
     Never,
 }
 
-/// Work that notes, when it is dropped, how many releases it has seen sent, plus one.
+/// Work that records, when it is dropped, how many releases it has seen sent, plus one.
 struct Work {
     end: End,
     store: Faulty<Interceptor>,

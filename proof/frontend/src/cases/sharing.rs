@@ -1,5 +1,4 @@
-//! W1: clones of one provider find the same client; other providers do not. What a lock keeps in
-//! its record.
+//! W1: clones of one provider find the same client; other providers do not. The contents that a lock gives its record.
 
 use dlock_core::{DLock, Provider};
 use std::sync::Arc;
@@ -22,7 +21,7 @@ pub(in crate::cases) async fn clones_of_a_provider_share_a_client(bench: Bench) 
         let holder = held(soon("an answer", locks[index].try_acquire()).await);
         assert!(holder.ours, "clone {index} has a client of its own");
     }
-    // A provider of its own, and a wrapper, are somebody else.
+    // A separate provider, and a wrapper, are other processes.
     let stranger = lock(bench.provider().await);
     assert!(!held(soon("an answer", stranger.try_acquire()).await).ours);
     let wrapped = lock(Arc::new(Faulty::new(clones.remove(0))));

@@ -1,4 +1,4 @@
-//! H7 to H11, between processes: a lease that is handed over by a ticket, which its user carries.
+//! H7 to H11, between processes: a lease that is handed over by a ticket, which the program transports.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         assert!(matches!(loss.cause, EndCause::HandedOver), "{loss:?}");
         settle().await;
         assert_eq!(harness.releases().len(), 0, "it was released");
-        // Nobody else has it meanwhile.
+        // No other process gets it meanwhile.
         held(lock!(rival, "").try_acquire().await);
         rival.store.forget_calls();
         let ticket: Ticket = ok(ticket.to_string().parse());
@@ -47,7 +47,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
             Some((uuid, 1)),
             "it claims the term that was given up"
         );
-        // The ticket is good once, for either client.
+        // The ticket is valid once, for either client.
         for harness in [&harness, &rival] {
             let holder = held(soon("the answer", lock!(harness, "").redeem(&ticket).once()).await);
             assert_eq!(holder.record.uuid, redeemed.uuid());
@@ -161,7 +161,7 @@ pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
             }
             other => panic!("{other:?}"),
         }
-        // It is given back like any other.
+        // It is released like any other.
         harness.sent(Op::Release, 1).await;
     })
     .await;

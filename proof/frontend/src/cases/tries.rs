@@ -1,4 +1,4 @@
-//! W5, V9, A2, A3 as the frontend uses them: one identity a try, repeats of it, and its end.
+//! W5, V9, A2, A3 as the frontend uses them: one identity per try, its repeats, and its end.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -114,7 +114,7 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
     .await;
 }
 
-/// Nothing cut it short: it is the newest that is known of the store.
+/// No limit cut it short: it is the newest information about the store.
 pub(in crate::cases) async fn attempt_that_hung_for_its_whole_time_is_the_reason(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
@@ -153,7 +153,7 @@ pub(in crate::cases) async fn fatal_answer_ends_an_acquire_at_once(bench: Bench)
         }
         assert_eq!(harness.acquires().len(), 1);
 
-        // What an earlier attempt of the same try may have left is given back.
+        // A possible grant to an earlier attempt of the same try is released.
         harness.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
         harness.store.next(Op::Acquire, Fault::FATAL);
         let waiter = waiting(&lock!(harness, ""));
@@ -191,7 +191,7 @@ pub(in crate::cases) async fn silent_store_ends_an_acquire(bench: Bench) {
             }
             let waited = began.elapsed();
             assert!(waited >= harness.lease, "{label}: after {waited:?}");
-            // The try under way ends first.
+            // The try in progress ends first.
             assert!(waited <= harness.lease * 2, "{label}: after {waited:?}");
         }
     })
@@ -216,8 +216,8 @@ pub(in crate::cases) async fn refusal_by_an_orphan_of_our_own_is_an_answer(bench
         let (harness, hand) = round.by_hand().await;
         harness.deafen();
         harness.store.always(Op::Release, Fault::LoseRequest);
-        // A call that hangs takes a sixth of the lease, so two of them fit into a try. The first try
-        // leaves an orphan; from then on the store shows it, and takes no claim of it.
+        // A call that hangs takes a sixth of the lease, so two of them fit into a try. The first try leaves an orphan;
+        // from then on the store shows it, and accepts no claim of it.
         let answer = Fault::DelayReply(Duration::ZERO);
         let hangs = [Fault::LoseRequest; 2];
         let tries = std::iter::repeat_n(hangs, 6).map(|[a, b]| [answer, a, b]);
@@ -225,7 +225,7 @@ pub(in crate::cases) async fn refusal_by_an_orphan_of_our_own_is_an_answer(bench
         script.for_each(|fault| harness.store.next(Op::Acquire, fault));
         let waiter = waiting(&lock!(harness, "", give_up_after = BY_HAND * 3 / 4));
         harness.sent(Op::Acquire, 1).await;
-        // Past the end of the second try, and not to the end of an observation of the orphan.
+        // Past the end of the second try, but not to the end of an observation of the orphan.
         for _ in 0..14 {
             hand.advance(BY_HAND / 12).await;
         }
@@ -269,7 +269,7 @@ pub(in crate::cases) async fn late_grant_is_given_back_and_asked_for_again(bench
             !record.released && record.uuid == lease.uuid(),
             "{record:?}"
         );
-        // T6: the token of the grant that nobody got was seen all the same.
+        // T6: the token of the grant that no caller received was seen nevertheless.
         let sent = harness.acquires();
         assert!(sent[1].floor > sent[0].floor, "{sent:?}");
     })

@@ -1,4 +1,4 @@
-//! V1 to V5: until when a holder believes, what renewals add to that, and how it learns of the end.
+//! V1 to V5: how long a holder believes in its lease, what renewals add to that, and how it learns of the end.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ pub(in crate::cases) async fn success_counts_for_the_attempt_it_answers(bench: B
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         let mut lease = acquired(lock!(harness, "").try_acquire().await);
-        // The first attempt is under way for long; the second, sent later, is lost.
+        // The first attempt is in flight for a long time; the second, sent later, is lost.
         hand.advance(10 * SECOND).await;
         harness.store.next(Op::Renew, Fault::HoldRequest);
         assert!(poll_once(Box::pin(lease.renew()).as_mut()).is_pending());
@@ -270,7 +270,7 @@ pub(in crate::cases) async fn expired_lease_tells_its_holder(bench: Bench) {
     .await;
 }
 
-/// Timers do not count a suspend, so they look at the clock each second, however long the lease (V2).
+/// Timers do not count a suspend, so they check the clock each second, however long the lease (V2).
 pub(in crate::cases) async fn loss_while_suspended_is_reported_within_a_second(bench: Bench) {
     rounds(bench, |round| async move {
         let machine = Machine::new(1.0);

@@ -1,5 +1,5 @@
-//! One instance of a service: an elector with a way to the store that can break, and everything that
-//! it was told.
+//! One instance of a service: an elector whose connection to the store can break, and all the transitions that it
+//! reported.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -23,7 +23,7 @@ use tokio::{
 
 use super::voters::{Voters, until};
 
-/// How long something may take that should come about soon.
+/// The limit for events that should happen soon.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A process of the service.
@@ -121,15 +121,15 @@ impl Instance {
         .await;
     }
 
-    /// Waits for the next success of a renewal: when it had left.
+    /// Waits for the next successful renewal, and returns when it was sent.
     pub(super) async fn renewed(&self) -> Instant {
         let before = self.newest();
         until("it is renewed", SOON, || self.newest() > before).await;
-        // Compared with `before`, it is some.
+        // It is greater than `before`, so it is `Some`.
         self.newest().unwrap_or_else(Instant::now)
     }
 
-    /// When the newest request left that the store has said yes to.
+    /// When the newest request was sent that the store has accepted.
     pub(super) fn newest(&self) -> Option<Instant> {
         let calls = self.provider.calls().into_iter();
         let good = calls.filter(|call| {
@@ -142,7 +142,7 @@ impl Instance {
         good.map(|call| call.began).max()
     }
 
-    /// Waits for the next of these transitions after `since`: when it came.
+    /// Waits for the first of these transitions after `since`, and returns when it came.
     pub(super) async fn told(
         &self,
         what: &str,
@@ -182,7 +182,7 @@ impl Instance {
             .count()
     }
 
-    /// Nothing passes any more between it and the store, and nobody says so.
+    /// From now on nothing passes between it and the store, and neither is notified.
     pub(super) fn cut_off(&self) {
         match &self.proxy {
             Some(proxy) => {
@@ -205,7 +205,7 @@ impl Instance {
         }
     }
 
-    /// Every answer comes so much later from now on.
+    /// From now on, every answer comes this much later.
     pub(super) fn slow_down(&self, by: Duration) {
         match &self.proxy {
             Some(proxy) => proxy.latency(Direction::ToClient, by, Duration::ZERO),
@@ -213,7 +213,7 @@ impl Instance {
         }
     }
 
-    /// Everything is as usual again. What was held back arrives now.
+    /// Returns everything to normal. What was held back arrives now.
     pub(super) async fn mend(&self) {
         self.provider.clear();
         if let Some(proxy) = &self.proxy {
@@ -221,7 +221,7 @@ impl Instance {
         }
     }
 
-    /// The process is gone: nothing of it runs any more, nothing is given back.
+    /// The process is gone: no part of it runs any more, and nothing is released.
     pub(super) async fn crash(&mut self) {
         self.cut_off();
         self.listening.abort();
@@ -241,7 +241,7 @@ impl Instance {
         }
     }
 
-    /// Half a span after the newest renewal had left: none is under way then.
+    /// Half a renewal interval after the newest renewal was sent: none is in flight then.
     pub(super) async fn between_renewals(&self) -> Instant {
         let sent = self.renewed().await;
         sleep(self.voters.lease / 6).await;
@@ -249,7 +249,7 @@ impl Instance {
     }
 }
 
-/// What leaders do: something all the time, and a task every half lease.
+/// The work of leaders: continuous work, and a task every half lease.
 fn work(election: &Election, voters: &Voters) {
     let stage = voters.stage.clone();
     election.lead(move |leadership: Leadership| {

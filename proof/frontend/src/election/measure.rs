@@ -1,5 +1,5 @@
-//! How long failover takes on a store, beside the formula. A benchmark: it judges nothing, and its
-//! figures mean something on a machine that does nothing else.
+//! How long failover takes on a store, compared with the formula. A benchmark: it judges nothing, and its figures mean
+//! something only on an otherwise idle machine.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,12 +15,12 @@ use super::{
 
 /// How often each is measured.
 const RUNS: usize = 7;
-/// The longest that one may take.
+/// The longest that one run may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Prints how long it takes until another one leads: after a leader has crashed, from when its last
-/// renewal had left, and after a leader was told to stop. The lease is 3 s, with the ratios of the
-/// defaults, or so many milliseconds as `DLOCK_FAILOVER_LEASE` says.
+/// Prints how long it takes until another instance leads: after a crash of the leader, counted from the sending of its
+/// last renewal, and after a leader was stopped. The lease is 3 s, with the ratios of the defaults, or the number of
+/// milliseconds in `DLOCK_FAILOVER_LEASE`.
 pub fn measure<E: Electorate>() {
     let lease = std::env::var("DLOCK_FAILOVER_LEASE")
         .ok()

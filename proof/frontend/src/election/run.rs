@@ -13,7 +13,7 @@ use super::{
     voters::{Erase, Erased, Voters},
 };
 
-/// What `election_stories!` keeps for its test binary.
+/// The runtime and the fixture that `election_stories!` keeps for its test binary.
 #[doc(hidden)]
 pub struct Shared(OnceLock<(Runtime, Arc<dyn Erased>)>);
 

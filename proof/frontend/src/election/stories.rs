@@ -16,11 +16,11 @@ use super::{
     voters::{Voters, until},
 };
 
-/// How long something may take that should come about soon.
+/// The limit for events that should happen soon.
 const SOON: Duration = Duration::from_secs(20);
 
-/// 002-5 (a store's clock decides) and 002-6 (contenders observe): from the instant at which the dead
-/// leader's last renewal left. 002-12: so long a gap do its tasks have.
+/// 002-5 (a store's clock decides) and 002-6 (contenders observe): counted from the instant at which the dead leader's
+/// last renewal was sent. 002-12: the gap of its tasks is that long.
 pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) {
     let (mut first, second) = pair(&voters).await;
     let sent = first.between_renewals().await;
@@ -51,8 +51,8 @@ pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) 
     stage.is_sound();
 }
 
-/// 002-7: at once with wake-ups, and with the next attempt without. The lease is longer where a wake-up
-/// is to be told from an attempt.
+/// 002-7: at once with wake-ups, and with the next attempt without. The lease is longer where a wake-up has to be
+/// distinguished from an attempt.
 pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     let woken = voters.wakes().await;
     let voters = if woken { voters.longer(8) } else { voters };
@@ -70,10 +70,10 @@ pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; nearly half of a lease,
-/// less what an attempt and the pause after it take, can be ridden out then (V6). A longer one ends the
-/// leadership at 0.8 of a lease after the last good renewal had left (V1), without a word from the
-/// store, and before anybody else can win. 002-10: what arrives late restores nothing.
+/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; even then a partition of nearly
+/// half of a lease, less the time of an attempt and the pause after it, can be survived (V6). A longer one ends the
+/// leadership at 0.8 of a lease after the last good renewal was sent (V1), without a word from the store, and before
+/// another instance can win. 002-10: an answer that arrives late restores nothing.
 pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival(
     voters: Voters,
 ) {
@@ -98,7 +98,7 @@ pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_r
     let lost = first.lost(sent, SOON).await - sent;
     let validity = voters.validity();
     at_most(lost, validity + voters.slack() / 2);
-    // The renewal is noted a moment after it has left.
+    // The renewal is recorded a moment after it was sent.
     at_most(validity, lost + lease / 20);
     until("its work ends", voters.slack(), || {
         voters.stage.working() == 0
@@ -153,14 +153,14 @@ pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(v
     }
     let back = Instant::now();
     until("somebody leads again", SOON, || stage.working() == 1).await;
-    // Where contenders observe, their observation may begin now.
+    // Where contenders observe, their observation may begin only now.
     let bound = voters.failover(all[0].discipline()) + voters.lease / 3;
     at_most(back.elapsed(), bound);
     stage.is_sound();
 }
 
-/// 002-10: put out of office in the store (B1), which the leader learns from its next renewal, a third
-/// of a lease after the last one at the latest.
+/// 002-10: revoked in the store (B1), which the leader learns from its next renewal, at the latest a third of a lease
+/// after the last one.
 pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) {
     let (first, second) = pair(&voters).await;
     let Some(leadership) = first.election.leadership() else {
@@ -184,9 +184,8 @@ pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) 
     voters.stage.is_sound();
 }
 
-/// 002-11: while answers are an eighth of a lease late, the deadline never goes beyond the sending of
-/// the newest renewal that was answered, and 0.8 of a lease. 002-10: answers that come later than an
-/// attempt lasts (a sixth) count for nothing.
+/// 002-11: while answers are an eighth of a lease late, the deadline is never later than the sending of the newest
+/// answered renewal plus 0.8 of a lease. 002-10: answers that come later than an attempt lasts (a sixth) do not count.
 pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     let leader = voters.instance("leader").await;
     leader.leads().await;
@@ -200,7 +199,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
             return in_time(false, "answers that are an eighth of a lease late");
         };
         let deadline = Instant::now() + leadership.remaining();
-        // Read after the deadline: whatever that rests on is known by then.
+        // Read after the deadline: the renewal on which that rests is known by then.
         let sent = leader.newest().unwrap_or(began);
         let most = sent + voters.validity() + lease / 100;
         assert!(deadline <= most, "{:?} too late", deadline - most);
@@ -214,7 +213,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     let sent = leader.renewed().await;
     leader.slow_down(lease / 4);
     let lost = leader.lost(sent, SOON).await - sent;
-    // One that left before may still have been in time.
+    // A renewal that was sent before may still have been in time.
     at_most(
         lost,
         voters.validity() + lease / 3 + lease / 6 + voters.slack(),
@@ -228,7 +227,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// 002-17: the leader learns it from its next renewal (B3).
+/// 002-17: the leader learns of it from its next renewal (B3).
 pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
     let (first, second) = pair(&voters).await;
     first.renewed().await;
@@ -260,7 +259,7 @@ pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// Takes the leadership away from the leader.
+/// Revokes the leader's term.
 async fn revoke(by: &Instance, name: &str) {
     let name = match Name::new(name) {
         Ok(name) => name,
@@ -286,7 +285,7 @@ async fn revoke(by: &Instance, name: &str) {
     in_time(false, format_args!("the revocation: not within {SOON:?}"));
 }
 
-/// Ends the round unless it took no longer than that.
+/// Ends the round if it took longer than that.
 #[track_caller]
 fn at_most(took: Duration, bound: Duration) {
     in_time(

@@ -1,4 +1,4 @@
-//! What a story works with: the store, and what its instances do, seen from outside.
+//! The means of a story: the store, and the work of its instances, seen from outside.
 
 use std::{
     fmt,
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::{Electorate, instance::Instance};
 
-/// The electorate of one round of a story: an election of its own, and a lease.
+/// The electorate of one round of a story: its own election, and a lease.
 #[derive(Clone)]
 pub struct Voters {
     pub(super) electorate: Arc<dyn Erased>,
@@ -28,17 +28,17 @@ pub struct Voters {
     pub(super) stage: Stage,
 }
 
-/// What the leaders do.
+/// The work of the leaders.
 #[derive(Clone, Default)]
 pub(super) struct Stage(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 struct Seen {
-    /// For what work is being done.
+    /// The leaderships under which work is in progress.
     working: Vec<Leadership>,
-    /// What was done while another instance led.
+    /// How often work was done while another instance led.
     wrong: usize,
-    /// What was done after a leadership had ended, with no other one valid.
+    /// How often work was done after a leadership had ended, with no other one valid.
     late: usize,
     runs: Vec<(String, Instant)>,
 }
@@ -53,7 +53,7 @@ impl Voters {
         }
     }
 
-    /// The same with leases so many times as long: where nobody waits for their end.
+    /// The same with leases `times` as long: for stories in which no instance waits for their end.
     pub(super) fn longer(&self, times: u32) -> Self {
         Self {
             lease: self.lease * times,
@@ -73,17 +73,17 @@ impl Voters {
         Instance::start(self, id).await
     }
 
-    /// How often a follower asks.
+    /// How often a follower tries.
     pub(super) fn attempts(&self) -> Duration {
         self.lease / 2
     }
 
-    /// What round trips, timers and a busy machine may add to a bound.
+    /// How much round trips, timers and a busy machine may add to a bound.
     pub(super) fn slack(&self) -> Duration {
         self.lease / 5
     }
 
-    /// I15: how long after the departure of a leader's last renewal another one leads, at most.
+    /// I15: how long after the sending of a leader's last renewal another instance leads, at most.
     pub(super) fn failover(&self, discipline: Discipline) -> Duration {
         let jitter = (self.lease / 10).min(Duration::from_millis(50));
         let found = match discipline {
@@ -94,14 +94,14 @@ impl Voters {
         self.lease + found + jitter + self.slack()
     }
 
-    /// When the leader gives up by itself, after its last good renewal has left (V1).
+    /// How long after its last good renewal was sent the leader resigns on its own (V1).
     pub(super) fn validity(&self) -> Duration {
         self.lease * 4 / 5
     }
 }
 
 impl Stage {
-    /// Somebody works until what this returns is dropped.
+    /// An instance works until the returned value is dropped.
     pub(super) fn work(&self, leadership: &Leadership) -> Working {
         self.as_leader(leadership);
         self.seen().working.push(leadership.clone());
@@ -112,7 +112,7 @@ impl Stage {
         self.seen().working.len()
     }
 
-    /// Nobody ever worked while another one led, or after its leadership had ended.
+    /// No instance ever worked while another one led, or after its leadership had ended.
     pub(super) fn is_sound(&self) {
         let seen = self.seen();
         assert_eq!(
@@ -122,7 +122,7 @@ impl Stage {
         in_time(seen.late == 0, "the end of what a former leader did");
     }
 
-    /// What is done now is right only of a leader, and of one.
+    /// Work at this instant is right only for a leader, and only for one.
     pub(super) fn as_leader(&self, leadership: &Leadership) {
         let mut seen = self.seen();
         let others = seen.working.iter();
@@ -146,7 +146,7 @@ impl Stage {
     }
 }
 
-/// Somebody works.
+/// An instance at work.
 pub(super) struct Working(Stage, FencingToken);
 
 impl Drop for Working {
@@ -157,7 +157,7 @@ impl Drop for Working {
     }
 }
 
-/// Waits until it is so, which may take this long.
+/// Waits until the condition holds, for at most this long.
 pub(super) async fn until(what: &str, limit: Duration, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {

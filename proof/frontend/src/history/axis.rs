@@ -6,9 +6,9 @@ use super::line::{Micros, micros};
 
 /// Maps readings of one client's clock to the global axis.
 ///
-/// A client knows only its own clock, which may run 10 % fast; a checker compares the deadline of
-/// one client with the grant of another. The program that set up the clocks knows how they relate:
-/// on one host all clients read the same clock, and a simulation chose rate and offset of each.
+/// A client knows only its own clock, which may run 10 % fast; a checker compares the deadline of one client with the
+/// grant of another. The program that set up the clocks knows how they relate: on one host all clients read the same
+/// clock, and a simulation chose the rate and offset of each.
 #[derive(Clone)]
 pub struct Axis(Arc<dyn Fn(Duration) -> Micros + Send + Sync>);
 
@@ -32,8 +32,8 @@ impl Axis {
         })
     }
 
-    /// A clock with a life of its own, such as one whose rate changes. The function must not map a
-    /// later reading to an earlier instant.
+    /// A clock of any other kind, such as one whose rate changes. The function must not map a later reading to an
+    /// earlier instant.
     #[must_use]
     pub fn new(map: impl Fn(Duration) -> Micros + Send + Sync + 'static) -> Self {
         Self(Arc::new(map))

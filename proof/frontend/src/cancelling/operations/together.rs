@@ -10,7 +10,7 @@ use crate::cancelling::{
     stage::{Stage, ok},
 };
 
-/// The lock, and one that is asked for after it.
+/// The lock, and another one that is acquired after it.
 fn many(stage: &mut Stage) -> MultiLock {
     let second = second(stage);
     ok(MultiLock::new([second, stage.lock.clone()]))
@@ -31,7 +31,7 @@ pub(super) async fn try_hold_many(stage: &mut Stage) {
     }
 }
 
-/// Somebody else has the second one for a while, so that the first is held meanwhile.
+/// Another process holds the second lock for a while, so that the first is held meanwhile.
 pub(super) async fn hold_many(stage: &mut Stage) {
     let locks = many(stage);
     let holder = given_back_in_turn([ok(second(stage).acquire().await)]);
@@ -41,7 +41,7 @@ pub(super) async fn hold_many(stage: &mut Stage) {
     ok(holder.await);
 }
 
-/// Somebody else has the second one for longer than the limit.
+/// Another process holds the second lock for longer than the limit.
 pub(super) async fn hold_many_timeout(stage: &mut Stage) {
     let locks = many(stage);
     let held = ok(second(stage).acquire().await);
@@ -129,7 +129,7 @@ pub(super) async fn acquire_permit_timeout(stage: &mut Stage) {
     ok(holder.await);
 }
 
-/// Somebody else has both, and gives them back one after the other.
+/// Another process holds both, and releases them one after the other.
 async fn taken(permits: &Semaphore) -> JoinHandle<()> {
     let mut leases = Vec::new();
     for _ in 0..2 {
@@ -147,7 +147,7 @@ fn given_back_in_turn(leases: impl Into<Vec<Lease>>) -> JoinHandle<()> {
             for _ in 0..HELD_FOR {
                 turn().await;
             }
-            // Nobody waits for the release, which may have no answer in bad weather.
+            // No task waits for the release, which may get no answer in bad weather.
             drop(lease);
         }
     })
