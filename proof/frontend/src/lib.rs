@@ -1,19 +1,19 @@
-//! How dlock proves its own frontend. The cases run over the memory provider in both disciplines, in paused
-//! time; on real stores run those of `dlock-testkit`, wire cases and elections. Authors of providers need none of it:
-//! their suite is `dlock-testkit`.
+//! How dlock proves its own frontend. The cases run over the memory provider in both disciplines, in paused time; real
+//! stores run the cases of `dlock-testkit`, wire cases and elections. Authors of providers need none of this: their
+//! suite is `dlock-testkit`.
 //!
 //! - [`frontend!`] makes one test of each case of the frontend ([`cases`]).
-//! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a process and a
-//!   network, in virtual time and repeatably.
-//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
+//! - [`simulation`] runs the frontend with several clients, drifting clocks and every fault of a process and a network,
+//!   in virtual time and repeatably.
+//! - [`history`] records the beliefs and acts of the clients of any provider, and judges them.
 //! - [`cancelling`] drops every future at every poll, and shows that nothing is left behind.
-//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow, or put out
-//!   of office.
-//! - [`outage`] counts how often a store that is down is asked; [`stores`] is what the suites of further stores share.
-//! - [`planted`] proves the suites: providers and stores of tasks with a bug, and which cases catch it. The bugs of
-//!   the frontend are in `proof/mutants`.
-//! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
-//! - [`tasks`] does the same to the queue: its simulation, its cancellation, and the passages that meddle with its
+//! - [`election`] plays stories of elections on a real store: leaders that crash, are cut off, slow, or revoked.
+//! - [`outage`] counts how often a store that is down is called; [`stores`] holds the parts that the suites of further
+//!   stores share.
+//! - [`planted`] proves the suites: providers and task stores with a bug, and the cases that catch it. The bugs of the
+//!   frontend are in `proof/mutants`.
+//! - `metrics` and `traces` (feature `metrics`) keep what a program reports to its recorder and its subscriber.
+//! - [`tasks`] does the same for the queue: its simulation, its cancellation, and the wrappers that interfere with its
 //!   store's calls.
 
 use std::{future::Future, pin::Pin};
@@ -35,8 +35,8 @@ pub mod tasks;
 #[cfg(feature = "metrics")]
 pub mod traces;
 
-/// [`tokio::spawn`] without the future's type: what runs a task is compiled once for each kind of result, and not for each
-/// of two hundred futures.
+/// [`tokio::spawn`] without the future's type: the code that runs a task is compiled once for each kind of result, and
+/// not for each of two hundred futures.
 fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     let future: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
     tokio::spawn(future)

@@ -1,4 +1,4 @@
-//! What a program tells its `metrics` recorder, kept for tests to look at.
+//! The metrics that a program reports to its `metrics` recorder, kept for tests.
 //!
 //! ```
 //! # use dlock_proof::metrics::TestRecorder;
@@ -6,7 +6,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let recorder = TestRecorder::new();
-//! // For this thread, so on a current-thread runtime for every task.
+//! // For this thread: on a current-thread runtime, for every task.
 //! let _listening = recorder.listen();
 //! let provider = MemoryProvider::new(&MemoryStore::store_clock());
 //! let lock = dlock_core::DLock::builder().name("door").provider(provider).build()?;
@@ -27,7 +27,7 @@ use metrics::{
     Metadata, Recorder,
 };
 
-/// A recorder that keeps everything it is told. Clones share it.
+/// A recorder that keeps everything that is reported to it. Clones share it.
 #[derive(Clone, Default)]
 pub struct TestRecorder(Arc<Mutex<Told>>);
 
@@ -51,17 +51,17 @@ enum Value {
     Histogram(Vec<f64>),
 }
 
-/// What the recorder hands out for one series.
+/// The handle that the recorder returns for one series.
 struct Handle(TestRecorder, Series);
 
 impl TestRecorder {
-    /// One that has been told nothing.
+    /// A recorder to which nothing has been reported.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Is told what happens on this thread, until the guard is dropped.
+    /// Records the events of this thread, until the guard is dropped.
     #[must_use = "it listens until this is dropped"]
     pub fn listen(&self) -> LocalRecorderGuard<'_> {
         metrics::set_default_local_recorder(self)
@@ -78,13 +78,13 @@ impl TestRecorder {
         values.sum()
     }
 
-    /// Whether there is a series with these labels, of whatever value.
+    /// Whether a series with these labels exists, with any value.
     #[must_use]
     pub fn knows(&self, name: &str, labels: &[(&str, &str)]) -> bool {
         self.told().of(name, labels).next().is_some()
     }
 
-    /// What the one series of a gauge that has these labels was set to last.
+    /// The last value of the one series of a gauge that has these labels.
     #[must_use]
     pub fn gauge(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let told = self.told();
@@ -107,7 +107,7 @@ impl TestRecorder {
         values.collect()
     }
 
-    /// The metrics of these tables that were told nothing.
+    /// The metrics of these tables that were never reported.
     #[must_use]
     pub fn missing(&self, tables: &[&[Metric]]) -> Vec<&'static str> {
         let told = self.told();
@@ -116,7 +116,7 @@ impl TestRecorder {
         missing.map(|metric| metric.name).collect()
     }
 
-    /// The series that are not as these tables say: their names, kinds and labels.
+    /// The series that differ from these tables: their names, kinds and labels.
     #[must_use]
     pub fn undocumented(&self, tables: &[&[Metric]]) -> Vec<String> {
         let told = self.told();

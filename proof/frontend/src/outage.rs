@@ -1,5 +1,5 @@
-//! What a client asks of a store over TCP while that takes connections and answers nothing, and that
-//! everybody goes on when it is back.
+//! A client's calls to a store over TCP that accepts connections and answers nothing; and that every caller continues
+//! when the store is back.
 
 #![expect(
     clippy::panic,
@@ -16,12 +16,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// How many wait, and how many hold.
+/// How many callers wait, and how many hold a lease.
 const WAITERS: usize = 12;
 const GUARDS: usize = 3;
 
-/// How long connections are counted, and how many there may be: some ten a second.
-/// A busy machine needs longer than a short lease gives a connection.
+/// For how long connections are counted, and how many there may be: some ten a second. A busy machine needs longer than
+/// a short lease gives a connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const COUNTED: Duration = Duration::from_secs(3);
@@ -31,7 +31,7 @@ const MOST: usize = 45;
 /// server back: for short leases and for long ones.
 ///
 /// # Panics
-/// If there were too many connections, or somebody does not go on afterwards.
+/// If there were too many connections, or a caller does not continue afterwards.
 pub async fn is_ridden_out_at_one_pace<P: Provider>(
     server: SocketAddr,
     provider: impl AsyncFn(&Proxy, Duration) -> P,
@@ -73,7 +73,7 @@ async fn ridden_out(
             crate::spawn(async move { lock.acquire().await })
         })
         .collect();
-    // Everybody fails once before there is an outage.
+    // Every caller fails once before there is an outage.
     sleep(Duration::from_secs(1)).await;
     let before = proxy.connections();
     sleep(COUNTED).await;

@@ -1,5 +1,5 @@
-//! Providers with a bug: each [`Flaw`] differs from the memory provider by one decision. They prove the suite, not
-//! a store: a flaw for which no case fails shows what the suite is missing.
+//! Providers with a bug: each [`Flaw`] differs from the memory provider by one decision. They prove the suite, not a
+//! store: a flaw for which no case fails shows a gap in the suite.
 
 mod acquire;
 mod admin;
@@ -36,8 +36,8 @@ use self::provider::{PlantedProvider, Rows};
 
 pub use self::tasks::{PlantedTasks, TaskFlaw, caught_of_tasks};
 
-/// Runs one case against the memory provider with one flaw, in paused time: what it panicked with,
-/// if it did. Panics are reported through the process's panic hook as well.
+/// Runs one case against the memory provider with one flaw, in paused time, and returns the message if it panicked.
+/// Panics are reported through the process's panic hook as well.
 ///
 /// # Errors
 /// The panic's message.
@@ -68,7 +68,7 @@ pub fn caught(
     })
 }
 
-/// Those that do not fit `caught`, asked on every processor. Expected panics are not reported meanwhile.
+/// Those for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not reported.
 ///
 /// # Panics
 /// If a thread panics.
@@ -174,10 +174,10 @@ macro_rules! flaws {
         }
 
         impl Flaw {
-            /// All of them.
+            /// All flaws.
             pub const ALL: &[Self] = &[$(Self::$flaw),*];
 
-            /// What is wrong.
+            /// A description of the flaw.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$flaw => $what,)* }

@@ -1,12 +1,11 @@
-//! The real frontend in a simulated world: several clients on machines of their own, whose clocks
-//! run at different rates and which may stop, sleep or die; a network that loses, delays, repeats
-//! and refuses; a store whose clock steps and which may forget; users who cancel, look away and
-//! panic. Virtual time, one thread, no real randomness: one seed, one history, byte for byte.
+//! The real frontend in a simulated world: several clients on separate machines, whose clocks run at different rates
+//! and which may stop, sleep or die; a network that loses, delays, repeats and refuses; a store whose clock steps and
+//! which may lose its memory; users who cancel, look away and panic. Virtual time, one thread, no real randomness: one
+//! seed, one history, byte for byte.
 //!
-//! A [`Plan`] says as plain data what happens; [`Plan::from_seed`] draws one, [`Plan::run`] plays
-//! it. While it runs, every call and every answer is compared with what the protocol demands, and
-//! whatever must not be is a [`Violation`]. A fault can be left out of a plan and the rest played
-//! again: [`Plan::shrink`] cuts a failure down to what it needs.
+//! A [`Plan`] describes the events as plain data; [`Plan::from_seed`] draws one, [`Plan::run`] plays it. While it runs,
+//! every call and every answer is compared with the protocol, and every deviation is a [`Violation`]. A fault can be
+//! left out of a plan and the remainder played again: [`Plan::shrink`] reduces a failure to the faults it needs.
 //!
 //! ```
 //! use dlock_core::provider::Discipline;

@@ -1,4 +1,4 @@
-//! What a write did, as a line of a history.
+//! The effect of a write, as a line of a history.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::{
     line::{Commit, CommitKind, micros},
 };
 
-/// Writes a line for every write of the store from now on into the history: what really happened, whatever the
-/// clients were told. Lines carry names without their prefix, so use one prefix only.
+/// Writes a line into the history for every write of the store from now on: the actual events, whatever the clients
+/// learnt. Lines carry names without their prefix, so use one prefix only.
 pub fn log_commits(store: &MemoryStore, log: &Log) {
     let log = log.clone();
     store.observe(move |write| {
@@ -26,7 +26,7 @@ pub fn log_commits(store: &MemoryStore, log: &Log) {
     });
 }
 
-/// What turned one record into the other.
+/// The kind of write that turned one record into the other.
 #[must_use]
 pub fn kind_of_write(before: Option<&Stored>, after: Option<&Stored>) -> CommitKind {
     let Some(after) = after else {
@@ -51,7 +51,7 @@ pub fn kind_of_write(before: Option<&Stored>, after: Option<&Stored>) -> CommitK
         };
     }
     if before.record.released != after.record.released {
-        // A store with a bug can put a term back that was over; that grants it.
+        // A faulty store can restore a term that had ended; that grants it.
         if after.record.released {
             CommitKind::Release
         } else {
@@ -70,7 +70,7 @@ fn tell(log: &Log, write: &Write<'_>, kind: CommitKind, shown: &Stored) {
     let (now, (_, name)) = (write.now, write.key);
     let expiry = (now.discipline == Discipline::StoreClock).then(|| {
         let left = shown.expiry.saturating_sub(now.clock);
-        // The store's clock may run at a rate of its own.
+        // The store's clock may run at its own rate.
         let span = micros(Duration::from_micros(left.unsigned_abs()).div_f64(now.rate));
         let now = log.now();
         if left < 0 {

@@ -1,4 +1,4 @@
-//! What a checker has to know about a history before it can judge it.
+//! The facts that a checker has to know about a history before it can judge it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{Micros, micros};
 
-/// The first line of a history: where it comes from, how to repeat it, and the settings and
-/// allowances that its checker works with. Where a history was made by dlock's defaults,
-/// [`Header::new`] says all of it.
+/// The first line of a history: its origin, how to repeat it, and the settings and allowances that its checker works
+/// with. For a history made with dlock's defaults, [`Header::new`] sets all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Header {
     /// The version of this format: [`Header::VERSION`].
     pub format: u32,
-    /// What made it, for people: `simulation`, `chaos on postgres`.
+    /// The program that made it, for people: `simulation`, `chaos on postgres`.
     #[serde(default)]
     pub title: String,
     /// The seed that repeats it, where one does.
@@ -24,12 +23,12 @@ pub struct Header {
     /// The command that repeats it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// Versions of what took part, for people.
+    /// The versions of the programs that took part, for people.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
     /// The store's clock decides when a lease ended.
     pub store_clock: bool,
-    /// D, where a try does not say its own.
+    /// D, for a try that does not state its own.
     pub duration: Micros,
     /// The safety margin as a fraction of D.
     pub margin: f64,
@@ -38,12 +37,12 @@ pub struct Header {
     pub renew_every: Micros,
     /// The longest pause between two tries of a waiter (P of the bounds).
     pub poll: Micros,
-    /// The longest a call to the store takes while nothing is wrong (R of the bounds).
+    /// The longest time that a call to the store takes while nothing is wrong (R of the bounds).
     pub round_trip: Micros,
     /// How far from true time the rate of any clock is at most: 0.1 is 10 %.
     pub drift: f64,
-    /// The longest that a machine at work delays a task that is due, while it is not said to pause:
-    /// 0 in simulations. Bounds of time are relaxed by it, nothing else is.
+    /// The longest time that a working machine delays a task that is due, while no pause of it is recorded: 0 in
+    /// simulations. It relaxes bounds of time and nothing else.
     #[serde(default)]
     pub slack: Micros,
     /// Everything ran on one thread, so that nothing comes between a decision and its line.
@@ -58,8 +57,8 @@ impl Header {
     /// The version of the format that this crate writes.
     pub const VERSION: u32 = 1;
 
-    /// A history of locks with this lease and dlock's defaults, on clocks that may be 10 % wrong and
-    /// a store that answers at once. The fields are public: change what is different.
+    /// A history of locks with this lease and dlock's defaults, on clocks that may be 10 % wrong and a store that
+    /// answers at once. The fields are public: change those that differ.
     #[must_use]
     pub fn new(title: impl Into<String>, discipline: Discipline, duration: Duration) -> Self {
         let poll = (duration / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));

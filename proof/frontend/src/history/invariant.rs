@@ -1,11 +1,11 @@
-//! The names of what a history is checked for.
+//! The names of the invariants that a history is checked for.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An invariant that a history can show to be broken. `dlock-core/DESIGN.md` states them for users;
-/// the checker says of each what exactly is checked.
+/// An invariant that a history can show to be broken. `dlock-core/DESIGN.md` states them for users; the checker defines
+/// what exactly is checked for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Invariant {
@@ -19,15 +19,15 @@ pub enum Invariant {
     I4,
     /// A fenced resource accepts no write with a token below one it accepted before.
     I5,
-    /// A deadline is at most `sent` of what it rests on + D x (1 - margin).
+    /// A deadline is at most `sent` of the request it rests on + D x (1 - margin).
     I6,
     /// No reply revives a lost lease; the deadline never moves back.
     I7,
-    /// A lease is not valid after its deadline, and a holder that waits for the loss is told within 50 ms.
+    /// A lease is not valid after its deadline, and a holder that waits for the loss is notified within 50 ms.
     I8,
     /// A stale uuid changes nothing; release is idempotent; from its start the lease is invalid.
     I9,
-    /// What a call left behind that failed or was dropped stops blocking others in time.
+    /// The remains of a call that failed or was dropped stop blocking others in time.
     I10,
     /// One request, however often delivered, grants at most once and mints one token.
     I11,
@@ -37,9 +37,9 @@ pub enum Invariant {
     I15,
     /// An outage that ends early enough loses no lease.
     I17,
-    /// A lease that ends before its `at_least` is over closes its name until then; nothing else does.
+    /// A lease that ends before its `at_least` has passed closes its name until then; nothing else does.
     B4,
-    /// The history itself cannot be: a reply without a call, a lease without a grant.
+    /// The history itself is impossible: a reply without a call, a lease without a grant.
     Shape,
 }
 
@@ -64,7 +64,7 @@ impl Invariant {
         Self::Shape,
     ];
 
-    /// What it says, in a few words.
+    /// The invariant in a few words.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {

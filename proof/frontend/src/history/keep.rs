@@ -1,4 +1,4 @@
-//! Keeping a history that shows a failure, so that it can be looked at.
+//! Keeps a history that shows a failure, for inspection.
 
 use std::{
     fmt, fs,
@@ -11,23 +11,22 @@ use super::{
     checker::{Report, check},
 };
 
-/// A history that was kept, and where.
+/// A history that was kept, and where it is.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Kept {
     /// The lines.
     pub history: PathBuf,
-    /// What a check of them found.
+    /// The findings of a check of them.
     pub report: Report,
     /// How to repeat the run, from its header.
     repeat: Vec<String>,
 }
 
-/// Writes a history into a folder, which is made if there is none. `name` becomes part of the file's
-/// name.
+/// Writes a history into a folder, which is created if it does not exist. `name` becomes part of the file's name.
 ///
-/// The [`Kept`] displays as a failure report: the seed, the command that repeats the run, what is
-/// broken, and the path.
+/// The [`Kept`] displays as a failure report: the seed, the command that repeats the run, the broken invariants, and
+/// the path.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,9 +1,9 @@
-//! One line of a history: what happened, where and when. Nothing here judges.
+//! One line of a history: an event, with its place and time. This module judges nothing.
 //!
-//! A history is a file of JSON objects, one a line, in any order; the checker sorts them by `t`. All
-//! instants (`t`, `sent`, `valid_until`, ...) are **microseconds on one global axis**, whatever the
-//! clock of the process says: the process that writes a line maps its clock's readings to that axis
-//! ([`Axis`](super::Axis)). Spans (`duration`, `limit`) are microseconds of the clock they were set on.
+//! A history is a file of JSON objects, one a line, in any order; the checker sorts them by `t`. All instants (`t`,
+//! `sent`, `valid_until`, ...) are **microseconds on one global axis**, whatever the clock of the process says: the
+//! process that writes a line maps its clock's readings to that axis ([`Axis`](super::Axis)). Spans (`duration`,
+//! `limit`) are microseconds of the clock they were set on.
 
 mod parts;
 
@@ -18,34 +18,33 @@ use super::{Header, Invariant};
 /// An instant on the global axis, or a span, in microseconds.
 pub type Micros = u64;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "hand-made histories are written as literals"
 )]
 pub struct Line {
-    /// When, on the global axis.
+    /// The instant, on the global axis.
     pub t: Micros,
-    /// In which process; empty for the store, the resource and the network. A process that was
-    /// started again after its end has a new name: the old one, `#` and a number, such as
-    /// `worker-1#2`.
+    /// The process; empty for the store, the resource and the network. A process that was started again after its end
+    /// has a new name: the old one, `#` and a number, such as `worker-1#2`.
     #[serde(default = "nothing", skip_serializing_if = "is_empty")]
     pub process: Arc<str>,
     /// The name of the lock; empty where there is none.
     #[serde(default = "nothing", skip_serializing_if = "is_empty")]
     pub name: Arc<str>,
-    /// What.
+    /// The event itself.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened. The field `op` of a line says which.
+/// An event. The field `op` of a line names its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum What {
-    /// How the history came about, and what its checker has to know. The first line.
+    /// The origin of the history, and the facts that its checker needs. The first line.
     Header(Box<Header>),
 
     /// A process started.
@@ -54,7 +53,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<f64>,
     },
-    /// A caller asked for the lock.
+    /// A caller requested the lock.
     Ask {
         /// Numbers the calls of a process.
         handle: u64,
@@ -82,14 +81,14 @@ pub enum What {
     Try {
         /// Its identity.
         uuid: Uuid,
-        /// What its deadline will count from.
+        /// The instant from which its deadline will count.
         sent: Micros,
         /// D.
         duration: Micros,
-        /// What it claims to be dead.
+        /// The version that it claims to be dead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prev: Option<Prev>,
-        /// The least token it accepts.
+        /// The lowest token that it accepts.
         #[serde(default, skip_serializing_if = "is_zero")]
         floor: u64,
     },
@@ -100,7 +99,7 @@ pub enum What {
         uuid: Uuid,
         /// The lease's token.
         token: u64,
-        /// What the deadline counts from.
+        /// The instant from which the deadline counts.
         sent: Micros,
         /// The deadline.
         valid_until: Micros,
@@ -126,7 +125,7 @@ pub enum What {
         token: Option<u64>,
         /// The number of the attempt that was answered.
         n: u64,
-        /// What the deadline counts from.
+        /// The instant from which the deadline counts.
         sent: Micros,
         /// The deadline now.
         valid_until: Micros,
@@ -141,10 +140,10 @@ pub enum What {
         /// meant.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
-        /// How.
+        /// The cause of the end.
         cause: Cause,
     },
-    /// A holder that was waiting for the loss was told of it.
+    /// A holder that was waiting for the loss was notified of it.
     Told {
         /// The term.
         uuid: Uuid,
@@ -153,7 +152,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
     },
-    /// The release of a term, or of what a try may have left, began.
+    /// The release of a term, or of a try's possible remains, began.
     ReleaseBegan {
         /// The term.
         uuid: Uuid,
@@ -162,7 +161,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
     },
-    /// It ended: `ok`, `lost` (the store holds it for another), `unknown` or `fatal`.
+    /// That release ended: `ok`, `lost` (the store holds it for another), `unknown` or `fatal`.
     ReleaseEnded {
         /// The term.
         uuid: Uuid,
@@ -170,10 +169,10 @@ pub enum What {
         /// meant.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
-        /// How.
+        /// The outcome of the release.
         outcome: Outcome,
     },
-    /// A program asked whether its lease is valid. `t` is before the question.
+    /// A program checked whether its lease is valid. `t` is before the check.
     Look {
         /// The term.
         uuid: Uuid,
@@ -185,14 +184,14 @@ pub enum What {
         valid: bool,
     },
 
-    /// A call to the store: without an outcome when it was sent, with one when it was answered or
-    /// given up. `attempt` pairs the two within a process.
+    /// A call to the store: without an outcome when it was sent, with one when it was answered or abandoned. `attempt`
+    /// pairs the two within a process.
     Acquire {
         /// Numbers the calls of a process.
         attempt: u64,
         /// The try.
         uuid: Uuid,
-        /// What it claims to be dead.
+        /// The version that it claims to be dead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prev: Option<Prev>,
         /// `ok`, `held`, `spent`, `error`, `fatal` or `unknown`.
@@ -201,7 +200,7 @@ pub enum What {
         /// The token that the record shows, with `ok`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
-        /// How many tokens there are up to that one, if more than one.
+        /// How many tokens the grant carries up to that one, if more than one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         block: Option<u8>,
     },
@@ -236,12 +235,12 @@ pub enum What {
         outcome: Option<Outcome>,
     },
 
-    /// The store applied a write: the truth, which only a store that logs its commits can tell.
+    /// The store applied a write: the truth, which only a store that logs its commits can report.
     Commit(Commit),
 
-    /// A guarded resource was asked to write. In the order in which it decided.
+    /// A guarded resource decided on a write. In the order of its decisions.
     Write {
-        /// Which resource.
+        /// The resource.
         resource: Arc<str>,
         /// It checks tokens.
         fenced: bool,
@@ -257,21 +256,20 @@ pub enum What {
         written: Option<u64>,
     },
 
-    /// Something was broken on purpose: in the line's process, or everywhere if that is empty, and for the
-    /// line's lock, or for all if that is empty. A process whose name ends with `#` stands for all its
-    /// lives: `worker-1#` for `worker-1` and `worker-1#2`.
+    /// A fault was injected on purpose: in the line's process, or everywhere if that is empty, and for the line's lock,
+    /// or for all if that is empty. A process whose name ends with `#` stands for all its lives: `worker-1#` for
+    /// `worker-1` and `worker-1#2`.
     Fault {
-        /// What. The checker knows [`KILL`], [`PAUSE`], [`STALL`] and [`AFTERMATH`]; of the others it knows that something was
-        /// amiss from `from` to `to`.
+        /// The kind of fault. The checker knows [`KILL`], [`PAUSE`], [`STALL`] and [`AFTERMATH`]; of the others it
+        /// knows only that something was wrong from `from` to `to`.
         kind: Arc<str>,
         /// When it began.
         from: Micros,
-        /// When it was over; `None` as long as it lasts. A line with the same kind, process and
-        /// `from` sets it later.
+        /// When it ended; `None` as long as it lasts. A later line with the same kind, process and `from` sets it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Micros>,
-        /// The invariants that this fault breaks by design, as documented: a store's clock that
-        /// jumps forward, say, breaks I1 and I2. What is found while it lasts is counted apart.
+        /// The invariants that this fault breaks by design, as documented: a store's clock that jumps forward, for
+        /// example, breaks I1 and I2. Violations found while it lasts are counted separately.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         excuses: Vec<Invariant>,
     },
@@ -324,7 +322,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A span in microseconds, rounded down: 584,000 years fit, more is as good as for ever.
+/// A span in microseconds, rounded down: 584,000 years fit, more is as good as forever.
 pub(crate) fn micros(span: Duration) -> Micros {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }

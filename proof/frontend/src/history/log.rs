@@ -1,5 +1,4 @@
-//! Where lines go as they happen: into memory, or line by line into a file that outlives its
-//! process.
+//! The destination of lines as events happen: memory, or line by line a file that outlives its process.
 
 use std::{
     fmt,
@@ -16,7 +15,7 @@ use super::{
     line::{Commit, KILL, Micros, What, micros},
 };
 
-/// A history in the making. Cheap to clone; clones write to the same place.
+/// A history in progress. Cheap to clone; clones write to the same place.
 ///
 /// Its clock is the global axis: every line's `t` is that clock's reading, or was mapped to it.
 #[derive(Clone)]
@@ -52,15 +51,15 @@ impl Log {
         Self::in_memory_on(Clock::tokio(1.0))
     }
 
-    /// Keeps the lines in memory, on a clock of your own.
+    /// Keeps the lines in memory, on the given clock.
     #[must_use]
     pub fn in_memory_on(clock: Clock) -> Self {
         Self::new(clock, Place::Memory(Vec::new()))
     }
 
-    /// Appends each line to a file as it happens, in one write, so that a process that is killed
-    /// loses nothing but what it was writing. The axis is the host's clock, the same for all
-    /// processes of the host: several may append to one file, or each to its own.
+    /// Appends each line to a file as it happens, in one write, so that a process that is killed loses at most the line
+    /// it was writing. The axis is the host's clock, the same for all processes of the host: several may append to one
+    /// file, or each to its own.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -88,15 +87,15 @@ impl Log {
         Process::new(self.clone(), name, clock, Axis::identity(), Some(1.0))
     }
 
-    /// A process with a clock of its own that runs `rate` times as fast as the global one. To be
-    /// called in paused time: the two clocks are compared now.
+    /// A process with its own clock, which runs `rate` times as fast as the global one. Call it in paused time: it
+    /// compares the two clocks at this instant.
     #[must_use]
     pub fn process_with(&self, name: &str, clock: &Clock, rate: f64) -> Process {
         let axis = Axis::linear(clock.reading(), self.0.clock.reading(), rate);
         Process::new(self.clone(), name, clock.clone(), axis, Some(rate))
     }
 
-    /// A process whose clock has a life of its own, such as a rate that changes.
+    /// A process with a clock of any other kind, such as one whose rate changes.
     #[must_use]
     pub fn process_on(&self, name: &str, clock: &Clock, axis: Axis) -> Process {
         Process::new(self.clone(), name, clock.clone(), axis, None)
@@ -112,17 +111,17 @@ impl Log {
         self.note("", name, What::Commit(commit));
     }
 
-    /// A fault begins now, in one process or (an empty name) for all.
+    /// Begins a fault now, in one process or (with an empty name) in all.
     pub fn fault(&self, kind: &str, process: &str) -> OpenFault {
         self.excused_fault(kind, process, &[])
     }
 
-    /// A fault that breaks these invariants by design, as documented.
+    /// Begins a fault that breaks these invariants by design, as documented.
     pub fn excused_fault(&self, kind: &str, process: &str, excuses: &[Invariant]) -> OpenFault {
         self.fault_of(kind, process, "", excuses)
     }
 
-    /// As [`Log::excused_fault`], of one lock only; of all if its name is empty.
+    /// As [`Log::excused_fault`], for one lock only; for all if its name is empty.
     pub fn fault_of(
         &self,
         kind: &str,
@@ -143,12 +142,12 @@ impl Log {
         fault
     }
 
-    /// A process has been killed: nothing is believed there any more.
+    /// Records that a process was killed: nothing is believed there any more.
     pub fn killed(&self, process: &str) {
         self.fault(KILL, process).end();
     }
 
-    /// Writes a line that happens now.
+    /// Writes a line for an event that happens now.
     pub fn note(&self, process: &str, name: &str, what: What) {
         self.write(Line::new(self.now(), process, name, what));
     }
@@ -192,7 +191,7 @@ impl Log {
 }
 
 impl OpenFault {
-    /// The fault is over now.
+    /// Ends the fault now.
     pub fn end(mut self) {
         self.over();
     }

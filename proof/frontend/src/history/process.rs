@@ -1,4 +1,4 @@
-//! One process of a history: what its clients believe, and what they call.
+//! One process of a history: the beliefs of its clients, and their calls.
 
 use std::{
     fmt,
@@ -69,7 +69,7 @@ impl Process {
         Recorded::new(provider, self.clone())
     }
 
-    /// Asks whether a lease is valid, and records the answer with the instant *before* the question.
+    /// Checks whether a lease is valid, and records the answer with the instant *before* the check.
     pub fn look(
         &self,
         name: &Name,
@@ -83,7 +83,7 @@ impl Process {
         valid
     }
 
-    /// What the process is called.
+    /// The name of the process.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -189,13 +189,13 @@ impl Recorder for Process {
                 token: token.map(FencingToken::get),
                 outcome: release_end(&ended),
             },
-            // To its holder the lease was released.
+            // To its holder, the lease was released.
             Event::HandedOn(uuid, token) => What::ReleaseEnded {
                 uuid,
                 token: Some(token.get()),
                 outcome: Outcome::Ok,
             },
-            // An event this version of the format has no line for.
+            // An event for which this version of the format has no line.
             _ => return,
         };
         // Every line's `t` is read from one clock, so that none is before its cause by a rounding.

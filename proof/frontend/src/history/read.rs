@@ -1,4 +1,4 @@
-//! Reading histories back: from files that may end in the middle of a line.
+//! Reads histories back, from files that may end in the middle of a line.
 
 use std::{
     fs,
@@ -8,26 +8,25 @@ use std::{
 
 use super::{Line, What};
 
-/// Why a kept history could not be read.
+/// The reason why a kept history could not be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The file could not be read.
     Io(io::Error),
-    /// A line that is not the last is no line of a history.
+    /// A line that is not the last is not a line of a history.
     Line {
-        /// Which, counted from 1.
+        /// Its number, counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The error in it.
         error: serde_json::Error,
     },
 }
 
-/// Reads a history. A last line that was torn, because its process was killed while it wrote, is
-/// left out.
+/// Reads a history. A torn last line, whose process was killed while it wrote, is left out.
 ///
 /// # Errors
-/// [`ReadError`]; lines torn in the middle of a file are errors, since nobody knows what they said.
+/// [`ReadError`]; lines torn in the middle of a file are errors, since their contents are unknown.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<Line>, ReadError> {
     let mut file = BufReader::new(fs::File::open(path)?);
     let mut lines = Vec::new();
@@ -42,7 +41,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Line>, ReadError> {
         }
         match serde_json::from_slice(&text) {
             Ok(line) => lines.push(line),
-            // Only what was cut off has no end.
+            // Only a line that was cut off has no end.
             Err(_) if text.last() != Some(&b'\n') => {}
             Err(error) => return Err(ReadError::Line { number, error }),
         }
@@ -50,8 +49,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Line>, ReadError> {
     Ok(lines)
 }
 
-/// Reads the files that the processes of one run wrote, each its own, into one history. One of them
-/// has the header.
+/// Reads the files that the processes of one run wrote, each its own, into one history. One of them has the header.
 ///
 /// # Errors
 /// As for [`read`].

@@ -24,8 +24,8 @@ pub struct Recorded<P> {
     process: Process,
 }
 
-/// A call that was sent. Its line with the outcome is written when this is dropped: `unknown` until
-/// somebody knows better.
+/// A call that was sent. Its line with the outcome is written when this is dropped: `unknown` unless an outcome was
+/// set.
 struct Sent<'a, W: Fn(Option<Outcome>, Option<Tokens>) -> What> {
     process: &'a Process,
     name: &'a Name,

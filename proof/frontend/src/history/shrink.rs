@@ -1,13 +1,13 @@
 //! The fewest faults that still make a run fail.
 
-/// Drops what a failure does not need: removes ever smaller chunks of `faults`, from halves down to
-/// single ones, and keeps each removal after which `fails` still says that the run fails. What is
-/// left fails, and no single one of it can be dropped; it need not be the smallest set there is.
+/// Drops the faults that a failure does not need: removes ever smaller chunks of `faults`, from halves down to single
+/// ones, and keeps each removal after which `fails` still reports a failure. The remaining faults fail, and none of
+/// them can be dropped; they need not be the smallest such set.
 ///
-/// `fails` must give the same answer for the same faults, as a seeded simulation does. It is asked
-/// about once or twice for each fault that stays, plus logarithmically often; never for all of
-/// `faults`, which the caller has seen fail. (Zeller and Hildebrandt, "Simplifying and isolating
-/// failure-inducing input", 2002, without its second half: a run's faults need no complements.)
+/// `fails` must give the same answer for the same faults, as a seeded simulation does. It is called about once or twice
+/// for each fault that stays, plus logarithmically often; never for all of `faults`, which the caller has seen fail.
+/// (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002, without its second half: a run's
+/// faults need no complements.)
 ///
 /// ```
 /// # use dlock_proof::history::shrink;
@@ -34,7 +34,7 @@ pub fn shrink<F: Clone>(faults: Vec<F>, mut fails: impl FnMut(&[F]) -> bool) -> 
         if chunk > 1 {
             chunk = chunk.div_ceil(2);
         } else if !dropped {
-            // One that could not be dropped before may be now, until none can.
+            // A fault that could not be dropped before may be droppable now, until none is.
             return left;
         }
     }

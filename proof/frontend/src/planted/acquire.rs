@@ -1,4 +1,4 @@
-//! Wrong decisions of acquire: the right one is asked with something changed, or its answer is.
+//! Wrong decisions of acquire: the right decision on a changed request, or with a changed answer.
 
 use std::{num::NonZeroU8, time::Duration};
 
@@ -32,7 +32,7 @@ pub(super) fn acquire(
     written(flaw, right, stored, request, now)
 }
 
-/// The request as it was understood.
+/// The request, misunderstood.
 fn misread(flaw: Flaw, stored: Option<&Stored>, request: &Acquire) -> Acquire {
     let mut request = request.clone();
     let version = stored.map(|stored| stored.record.version());
@@ -62,7 +62,7 @@ fn misread(flaw: Flaw, stored: Option<&Stored>, request: &Acquire) -> Acquire {
     request
 }
 
-/// Another branch than the right one, for a record that is there.
+/// Another branch than the right one, for an existing record.
 fn instead(
     flaw: Flaw,
     stored: &Stored,
@@ -138,7 +138,7 @@ fn instead(
     }
 }
 
-/// What is written, changed.
+/// Changes the decision's write.
 fn written(
     flaw: Flaw,
     mut decision: Decision<AcquireOutcome>,
@@ -223,7 +223,7 @@ fn written(
     decision
 }
 
-/// What a takeover leaves of the old term.
+/// The fields of the old term that a takeover leaves in place.
 fn kept(flaw: Flaw, taken: &mut Stored, old: &Stored) {
     let (taken_record, old_record) = (&mut taken.record, &old.record);
     match flaw {
@@ -240,7 +240,7 @@ fn kept(flaw: Flaw, taken: &mut Stored, old: &Stored) {
     }
 }
 
-/// What a store's types make of the fields.
+/// The fields, narrowed by a store's types.
 fn shrunk(flaw: Flaw, taken: &mut Stored) {
     let record = &mut taken.record;
     match flaw {
@@ -292,7 +292,7 @@ fn minted(
     FencingToken::new(token)
 }
 
-/// Another block than the right one: the token that the record shows, and those that are answered.
+/// Another block than the right one: the token that the record shows, and the tokens in the answer.
 fn block(
     flaw: Flaw,
     stored: Option<&Stored>,
@@ -323,7 +323,7 @@ fn block(
     Some((end, answered))
 }
 
-/// What a refusal writes all the same.
+/// The write that a refusal should not make.
 fn touched(flaw: Flaw, stored: &Stored, request: &Acquire, now: &Now) -> Option<Stored> {
     let mut stored = stored.clone();
     match flaw {

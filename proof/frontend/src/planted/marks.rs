@@ -1,4 +1,4 @@
-//! Wrong marks (N1 to N3): what a refusal leaves, and what a release says of it.
+//! Wrong marks (N1 to N3): those that a refusal leaves, and those that a release reports.
 
 use dlock_core::{
     Record,
@@ -8,7 +8,7 @@ use dlock_testkit::memory::rules::{Decision, Now, Stored, Write, micros};
 
 use super::Flaw;
 
-/// What a refusal leaves and shows, changed.
+/// Changes what a refusal leaves and shows.
 pub(super) fn left(
     flaw: Flaw,
     (write, shown): (&mut Write, &mut Record),
@@ -36,7 +36,7 @@ pub(super) fn left(
     *write = Write::Put(Box::new(changed));
 }
 
-/// What a grant leaves of marks, changed.
+/// Changes the marks that a grant leaves.
 pub(super) fn taken(flaw: Flaw, taken: &mut Record, old: Option<&Record>, request: &Acquire) {
     match flaw {
         Flaw::GrantMarks => taken.wanted = request.marks,
@@ -46,14 +46,14 @@ pub(super) fn taken(flaw: Flaw, taken: &mut Record, old: Option<&Record>, reques
     }
 }
 
-/// A try that marks what has been released, which is held again.
+/// A try that marks a released record, which is then held again.
 pub(super) fn revived(stored: &Stored, request: &Acquire) -> Write {
     let mut stored = stored.clone();
     (stored.record.released, stored.record.wanted) = (false, request.marks);
     Write::Put(Box::new(stored))
 }
 
-/// What a release leaves and says, changed.
+/// Changes what a release leaves and reports.
 pub(super) fn released(
     flaw: Flaw,
     mut decision: Decision<ReleaseOutcome>,

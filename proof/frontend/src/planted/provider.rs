@@ -1,4 +1,4 @@
-//! The memory provider with one flaw. Whatever the flaw does not touch goes to the provider inside.
+//! The memory provider with one flaw. Everything that the flaw does not touch goes to the provider inside.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,9 +38,9 @@ pub(super) struct PlantedProvider {
     pub(super) calls: Arc<AtomicUsize>,
     rows: Rows,
     sharing: Sharing,
-    /// What `ReadIsCached` remembers.
+    /// The memory of `ReadIsCached`.
     read: Arc<Mutex<BTreeMap<Name, Option<Record>>>>,
-    /// What `HintsNeedARefusal` remembers.
+    /// The memory of `HintsNeedARefusal`.
     refused: Arc<Mutex<BTreeSet<Name>>>,
 }
 
@@ -61,7 +61,7 @@ impl PlantedProvider {
         self.flaw == Some(flaw)
     }
 
-    /// What a name is stored under.
+    /// The key under which a name is stored.
     pub(super) fn key(&self, name: &Name) -> Result<Key, ProviderError> {
         let text = name.as_str();
         let (prefix, name) = match self.inner.key(name) {
@@ -121,7 +121,7 @@ impl PlantedProvider {
         }
     }
 
-    /// One row after the other, as asked.
+    /// Locks one row after the other, in the order of the requests.
     async fn lock_rows(&self, requests: &[Renew]) -> Vec<OwnedMutexGuard<()>> {
         let mut locked = Vec::new();
         for request in requests {
@@ -142,7 +142,7 @@ impl PlantedProvider {
             Some(Flaw::HintsLoseCase) => Name::new(text.to_lowercase()),
             _ => Ok(name.clone()),
         };
-        // Whatever case does to its length, a name stays a name here.
+        // Whatever a change of case does to its length, a name stays a name here.
         let hinted = hinted.unwrap_or_else(|_| name.clone());
         self.inner.store().wake(&self.key(name)?, &hinted);
         Ok(())
@@ -343,7 +343,7 @@ fn without_the_first(stream: Wakeups) -> Wakeups {
     passed_on(stream, passes, || {})
 }
 
-/// The stream with the hints that pass; tells when it is dropped.
+/// The stream with the hints that pass; it notifies when it is dropped.
 fn passed_on(
     mut stream: Wakeups,
     mut passes: impl FnMut(&Wakeup) -> bool + Send + 'static,

@@ -92,7 +92,7 @@ pub(super) fn renew(
     decision
 }
 
-/// The same, as a batch's statement does it.
+/// The same, as a batch's statement decides it.
 pub(super) fn batched(
     flaw: Flaw,
     stored: Option<&Stored>,

@@ -12,7 +12,7 @@ use tokio::task::yield_now;
 use super::{acquire, provider::PlantedProvider};
 
 impl PlantedProvider {
-    /// Decides on a first look and writes later what it decided.
+    /// Decides on a first read, and writes that decision later.
     pub(super) async fn acquire_in_two_steps(
         &self,
         request: &Acquire,
@@ -56,7 +56,7 @@ impl PlantedProvider {
         Ok(outcome)
     }
 
-    /// Draws the token on a first look and takes the record later.
+    /// Draws the token on a first read and takes the record later.
     pub(super) async fn acquire_with_an_early_token(
         &self,
         request: &Acquire,

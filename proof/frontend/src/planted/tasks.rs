@@ -1,5 +1,6 @@
-//! Stores of tasks with a bug: each [`TaskFlaw`] differs from the memory store by one decision. A flaw is planted around the memory store: it changes what is asked, what is answered, or the table before
-//! and after a call, which nobody else can see in between.
+//! Task stores with a bug: each [`TaskFlaw`] differs from the memory store by one decision. A flaw is planted around
+//! the memory store: it changes the request, the answer, or the table before and after a call, and no other call can
+//! see the table in between.
 
 mod asking;
 mod beats;
@@ -23,8 +24,8 @@ use dlock_testkit::{
 
 pub use self::store::PlantedTasks;
 
-/// Runs one case against the memory store with one flaw, in paused time: what it panicked with, if it did. Panics are
-/// reported through the process's panic hook as well.
+/// Runs one case against the memory store with one flaw, in paused time, and returns the message if it panicked. Panics
+/// are reported through the process's panic hook as well.
 ///
 /// # Errors
 /// The panic's message.
@@ -65,7 +66,7 @@ impl TaskFixture for PlantedQueue {
 
 macro_rules! flaws {
     ($($part:ident { $($flaw:ident $what:literal;)* })*) => {
-        /// One wrong decision of a store of tasks.
+        /// One wrong decision of a task store.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum TaskFlaw {
@@ -73,10 +74,10 @@ macro_rules! flaws {
         }
 
         impl TaskFlaw {
-            /// All of them.
+            /// All flaws.
             pub const ALL: &[Self] = &[$($(Self::$flaw),*),*];
 
-            /// What is wrong.
+            /// A description of the flaw.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self { $($(Self::$flaw => $what,)*)* }

@@ -1,4 +1,4 @@
-//! A caller that polls a future as the plan says: it may stop, or look away for a while.
+//! A caller that polls a future according to the plan: it may stop, or look away for a while.
 
 use std::{
     pin::{Pin, pin},
@@ -9,8 +9,8 @@ use dlock_testkit::machine::Machine;
 
 use super::plan::{Away, Cancel};
 
-/// Polls until there is a result; `None` if the future was dropped before. What `looks_away` returns
-/// is dropped when the caller polls again.
+/// Polls until there is a result; `None` if the future was dropped before. The value of `looks_away` is dropped when
+/// the caller polls again.
 #[expect(clippy::future_not_send, reason = "as sendable as the future it polls")]
 pub(super) async fn attend<F: Future, A: Send + 'static>(
     machine: &Machine,

@@ -1,5 +1,5 @@
-//! What a run's history has to say beyond calls and beliefs: its settings, its faults, and what they
-//! excuse; and its checker's judgement.
+//! The parts of a run's history beyond calls and beliefs: its settings, its faults, and what they excuse; and its
+//! checker's judgement.
 
 use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 
@@ -16,11 +16,11 @@ use crate::history::{
     line::{AFTERMATH as FAULT_AFTERMATH, PAUSE, micros},
 };
 
-/// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
-/// and no lease here is longer than four seconds.
+/// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6, and no lease here
+/// is longer than four seconds.
 pub(super) const AFTERMATH: Duration = Duration::from_millis(900);
 
-/// Writes the header, and opens what is allowed from the beginning to the end.
+/// Writes the header, and begins the allowances that last for the whole run.
 pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
     let settings = || {
         let clients = plan.clients.iter();
@@ -81,7 +81,7 @@ pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
     allowed
 }
 
-/// How a client's clock maps to true time, from where it stood whenever its pace changed.
+/// How a client's clock maps to true time, anchored at each change of its pace.
 pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
     Axis::new(move |reading| {
         let anchors = anchors.lock().unwrap_or_else(PoisonError::into_inner);

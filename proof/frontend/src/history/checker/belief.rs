@@ -1,4 +1,4 @@
-//! I6, I7, I8: how long holders believe, and whether they are told.
+//! I6, I7, I8: how long holders believe in their leases, and whether they are notified.
 
 use super::{
     Findings, ROUNDING, Seconds,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::history::{Invariant, Micros, line::Cause};
 
-/// How soon after its loss a lease's watchers are told (I8).
+/// How soon after its loss a lease's watchers are notified (I8).
 const NOTICE: Micros = 50_000;
 
 pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
@@ -76,8 +76,8 @@ fn never_revived(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: 
             );
             findings.broken(Invariant::I7, name, &[before.at, after.at], says);
         }
-        // The line of a reply is written before anybody decides on it, that of a credit after it: on one
-        // thread at the same instant.
+        // The line of a reply is written before the decision on it, that of a credit after the decision: on one thread
+        // at the same instant.
         let known = term.confirmed.get(&after.n).copied();
         let exact = facts.header.single_thread
             && facts
@@ -130,8 +130,7 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
     }
 }
 
-/// A credit takes its stamp after the decision, in another thread: somebody may look in between. The
-/// reply was there before.
+/// A credit is stamped after the decision, in another thread: a look may come in between. The reply came before.
 fn renewed_by_then(facts: &Facts<'_>, term: &TermFacts<'_>, look: At) -> bool {
     let after = term.beliefs.partition_point(|belief| belief.at.t <= look.t);
     term.beliefs[after..].iter().any(|belief| {
@@ -147,8 +146,8 @@ fn renewed_by_then(facts: &Facts<'_>, term: &TermFacts<'_>, look: At) -> bool {
     })
 }
 
-/// I8: a grant that was known too late reaches nobody. The line of its reply is written before anybody
-/// decides on it, that of the hand-out after it: on one thread at the same instant.
+/// I8: a grant that was known too late reaches no caller. The line of its reply is written before the decision on it,
+/// that of the hand-out after the decision: on one thread at the same instant.
 fn handed_out_in_time(
     facts: &Facts<'_>,
     name: &str,
@@ -179,8 +178,8 @@ fn handed_out_in_time(
     }
 }
 
-/// I8: a holder that waits for the loss learns of it. One that begins to wait after the end is told then;
-/// the first to wait is told on time.
+/// I8: a holder that waits for the loss learns of it. A holder that begins to wait after the end is notified at once;
+/// the first to wait is notified on time.
 fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     let Some(told) = term.told.first() else {
         return;
@@ -193,7 +192,7 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
     let by = lost + NOTICE + facts.header.slack + ROUNDING;
     let stood = facts.faults.paused(term.process, lost, told.t);
     let judged = if matches!(known, Some((_, Cause::Released | Cause::HandedOver))) {
-        // No loss, though it is told by the same way.
+        // Not a loss, though the holder is notified in the same way.
         findings.judge(Invariant::I8);
         stood.is_none()
     } else {

@@ -1,4 +1,4 @@
-//! B4: a name is closed by the holder whose work has ended, and opens to nobody before its time.
+//! B4: a name is closed by the holder whose work has ended, and opens to no client before its time.
 
 use super::{
     Findings, ROUNDING, Seconds,
@@ -47,9 +47,9 @@ fn entered_early(
                 if let Some(says) = holder.and_then(without_work) {
                     findings.broken_at(Invariant::B4, name, at.t, &[*at], says);
                 }
-                // A client that observes may enter by its own clock, also where the store's decides.
+                // A client that observes may enter by its own clock, even where the store's clock decides.
                 let fastest = 1.0 / (1.0 + facts.header.drift);
-                // What is left was counted when the release left.
+                // The remaining time was computed when the release was sent.
                 let asked = holder.and_then(|term| term.releases.first());
                 let from = asked.map_or(at.t, |release| release.sent.t.min(at.t));
                 closed = Some((*at, from + scaled(commit.duration, fastest)));
@@ -62,7 +62,7 @@ fn entered_early(
     }
 }
 
-/// Why a term should have closed nothing.
+/// The reason why a term should have closed nothing.
 fn without_work(term: &TermFacts<'_>) -> Option<String> {
     let (process, token) = (term.process, term.token()?);
     if term.delivered.is_none() {

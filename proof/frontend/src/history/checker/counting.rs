@@ -68,7 +68,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         let mut before: Option<&TermFacts<'_>> = None;
         for (at, commit) in &of_name.commits {
             if commit.kind == CommitKind::Take {
-                // What its holder had given away is handed over, and not taken over (H7).
+                // A name that its holder had given away is handed over, not taken over (H7).
                 let given = before.and_then(given_away_at);
                 let given = given.is_some_and(|given| given <= at.t);
                 counts.takeovers += u64::from(held && !given);
@@ -94,7 +94,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         })
         .collect();
     terms.sort_unstable();
-    // A stale holder may still ask for its release when another has the lock.
+    // A stale holder may still request its release when another has the lock.
     let taken_over = terms
         .windows(2)
         .filter(|pair| pair[0].2.is_none_or(|released| released > pair[1].1))
@@ -102,7 +102,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
     counts.takeovers += taken_over as u64;
 }
 
-/// When its holder gave it away while it lived. What it drops after a loss, it has not given.
+/// When its holder gave it away while it was alive. A lease dropped after its loss was not given away.
 fn given_away_at(term: &TermFacts<'_>) -> Option<Micros> {
     let given = term.end.is_some_and(|(_, cause)| given_away(cause));
     term.release_began.filter(|_| given).map(|at| at.t)

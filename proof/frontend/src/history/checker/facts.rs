@@ -1,4 +1,4 @@
-//! A history sorted out: by name, by term, by call. Nothing here judges.
+//! A history sorted by name, by term, by call. This module judges nothing.
 
 mod leases;
 
@@ -28,16 +28,16 @@ pub(crate) struct Facts<'a> {
     pub(crate) writes: Vec<(At, &'a What)>,
     /// The rates of the processes' clocks, where they are known.
     pub(crate) rates: HashMap<&'a str, f64>,
-    /// Lines that fit nothing before them.
+    /// Lines that fit no earlier line.
     pub(crate) misfits: Vec<(At, &'static str)>,
-    /// Calls to the store are in the history, so that what is missing did not happen.
+    /// The history has the calls to the store, so a call that is missing did not happen.
     pub(crate) has_calls: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct NameFacts<'a> {
     leases: HashMap<Key, TermFacts<'a>>,
-    /// In the order in which they began.
+    /// The leases in the order in which they began.
     order: Vec<Key>,
     /// The leases that have followed the first on each term.
     followers: HashMap<Uuid, Vec<u64>>,
@@ -45,7 +45,7 @@ pub(crate) struct NameFacts<'a> {
     pub(crate) asks: Vec<AskFacts<'a>>,
 }
 
-/// A call for the lock.
+/// A caller's request for the lock.
 pub(crate) struct AskFacts<'a> {
     pub(crate) process: &'a str,
     pub(crate) began: At,
@@ -53,17 +53,16 @@ pub(crate) struct AskFacts<'a> {
     pub(crate) ended: Option<At>,
 }
 
-/// A lease of a term, or a try that has none: the identity of the term, and the token of a lease that is not the
-/// first.
+/// A lease of a term, or a try that has none: the identity of the term, and the token of a lease that is not the first.
 type Key = (Uuid, Option<u64>);
 
-/// Everything about one lease of one term under one name. The calls to the store name the term alone; each is put
-/// down to the lease that was the term's newest when it was sent.
+/// Everything about one lease of one term under one name. The calls to the store name the term alone; each is
+/// attributed to the lease that was the term's newest when it was sent.
 #[derive(Default)]
 pub(crate) struct TermFacts<'a> {
     pub(crate) process: &'a str,
     pub(crate) duration: Option<Micros>,
-    /// When the first copy of each request left: the acquire under 0, renewals by their number.
+    /// When the first copy of each request was sent: the acquire under 0, renewals by their number.
     pub(crate) departures: HashMap<u64, At>,
     /// When the store first confirmed it.
     pub(crate) confirmed: HashMap<u64, At>,
@@ -71,11 +70,11 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) renews: Vec<Call>,
     pub(crate) releases: Vec<Call>,
     pub(crate) grants: Vec<(At, u64)>,
-    /// The token that the record showed by the reply to the acquire: the last of those of the term's leases.
+    /// The token that the record showed according to the reply to the acquire: the last of those of the term's leases.
     shown: Option<u64>,
     /// The number of the renewal whose success it began with: 0 for the first lease of a term.
     rests_on: u64,
-    /// The grant and the renewals, as they were believed.
+    /// The grant and the renewals, as the holder believed them.
     pub(crate) beliefs: Vec<Belief>,
     pub(crate) delivered: Option<At>,
     pub(crate) keep: Option<At>,
@@ -83,7 +82,7 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) told: Vec<At>,
     pub(crate) release_began: Option<At>,
     pub(crate) release_ended: Vec<(At, Outcome)>,
-    /// When the store was first known to have given the name to a try that claimed this term (A6), or a lease
+    /// When the store was first known to have given the name to a try that claimed this term (A6), or when a lease
     /// followed this one on its term.
     pub(crate) succeeded: Option<At>,
     /// Tries of its own process that claimed it.
@@ -96,9 +95,9 @@ pub(crate) struct TermFacts<'a> {
 pub(crate) struct Call {
     pub(crate) sent: At,
     pub(crate) answered: Option<(At, Outcome)>,
-    /// The token of the term's first lease, by the reply.
+    /// The token of the term's first lease, according to the reply.
     pub(crate) token: Option<u64>,
-    /// The highest token of this name that anybody had been told when the call was sent.
+    /// The highest token of this name that any client had learnt when the call was sent.
     pub(crate) known: Option<(At, u64)>,
 }
 
@@ -112,7 +111,7 @@ pub(crate) struct Belief {
     pub(crate) valid_until: Micros,
 }
 
-/// Which list of a term's calls.
+/// Selects a list of a term's calls.
 #[derive(Clone, Copy)]
 enum Op {
     Acquire,
@@ -301,11 +300,11 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What is open while the lines are gone through.
+/// The open requests and calls during the pass over the lines.
 #[derive(Default)]
 struct Sorting<'a> {
     asks: HashMap<(&'a str, &'a str, u64), usize>,
     calls: HashMap<(&'a str, u64), (Key, usize)>,
-    /// The highest token that anybody has been told, by name.
+    /// The highest token that any client has learnt, by name.
     told: HashMap<&'a str, (At, u64)>,
 }

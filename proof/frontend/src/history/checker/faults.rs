@@ -1,7 +1,7 @@
-//! When something was broken on purpose, where, and what that excuses.
+//! The faults that were injected on purpose: when, where, and what they excuse.
 //!
-//! A fault strikes one process or all of them, and one lock or all of them. What another process did, or
-//! what was done to another lock, is judged as if there had been none.
+//! A fault strikes one process or all of them, and one lock or all of them. The acts of another process, and faults of
+//! another lock, are judged as if there had been no fault.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,18 +10,17 @@ use crate::history::{
     line::{AFTERMATH, KILL, PAUSE, STALL},
 };
 
-/// Until when a fault lasts, and what it excuses.
+/// When a fault ends, and the invariants it excuses.
 type Told<'a> = (Option<Micros>, &'a [Invariant]);
 
-/// The faults of a history. Of each kind they are joined, so that a question takes one binary search for
-/// each kind.
+/// The faults of a history. Those of one kind are joined, so that a query takes one binary search for each kind.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// By process, and everything under ""; by lock, and everything under ""; by kind.
+    /// By process, and those of all processes under ""; by lock, and those of all locks under ""; by kind.
     places: HashMap<String, HashMap<String, BTreeMap<String, Spans>>>,
     killed: HashMap<String, Micros>,
     pub(crate) count: BTreeMap<String, u64>,
-    /// Each by itself, by kind, process and beginning.
+    /// Each separately, by kind, process and beginning.
     pub(crate) all: Vec<Fault>,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct Fault {
     pub(crate) from: Micros,
     /// `MAX` if it never ends.
     pub(crate) to: Micros,
-    /// What it breaks by design.
+    /// The invariants that it breaks by design.
     excuses: Vec<Invariant>,
 }
 
@@ -44,7 +43,7 @@ struct Spans(Vec<(Micros, Micros)>);
 
 impl Faults {
     pub(crate) fn new(lines: &[Line]) -> Self {
-        // A fault is told when it begins and again when it is over.
+        // A fault has a line when it begins and another when it has ended.
         let mut told: BTreeMap<(&str, &str, &str, Micros), Told<'_>> = BTreeMap::new();
         for line in lines {
             if let What::Fault {
@@ -76,7 +75,7 @@ impl Faults {
                 process: process.to_owned(),
                 name: name.to_owned(),
                 from,
-                // A kill lasts for ever.
+                // A kill lasts forever.
                 to: to.filter(|_| kind != KILL).unwrap_or(Micros::MAX),
                 excuses: excuses.to_vec(),
             });
@@ -92,7 +91,7 @@ impl Faults {
         faults
     }
 
-    /// What was wrong with this process and this lock in this span: the kind of a fault.
+    /// The kind of a fault that affected this process and this lock in this span.
     pub(crate) fn during(
         &self,
         process: &str,
@@ -104,12 +103,12 @@ impl Faults {
         meeting
             .filter(|(_, spans)| spans.meets(from, to))
             .map(|(kind, _)| kind)
-            // What was done on purpose, where there is such a fault.
+            // Prefer a fault that was injected on purpose, if there is one.
             .min_by_key(|kind| matches!(*kind, AFTERMATH | STALL))
     }
 
-    /// The kind of a fault that was under way in this span. The aftermath of one, which excuses in
-    /// [`Faults::during`], does not count: the calls that it delays were struck before.
+    /// The kind of a fault that was in progress in this span. An aftermath, which excuses in [`Faults::during`], does
+    /// not count: the calls that it delays were struck before.
     pub(crate) fn striking(
         &self,
         process: &str,
@@ -124,15 +123,15 @@ impl Faults {
             .min_by_key(|kind| *kind == STALL)
     }
 
-    /// Whether the process stood still at some time in this span, or its machine did: the kind of it.
+    /// Whether the process, or its machine, stood still at some time in this span: the kind of that fault.
     pub(crate) fn paused(&self, process: &str, from: Micros, to: Micros) -> Option<&str> {
         self.at(process, "")
             .find(|(kind, spans)| matches!(*kind, PAUSE | STALL) && spans.meets(from, to))
             .map(|(kind, _)| kind)
     }
 
-    /// Until when a request of this process that was under way at this instant may be on its way: faults
-    /// that follow each other without a gap hold it up one after the other.
+    /// Until when a request of this process that was in progress at this instant may be in flight: faults that follow
+    /// each other without a gap delay it one after the other.
     pub(crate) fn held_up(&self, process: &str, name: &str, sent: Micros, ended: Micros) -> Micros {
         let mut until = ended;
         loop {
@@ -148,8 +147,8 @@ impl Faults {
         }
     }
 
-    /// The kind of a fault that breaks this invariant by design: of this span, of one of these processes
-    /// and of this lock.
+    /// The kind of a fault that breaks this invariant by design: in this span, for one of these processes and for this
+    /// lock.
     pub(crate) fn excuse(
         &self,
         invariant: Invariant,
@@ -198,7 +197,7 @@ impl Faults {
     }
 }
 
-/// All lives of a process: what strikes its machine strikes whichever of them is there.
+/// All lives of a process: a fault of its machine strikes whichever of them is alive.
 fn lives(process: &str) -> String {
     let name = process.split('#').next().unwrap_or_default();
     format!("{name}#")
@@ -221,7 +220,7 @@ impl Spans {
         self.last(from, to).is_some()
     }
 
-    /// When the last of those that meet this one is over.
+    /// When the last of the spans that meet this one ends.
     fn last(&self, from: Micros, to: Micros) -> Option<Micros> {
         let before = self.0.partition_point(|span| span.0 <= to);
         let (_, over) = self.0[before.checked_sub(1)?];

@@ -1,4 +1,4 @@
-//! I17: leases that were lost though nothing was wrong for long enough.
+//! I17: leases that were lost although nothing had been wrong for long enough.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A lease that renews itself ran out.
+/// A lease that renews itself expired.
 fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     let Some(keep) = term.keep else {
         return;
@@ -48,7 +48,7 @@ fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut F
             .chain(died)
             .min()
             .unwrap_or(Micros::MAX);
-        // A lease that nobody renewed before its time was nearly over had no chance.
+        // A lease that was not renewed until its time had nearly ended had no chance.
         if keep.t > since || over <= since.min(renewed.unwrap_or(since)) {
             continue;
         }
@@ -78,7 +78,7 @@ fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut F
     }
 }
 
-/// Whether an attempt to renew that left in this span got no answer.
+/// Whether a renewal attempt that was sent in this span got no answer.
 fn has_failed(term: &TermFacts<'_>, from: Micros, to: Micros) -> bool {
     let first = term.renews.partition_point(|call| call.sent.t < from);
     let mut sent = term.renews[first..]
@@ -100,7 +100,7 @@ fn expired(term: &TermFacts<'_>, deadline: Micros) -> Option<At> {
     (end.t + ROUNDING >= deadline && !released).then_some(end)
 }
 
-/// The store refused a renewal of a term that it still had.
+/// The store refused a renewal of a term that it still held.
 fn refused(
     facts: &Facts<'_>,
     name: &str,

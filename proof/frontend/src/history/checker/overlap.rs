@@ -1,4 +1,4 @@
-//! I1, I2, I12: who may act, and what the store says to that.
+//! I1, I2, I12: which lease is valid when, compared with the store.
 
 use std::collections::HashMap;
 
@@ -74,9 +74,9 @@ fn overlaps(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &m
     }
 }
 
-/// I2: each deadline against what the store had promised by then.
+/// I2: compares each deadline with the store's promises by then.
 fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
-    // Each term's own commits, in order: when, until when nobody else can have the name.
+    // For each term, its own commits in order: when, and until when no other client can get the name.
     let mut kept: HashMap<_, Vec<(At, Micros)>> = HashMap::new();
     for (at, commit) in &of_name.commits {
         if matches!(commit.kind, CommitKind::Take | CommitKind::Renew) {
@@ -89,7 +89,7 @@ fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &
     for (uuid, term) in of_name.terms() {
         let mut deadline = 0;
         for belief in &term.beliefs {
-            // One that did not move the deadline has nothing resting on it.
+            // A belief that did not move the deadline supports nothing.
             if belief.valid_until <= deadline {
                 continue;
             }
@@ -122,7 +122,7 @@ fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &
 
 /// I2: no lease outlives the commit that gave its name to another.
 fn given_away(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
-    // The lease that was believed the longest among the terms committed so far.
+    // The lease that was believed in the longest among the terms committed so far.
     let mut longest: Option<(uuid::Uuid, &TermFacts<'_>, At, Micros)> = None;
     for (at, commit) in &of_name.commits {
         if commit.kind != CommitKind::Take {

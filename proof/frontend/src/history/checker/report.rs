@@ -1,18 +1,18 @@
-//! What a check found.
+//! The findings of a check.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::history::{Invariant, Micros};
 
-/// What a check found, and how much there was to find it in.
+/// The findings of a check, and the amount of material that it checked.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// What is broken, in the order of time.
+    /// The broken invariants, in the order of time.
     pub violations: Vec<Violation>,
-    /// What would be, but for a fault that breaks it by design.
+    /// Those that a fault breaks by design.
     pub excused: Vec<Violation>,
-    /// How much of everything there was.
+    /// The counts of everything in the history.
     pub counts: Counts,
 }
 
@@ -20,21 +20,21 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Which.
+    /// The invariant.
     pub invariant: Invariant,
     /// The lock.
     pub name: String,
     /// When it is broken.
     pub t: Micros,
-    /// Since when: the earliest of what it rests on.
+    /// The earliest instant of the events that it rests on.
     pub since: Micros,
-    /// The lines that show it: indices into what was checked.
+    /// The lines that show it: indices into the lines that were checked.
     pub lines: Vec<usize>,
-    /// What is wrong, in one sentence.
+    /// The violation, in one sentence.
     pub says: String,
 }
 
-/// How much of everything a history holds.
+/// The counts of everything in a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -44,9 +44,9 @@ pub struct Counts {
     pub span: Micros,
     /// Calls to the store by operation and outcome (`acquire ok`); `open` was never answered.
     pub calls: BTreeMap<String, u64>,
-    /// Calls whose effect nobody was told: `unknown` and `open` ones together.
+    /// Calls whose effect their client never learnt: `unknown` and `open` ones together.
     pub unknown: u64,
-    /// Calls for the lock by outcome.
+    /// Requests of callers for the lock, by outcome.
     pub asks: BTreeMap<String, u64>,
     /// Grants that a frontend believed in.
     pub grants: u64,
@@ -70,12 +70,12 @@ pub struct Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Judgements {
-    /// So often it was.
+    /// How often it was judged.
     pub made: u64,
     /// Of these, bounds of time (I8's notice, I10, I15, I17).
     pub bounds: u64,
-    /// Bounds of time that were not judged since a fault was under way, and violations that are excused
-    /// since a fault breaks the invariant by design: by kind of fault.
+    /// Bounds of time that were not judged because a fault was in progress, and violations that are excused because a
+    /// fault breaks the invariant by design: by kind of fault.
     pub excused: BTreeMap<String, u64>,
 }
 
@@ -87,14 +87,14 @@ pub struct Writes {
     pub accepted: u64,
     /// Refused.
     pub refused: u64,
-    /// Applied though a larger token had been accepted before.
+    /// Applied although a larger token had been accepted before.
     pub stale: u64,
     /// Applied on top of a value that had changed since its writer read it.
     pub lost_updates: u64,
 }
 
 impl Counts {
-    /// The bounds of time of an invariant that were judged.
+    /// How many bounds of time of an invariant were judged.
     #[must_use]
     pub fn bounds(&self, invariant: Invariant) -> u64 {
         let judgements = self.judgements.get(&invariant);
@@ -108,7 +108,7 @@ impl Counts {
 }
 
 impl Report {
-    /// Nothing is broken.
+    /// Whether no invariant is broken.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.violations.is_empty()

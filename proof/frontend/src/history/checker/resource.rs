@@ -1,4 +1,4 @@
-//! I5: what guarded resources accepted.
+//! I5: the writes that guarded resources accepted.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A history that cannot be: replies without calls, beliefs without replies.
+//! Histories that are impossible: replies without calls, beliefs without replies.
 
 use super::{
     Findings,

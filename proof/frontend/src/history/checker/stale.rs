@@ -1,4 +1,4 @@
-//! I9: what a stale or released term may not do.
+//! I9: the acts that a stale or released term may not perform.
 
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// From its release on a lease is not valid, not credited, and not renewed (V7).
+/// From its release on, a lease is not valid, not credited, and not renewed (V7).
 fn released_is_over(
     facts: &Facts<'_>,
     name: &str,
@@ -54,7 +54,7 @@ fn released_is_over(
             say(belief.at, "credited a success");
         }
     }
-    // One may have been drawn before, and sent by another thread at the same time: the next is drawn when
+    // One renewal may have been drawn before, and sent by another thread at the same time: the next is drawn only when
     // it has been answered.
     let under_way =
         |call: &Call| call.sent.t <= began.t && call.answered.is_none_or(|(at, _)| at.t > began.t);
@@ -68,8 +68,8 @@ fn released_is_over(
     }
 }
 
-/// R3, L3: a larger token was known when this call was sent, so the record was another's. Unless a
-/// late copy of the term's own acquire had taken it anew, which is an orphan (I11) and no holder.
+/// R3, L3: a larger token was known when this call was sent, so the record belonged to another term. The exception: a
+/// late copy of the term's own acquire took the record again, which makes it an orphan (I11) and not a holder.
 fn stale_is_refused(
     facts: &Facts<'_>,
     name: &str,
@@ -78,9 +78,9 @@ fn stale_is_refused(
     term: &TermFacts<'_>,
     findings: &mut Findings<'_>,
 ) {
-    // The last of its leases' tokens, which all are the term's.
+    // The last of its leases' tokens, all of which are the term's.
     let Some(token) = term.shown() else { return };
-    // A term that began with a smaller token than was known before breaks I4, and is no successor.
+    // A term that began with a smaller token than was known before breaks I4, and does not count as a successor.
     let before = term.acquires.first().and_then(|call| call.known);
     let stale = |known: u64| known > token && before.is_none_or(|(_, before)| before < known);
     for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
@@ -95,8 +95,8 @@ fn stale_is_refused(
     }
 }
 
-/// Whether a late copy of this term's acquire took the record before this instant: as the store's log
-/// says, or because a copy without a definite answer may still have been under way.
+/// Whether a late copy of this term's acquire took the record before this instant: according to the store's log, or
+/// because a copy without a definite answer may still have been in flight.
 fn may_be_an_orphan(
     facts: &Facts<'_>,
     of_name: &NameFacts<'_>,
@@ -126,11 +126,10 @@ fn calls<'a>(
     calls.iter().map(move |call| (call, what))
 }
 
-/// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1); or its term
-/// has gone on with another lease (S1).
-/// Or one that says that it is over, where that may be the doing of an earlier attempt of the release of
-/// a valid lease (V7), or of a try of the same process that claimed it. "Not held" needs one to the first
-/// attempt.
+/// "Released" needs a reply that says so, to the release or to the try that it was handed over to (H1); or its term has
+/// continued with another lease (S1). A reply that the term has ended also suffices, if that may be the effect of an
+/// earlier attempt of the release of a valid lease (V7), or of a try of the same process that claimed it. "Not held"
+/// needs a reply to the first attempt.
 fn released_on_the_stores_word(
     facts: &Facts<'_>,
     name: &str,
@@ -170,7 +169,7 @@ fn released_on_the_stores_word(
             );
             findings.broken(Invariant::I9, name, &[*at], says);
         }
-        // Nobody is told what became of a try that was given up.
+        // The outcome of an abandoned try is reported to no caller.
         let held = !term.grants.is_empty();
         if facts.has_calls && *outcome == Outcome::Lost && repeated && held {
             let says = format!(
@@ -182,7 +181,7 @@ fn released_on_the_stores_word(
     }
 }
 
-/// H7: a holder that has given a ticket away releases nothing: the term is the redeemer's.
+/// H7: a holder that has given a ticket away releases nothing: the term belongs to the redeemer.
 fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     if let Some((end, Cause::HandedOver)) = term.end
         && let Some(call) = term.releases.iter().find(|call| call.sent.t >= end.t)
@@ -192,7 +191,7 @@ fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut 
     }
 }
 
-/// A release names the term alone: that of a lease which is over would end the one that has followed it.
+/// A release names the term alone: that of a lease which has ended would end the lease that followed it.
 fn valid_lease_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     let Some((granted, _)) = term.grants.first().copied() else {
         return;
@@ -210,7 +209,7 @@ fn valid_lease_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut 
     }
 }
 
-/// A renewal or a release that nobody of that term had asked for.
+/// A renewal or a release that no lease of that term had requested.
 fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     for (at, commit) in &of_name.commits {
         let mut leases = of_name.leases(commit.uuid);
@@ -235,9 +234,9 @@ fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findin
     }
 }
 
-/// L2: asking again while the record is still the term's is success.
+/// L2: repeating a release while the record still belongs to the term succeeds.
 fn release_is_idempotent(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
-    // The terms that the record belonged to, and from when on.
+    // The terms that the record belonged to, each with its beginning.
     let mut owners: Vec<(At, Option<Uuid>)> = Vec::new();
     for (at, commit) in &of_name.commits {
         let owner = match commit.kind {

@@ -1,4 +1,4 @@
-//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to a waiter.
+//! I10, I15: a name whose holder is gone, or whose grant no caller ever got, goes to a waiter.
 
 mod orphans;
 
@@ -12,7 +12,7 @@ use crate::history::{
     line::{CommitKind, Outcome},
 };
 
-/// Why a term is not judged that has a call without a definite answer.
+/// The reason why a term with a call without a definite answer is not judged.
 const UNANSWERED: &str = "no answer";
 
 /// Jitter at an expiry or the end of an observation (W2).
@@ -24,7 +24,7 @@ struct Blocking<'f, 'a> {
     /// The newest write that kept others out.
     newest: At,
     duration: Micros,
-    /// None that anybody was told.
+    /// `None` if no client learnt it.
     token: Option<u64>,
     /// When the next term began, if one did.
     next: Option<At>,
@@ -75,7 +75,7 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
                 }
             }
             CommitKind::Touch => {}
-            // Free, closed or gone; and a store that lost its memory promises nothing.
+            // Free, closed or deleted; and a store that lost its memory promises nothing.
             CommitKind::Release
             | CommitKind::Close
             | CommitKind::Delete
@@ -87,8 +87,8 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
     all
 }
 
-/// The same from replies: only terms whose every call was answered, and that asked for no release before another had the
-/// name. A holder that was stopped for a while asks for one when it is too late.
+/// The same from replies: only terms whose every call was answered, and that requested no release before another had
+/// the name. A holder that was stopped for a while requests its release too late.
 fn by_replies<'f, 'a>(
     facts: &Facts<'_>,
     of_name: &'f NameFacts<'a>,
@@ -125,7 +125,7 @@ fn by_replies<'f, 'a>(
             .and_then(|(.., next)| next.acquires.iter().find_map(applied));
         let released = leases().flat_map(|lease| &lease.releases);
         let released = released.map(|call| call.sent.t).min();
-        // An answer that a stopped holder read afterwards does not say when it was given.
+        // If a stopped holder read an answer only afterwards, that does not say when it was given.
         let too_late = |released| next.is_some_and(|at| newest.t < at.t && at.t < released);
         if released.is_some_and(|released| !too_late(released)) {
             continue;
@@ -151,7 +151,7 @@ struct Waiters<'f, 'a> {
     name: &'f str,
     /// In the order in which they began.
     coming: std::vec::IntoIter<Waiter<'a>>,
-    /// Those who may wait now.
+    /// The waiters that may be waiting now.
     present: Vec<Waiter<'a>>,
 }
 
@@ -189,8 +189,7 @@ impl<'f, 'a> Waiters<'f, 'a> {
         }
     }
 
-    /// A waiter that waited until the name was taken or should have been: one that no fault disturbed,
-    /// if there is one.
+    /// A waiter that waited until the name was taken or should have been: preferably one that no fault disturbed.
     fn waited(
         &mut self,
         newest: Micros,
@@ -218,7 +217,7 @@ impl<'f, 'a> Waiters<'f, 'a> {
             if waiter.ended < by.min(taken) {
                 continue;
             }
-            // What begins when the name is taken delayed nothing.
+            // A fault that begins when the name is taken delayed nothing.
             let from = newest.max(waiter.began.t);
             let to = by.min(taken - 1);
             let disturbed = facts.faults.during(waiter.process, name, from, to);
@@ -272,7 +271,7 @@ fn judge(
     findings.broken_at(invariant, name, by, &shown, says);
 }
 
-/// Which invariant a term that was not released is a question of, and what it is.
+/// The invariant that a term without a release is judged by, and a description of the term.
 fn of_whom(term: Option<&TermFacts<'_>>) -> (Invariant, &'static str) {
     if term.is_none_or(|term| term.grants.is_empty()) {
         (Invariant::I10, "a try that nobody has")
@@ -281,17 +280,17 @@ fn of_whom(term: Option<&TermFacts<'_>>) -> (Invariant, &'static str) {
     }
 }
 
-/// When a process that has waited since `began` has the name at the latest (DESIGN.md, "How long things take",
-/// with the error of the waiter's own timers, and the machine's slack).
+/// When a process that has waited since `began` gets the name at the latest (DESIGN.md, "How long things take", with
+/// the error of the waiter's own timers, and the machine's slack).
 fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
     let header = facts.header;
     let slow = 1.0 / (1.0 - header.drift);
     let poll = header.poll + header.poll / 5;
     let trips = 3 * header.round_trip + header.slack + ROUNDING;
     if header.store_clock {
-        // Its last nap was meant to end at the expiry.
+        // Its last sleep was meant to end at the expiry.
         let nap = scaled(poll, slow - 1.0) + scaled(JITTER, slow);
-        // On a store's clock that may be slow as any.
+        // On a store's clock that may be as slow as any.
         (newest + scaled(duration, slow)).max(began) + nap + trips
     } else {
         newest.max(began) + scaled(duration + poll + JITTER, slow) + trips

@@ -23,7 +23,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What clients were told: I3, I4, I11.
+/// The tokens that clients learnt: I3, I4, I11.
 fn told(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     let mut owners = BTreeMap::new();
     for (uuid, term) in of_name.terms() {
@@ -53,7 +53,7 @@ fn told(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
             let says = format!("two terms have token {token}");
             findings.broken(Invariant::I3, name, &[at, first], says);
         }
-        // What had been known when this term was first asked for.
+        // The highest token known when this term was first requested.
         if let Some(first_call) = term.acquires.first()
             && let Some((known_at, known)) = first_call.known
             && token <= known
@@ -72,11 +72,11 @@ fn told(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What the store wrote: I3, I11.
+/// The tokens that the store wrote: I3, I11.
 fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
     let mut highest: Option<(At, u64)> = None;
     let mut record: Option<(At, u64, Micros)> = None;
-    // Terms that took, and have not been followed by anything since.
+    // Terms that took the name, with no write of another since.
     let mut took: Option<(uuid::Uuid, At)> = None;
     let mut reported = HashSet::new();
     for (at, commit) in &of_name.commits {
@@ -99,7 +99,7 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                 took = Some((commit.uuid, *at));
                 let term = of_name.first(commit.uuid);
                 let told = term.and_then(|term| Some((term.grants.first()?.0, term.shown()?)));
-                // A store that lost this write grants the same try anew.
+                // A store that lost this write grants the same try again.
                 let lost = |told_at: At| {
                     let undone = |(undone, commit): &(At, &Commit)| {
                         commit.kind == CommitKind::Undo

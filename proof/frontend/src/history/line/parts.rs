@@ -1,4 +1,4 @@
-//! What lines are made of: outcomes, causes, commits.
+//! The parts of lines: outcomes, causes, commits.
 
 use dlock_core::provider::Version;
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,14 @@ use super::Micros;
 /// The kind of a fault that ended its process: nothing is believed there any more.
 pub const KILL: &str = "kill";
 
-/// The kind of a fault in which a process stood still: what it should have noticed it notices late.
+/// The kind of a fault in which a process stood still: it notices late what it should have noticed then.
 pub const PAUSE: &str = "pause";
 
-/// The kind of a fault in which a machine gave a process no time, and nobody did that on purpose.
+/// The kind of a fault in which a machine gave a process no time, though not on purpose.
 pub const STALL: &str = "stall";
 
-/// The kind of a fault that is over, while callers that it struck may still wait for what it took from
-/// them. Bounds that count from the end of a fault (I17) count from its beginning.
+/// The kind of a fault that has ended, while callers that it struck may still wait for the lost calls. Bounds that
+/// count from the end of a fault (I17) count from its beginning.
 pub const AFTERMATH: &str = "aftermath";
 
 /// How a call or an attempt ended.
@@ -26,7 +26,7 @@ pub const AFTERMATH: &str = "aftermath";
 pub enum Outcome {
     /// Granted, renewed, released, read.
     Ok,
-    /// Somebody else holds it.
+    /// Another client holds it.
     Held,
     /// A late duplicate (A3).
     Spent,
@@ -57,7 +57,7 @@ pub enum Cause {
     Refused,
     /// It was held for the longest time allowed.
     HeldTooLong,
-    /// It was given back.
+    /// It was released.
     Released,
     /// It was handed over by a ticket.
     HandedOver,
@@ -80,7 +80,7 @@ pub struct Prev {
     reason = "hand-made histories are written as literals"
 )]
 pub struct Commit {
-    /// What the write did.
+    /// The kind of the write.
     pub kind: CommitKind,
     /// The term.
     pub uuid: Uuid,
@@ -90,13 +90,12 @@ pub struct Commit {
     pub token: u64,
     /// D.
     pub duration: Micros,
-    /// When it expires, if the store's clock goes on as it does; `None` where the store's clock
-    /// decides nothing.
+    /// When it expires, if the store's clock keeps its present pace; `None` where the store's clock decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiry: Option<Micros>,
 }
 
-/// What a write did.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -111,13 +110,13 @@ pub enum CommitKind {
     Revoke,
     /// A release that closed the name (B4).
     Close,
-    /// A request to the holder (B3), or whatever else leaves the term as it is.
+    /// A request to the holder (B3), or any other write that leaves the term as it is.
     Touch,
     /// The record was deleted (T5).
     Delete,
-    /// A write was undone, by a failover that lost it say: the record is as it was before.
+    /// A write was undone, for example lost in a failover: the record is as it was before.
     Undo,
-    /// As [`CommitKind::Undo`], and before there was no record.
+    /// As [`CommitKind::Undo`], but no record existed before.
     Forget,
 }
 

@@ -1,4 +1,4 @@
-//! Wrong decisions about what is in a queue: enqueued, cancelled, retried, forgotten.
+//! Wrong decisions about the contents of a queue: tasks enqueued, cancelled, retried, forgotten.
 
 use std::time::{Duration, SystemTime};
 
@@ -72,7 +72,7 @@ impl PlantedTasks {
         added
     }
 
-    /// Adds tasks as if some were not there.
+    /// Adds tasks as if some of the existing ones were not there.
     async fn add_over(
         &self,
         tasks: &[NewTask],
@@ -94,7 +94,8 @@ impl PlantedTasks {
         added
     }
 
-    /// Adds tasks, other than those whose key one that counts has in any queue (of the same queue, if it has ended).
+    /// Adds tasks, except those whose key belongs to a task that counts, in any queue (in the same queue, if that task
+    /// has ended).
     async fn add_if_new(
         &self,
         tasks: Vec<NewTask>,

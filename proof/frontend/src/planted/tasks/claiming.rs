@@ -1,4 +1,4 @@
-//! Wrong decisions about what a claim gets.
+//! Wrong decisions about the result of a claim.
 
 use std::{
     collections::BTreeMap,
@@ -75,7 +75,7 @@ impl PlantedTasks {
         Ok(claimed)
     }
 
-    /// What is asked for instead.
+    /// The claim that is made instead.
     fn asked(&self, claim: &Claim) -> Claim {
         let mut claim = claim.clone();
         match self.flaw {
@@ -94,7 +94,7 @@ impl PlantedTasks {
         claim
     }
 
-    /// What the claim finds instead of a task.
+    /// Changes the task that the claim finds.
     fn prepare(&self, row: &mut Row, claim: &Claim, now: SystemTime) {
         let (state, id) = (row.state(now), row.id.get().unsigned_abs());
         match (self.flaw, &mut row.term) {
@@ -131,7 +131,7 @@ impl PlantedTasks {
         }
     }
 
-    /// Leaves only what the claim has taken, or ended.
+    /// Keeps only the changes to tasks that the claim has taken or ended.
     pub(super) fn restore(&self, before: &BTreeMap<TaskId, Row>, tasks: &[ClaimedTask]) {
         self.inner.call(|table, _| {
             for (id, old) in before {
@@ -148,7 +148,7 @@ impl PlantedTasks {
         });
     }
 
-    /// What the claim leaves, and answers, instead.
+    /// Changes what the claim leaves and answers.
     fn spoil(&self, task: &mut ClaimedTask, old: &Row, held: bool, lease: Duration) {
         let id = task.key.id;
         task.max_attempts = old.new.max_attempts;

@@ -100,7 +100,7 @@ impl PlantedTasks {
         })
     }
 
-    /// Past the check of what is too large.
+    /// Skips the check of sizes.
     async fn ended(&self, ending: &Ending) -> Result<Ended, ProviderError> {
         if ending.check().is_ok() {
             return Ok(self.inner.finish(std::slice::from_ref(ending)).await?[0]);
@@ -109,7 +109,7 @@ impl PlantedTasks {
         Ok(self.inner.finish(&[small]).await?[0])
     }
 
-    /// What an ending leaves instead.
+    /// Changes what an ending leaves.
     fn spoil_ended(&self, row: &mut Row, old: &Row, how: &How, answer: Ended) {
         row.new.max_attempts = old.new.max_attempts;
         let ended_now =
@@ -160,8 +160,8 @@ impl PlantedTasks {
         self.inner.checkpoint(key, number, checkpoint).await
     }
 
-    /// The claim that is meant instead, if one of these flaws names too little: the task alone, the task and the
-    /// identity, the task and the token.
+    /// The claim that is addressed instead, if one of these flaws names too little: the task alone, the task and the
+    /// identity, or the task and the token.
     pub(super) fn key(
         &self,
         key: ClaimKey,

@@ -12,14 +12,14 @@ use tokio::task::yield_now;
 
 use super::{TaskFlaw as Flaw, store::PlantedTasks};
 
-/// What a claim sees of the tasks.
+/// A claim's view of the tasks.
 struct View<'a> {
     rows: &'a BTreeMap<TaskId, Row>,
     now: SystemTime,
 }
 
 impl View<'_> {
-    /// Whether there is such another task in the lane of this one.
+    /// Whether the lane of this task has another such task.
     fn beside(&self, row: &Row, which: impl Fn(&Row, State) -> bool) -> bool {
         let new = &row.new;
         self.rows.values().any(|other| {
@@ -60,7 +60,7 @@ impl PlantedTasks {
         claimed
     }
 
-    /// What the claim finds instead of a task that has a lane.
+    /// Changes the task with a lane that the claim finds.
     fn mistake(&self, row: &mut Row, view: &View<'_>, seen: &BTreeMap<TaskId, Row>, claim: &Claim) {
         let now = view.now;
         let state = row.state(now);
@@ -117,7 +117,7 @@ impl PlantedTasks {
         }
     }
 
-    /// A call that nobody is told of who waits for a lane, or for a place.
+    /// Makes a call that does not notify those who wait for a lane, or for a place.
     pub(super) async fn unheard<T>(&self, call: impl AsyncFnOnce() -> T) -> T {
         let (before, limits) = (
             self.rows(),
@@ -138,7 +138,7 @@ impl PlantedTasks {
     }
 }
 
-/// As if nobody had it, and it were for much later.
+/// As if it were unclaimed, and due much later.
 fn hide(row: &mut Row, now: SystemTime) {
     row.term = None;
     row.run_at = now + Duration::from_secs(1 << 30);

@@ -95,7 +95,7 @@ impl PlantedTasks {
         Ok(claimed)
     }
 
-    /// The limit that a claim knows instead.
+    /// The limit that a claim sees instead.
     fn mistaken(&self, queue: &str, limit: u32, seen: &BTreeMap<TaskId, Row>) -> Option<u32> {
         let now = self.inner.now();
         Some(match self.flaw {

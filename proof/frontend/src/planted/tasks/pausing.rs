@@ -1,4 +1,4 @@
-//! Wrong decisions about queues that are paused.
+//! Wrong decisions about paused queues.
 
 use dlock_core::ProviderError;
 use dlock_tasks::{Claim, Claimed, PausedQueue, TaskStore, limits};
@@ -50,7 +50,7 @@ impl PlantedTasks {
             Some(Flaw::PauseStopsRepeats) if claim.again => Ok(Claimed::default()),
             Some(Flaw::PausedIsSwept) => {
                 resume();
-                // Nobody has a handler for it.
+                // No worker has a handler for it.
                 let nothing = self.inner.claim(&claim.clone().kinds(["-"])).await;
                 pause();
                 nothing?;

@@ -21,7 +21,7 @@ use tokio::task::yield_now;
 
 use super::{TaskFlaw, beats::PlantedBeats};
 
-/// A store of tasks with at most one flaw.
+/// A task store with at most one flaw.
 #[derive(Clone, Debug)]
 pub struct PlantedTasks {
     pub(super) inner: MemoryTasks,
@@ -51,7 +51,7 @@ impl PlantedTasks {
         self.flaw == Some(flaw)
     }
 
-    /// Changes a task behind everybody's back.
+    /// Changes a task directly, past all calls.
     pub(super) fn edit<T>(
         &self,
         id: TaskId,
@@ -91,7 +91,7 @@ impl PlantedTasks {
 }
 
 impl PlantedTasks {
-    /// Passes the hints of the store on; with some of its own, or until one is not read.
+    /// Forwards the store's hints; with some of its own, or until one is not read.
     async fn listen(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
         let Some(mut heard) = self.inner.watch(claim).await? else {
             return Ok(None);
@@ -114,7 +114,7 @@ impl PlantedTasks {
         listeners.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether those who wait for a lane or a place hear of no ending.
+    /// Whether an ending notifies no worker that waits for a lane or a place.
     fn ends_unheard(&self) -> bool {
         self.has(TaskFlaw::LaneEndIsNotHinted) || self.has(TaskFlaw::PlaceIsNotHinted)
     }
@@ -126,7 +126,7 @@ impl PlantedTasks {
         task
     }
 
-    /// A heartbeat was sent.
+    /// Hints that a heartbeat was sent, if that is the flaw.
     pub(super) fn hint_beat(&self) {
         if self.has(TaskFlaw::BeatsAreHinted) {
             self.listeners()
@@ -140,7 +140,7 @@ impl TaskStore for PlantedTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         let added = self.add(tasks).await;
         if self.has(TaskFlaw::UnreadHintIsTheLast) {
-            // Until the hint has been passed on.
+            // Until the hint has been forwarded.
             yield_now().await;
         }
         added

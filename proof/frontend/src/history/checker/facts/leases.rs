@@ -1,4 +1,4 @@
-//! The leases of a term, one after the other: which one a line is about, and what it says of it.
+//! The leases of a term, one after the other: finds the lease that a line is about, and records the line.
 
 use uuid::Uuid;
 
@@ -74,7 +74,7 @@ impl<'a> NameFacts<'a> {
         self.term(process, (uuid, follower))
     }
 
-    /// Whether a lease with this token follows the newest one of the term: that was given back, and its token is
+    /// Whether a lease with this token follows the newest one of the term: that one was released, and its token is
     /// smaller. Otherwise the same term is granted again.
     fn is_followed_by(&self, uuid: Uuid, token: u64) -> bool {
         self.last(uuid).is_some_and(|newest| {
@@ -84,7 +84,7 @@ impl<'a> NameFacts<'a> {
         })
     }
 
-    /// A lease follows the newest one of the term. What that one believed rests on the same replies.
+    /// Adds a lease that follows the newest one of the term. The beliefs of that one rest on the same replies.
     fn follow(&mut self, uuid: Uuid, token: u64, at: At) {
         let Some(newest) = self.newest(uuid) else {
             return;
@@ -156,7 +156,7 @@ impl TermFacts<'_> {
             What::End { cause, .. } => {
                 self.end.get_or_insert((at, cause));
                 if cause == Cause::HandedOver {
-                    // What holds of a release from its beginning on holds here as well.
+                    // From here on, the rules for a release that has begun apply here as well.
                     self.release_began.get_or_insert(at);
                 }
             }
@@ -170,7 +170,7 @@ impl TermFacts<'_> {
         }
     }
 
-    /// The token that the holder was told.
+    /// The token that the holder learnt.
     pub(crate) fn token(&self) -> Option<u64> {
         self.grants
             .first()
@@ -183,8 +183,8 @@ impl TermFacts<'_> {
         self.shown.or_else(|| self.token())
     }
 
-    /// From when to when the lease was valid, as its own side had it: from the grant to the first of
-    /// the last deadline, the end it knew of, its release and the death of its process.
+    /// The interval in which the lease was valid from its holder's point of view: from the grant to the first of the
+    /// last deadline, the end it knew of, its release and the death of its process.
     pub(crate) fn valid(&self, faults: &Faults) -> Option<(At, Micros)> {
         let (granted, _) = *self.grants.first()?;
         let ends = [

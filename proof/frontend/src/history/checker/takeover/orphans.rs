@@ -1,4 +1,4 @@
-//! What tries left behind that nobody got an answer to, as far as replies show it.
+//! The remains of tries that no caller got an answer to, as far as replies show them.
 
 use super::Blocking;
 use crate::history::{
@@ -17,9 +17,9 @@ struct Written {
     granted: Option<At>,
 }
 
-/// Tries that may have been applied, and that nobody ever had. Nobody else may have written between the
-/// instant at which they can have been applied at the latest and the next grant: otherwise the lock is kept
-/// by somebody else, and what the try left behind keeps out nobody.
+/// Tries that may have been applied, but whose grant no caller ever got. No other term may have written between the
+/// instant at which they can have been applied at the latest and the next grant: otherwise another term keeps the lock,
+/// and the remains of the try block no client.
 pub(super) fn by_calls<'f, 'a>(
     facts: &Facts<'_>,
     name: &str,
@@ -85,7 +85,7 @@ pub(super) fn by_calls<'f, 'a>(
     all
 }
 
-/// Its answer does not exclude that it was applied.
+/// Whether its answer leaves open that it was applied.
 fn may_write(call: &Call) -> bool {
     let refused = |(_, outcome)| matches!(outcome, Outcome::Held | Outcome::Spent | Outcome::Lost);
     !call.answered.is_some_and(refused)
