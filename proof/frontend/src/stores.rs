@@ -1,5 +1,5 @@
-//! What the suites of stores share: servers that are killed, gone or silent, connections that lead to the wrong one, and
-//! records that others delete or that are old.
+//! Parts that the suites of stores share: servers that are killed, gone or silent, connections that lead to the wrong
+//! one, and records that others delete or that are old.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -30,7 +30,7 @@ pub fn term(name: &str) -> Acquire {
     Acquire::new(Name::new(name).unwrap(), Uuid::new_v4(), LONG)
 }
 
-/// A waiter marks the term that has this name: only its release is hinted (N3).
+/// A waiter marks the current term of this name: only a marked term's release is hinted (N3).
 pub async fn marked(provider: &(impl Provider + ?Sized), name: &Name) {
     let waiter = Acquire::new(name.clone(), Uuid::new_v4(), LONG).marks(7);
     match provider.acquire(&waiter).await.unwrap() {
@@ -53,7 +53,7 @@ pub async fn is_held(provider: &(impl Provider + ?Sized), lock: &str) -> bool {
     matches!(outcome, AcquireOutcome::Held(_))
 }
 
-/// A renewal that must be answered: the holder has not been asked to give back.
+/// A renewal that must be answered: no other client has asked for the lock (B3).
 pub async fn renewed(provider: &(impl Provider + ?Sized), held: &Acquire, n: u64) {
     let request = Renew::new(held.name.clone(), held.new, n);
     let renewed = provider.renew(&request).await.unwrap();
@@ -67,7 +67,7 @@ pub async fn released(provider: &(impl Provider + ?Sized), held: &Acquire) {
     assert!(released.is_released(), "{released:?}");
 }
 
-/// Takes a lock and renews it all the time, until it is aborted.
+/// Takes a lock and renews it continuously, until it is aborted.
 pub async fn keep_busy(provider: impl Provider) -> JoinHandle<()> {
     let busy = term("busy");
     granted(&provider, &busy).await;
@@ -79,7 +79,7 @@ pub async fn keep_busy(provider: impl Provider) -> JoinHandle<()> {
     })
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + LONG;
     while !so().await {
@@ -101,7 +101,7 @@ pub async fn until_answered(provider: &(impl Provider + ?Sized)) {
     .await;
 }
 
-/// What was acknowledged is there when the server is back, and what was remembered of it still leads to one write.
+/// Acknowledged writes are still there when the server is back, and cached knowledge of them still leads to one write.
 pub async fn acknowledged_writes_survive_a_server_that_is_killed<S, P: Provider>(
     mut server: S,
     connect: impl AsyncFn(&S) -> P,
@@ -125,7 +125,7 @@ pub async fn acknowledged_writes_survive_a_server_that_is_killed<S, P: Provider>
     released(&provider, &a).await;
 }
 
-/// A holder does not notice, and neither does the one that waits for it.
+/// Neither the holder nor the waiter behind it notices.
 pub async fn guard_survives_a_server_that_is_killed<S, P: Provider>(
     mut server: S,
     connect: impl AsyncFn(&S) -> P,
@@ -156,7 +156,7 @@ pub async fn guard_survives_a_server_that_is_killed<S, P: Provider>(
     next.release().await.unwrap();
 }
 
-/// A provider of a server that is not there says at once that nothing was applied. Its limit is far longer.
+/// For a server that does not exist, the provider reports at once that nothing was applied. Its limit is far longer.
 pub async fn server_that_is_not_there_is_said_so_at_once(provider: impl Provider) {
     let at_once = async {
         for _ in 0..3 {
@@ -169,7 +169,7 @@ pub async fn server_that_is_not_there_is_said_so_at_once(provider: impl Provider
     timeout(LONG, at_once).await.unwrap();
 }
 
-/// A record that is gone is no lock any more, and its tokens go on.
+/// A deleted record is no lock any more, and the tokens of its name continue.
 pub async fn deleted_record_loses_the_lease_and_keeps_the_order_of_tokens(
     provider: &(impl Provider + ?Sized),
     delete: impl AsyncFnOnce(&str),
@@ -233,7 +233,8 @@ pub async fn names(provider: &impl Admin, limit: usize) -> (Vec<String>, Vec<Str
     }
 }
 
-/// As many calls at one time as the pool has connections: with the right of a holder, so none is left out.
+/// Makes as many concurrent calls as the pool has connections: with the priority of a holder, so that no call is left
+/// out.
 async fn all_at_once<P: Provider + Clone>(provider: &P, connections: usize) {
     let renew = Renew::new(term("nothing").name, Uuid::new_v4(), 1);
     let calls: Vec<_> = (0..connections)
@@ -261,8 +262,8 @@ async fn fill<P: Provider + Clone>(provider: &P, proxy: &Proxy, connections: usi
     tokio::join!(filling, opened);
 }
 
-/// After a failover in good order the address leads to the new server, and the old connections to the old one, which
-/// only reads. One call learns it, and the next one is answered by the new server; so are as many as the pool has
+/// After a planned failover the address leads to the new server, and the old connections to the old one, which only
+/// reads. One call detects it, and the next one is answered by the new server; so are as many as the pool has
 /// connections.
 ///
 /// The pool is empty, and leads through the proxy. `fail_over` makes the old server read-only.
@@ -285,11 +286,11 @@ pub async fn one_call_leaves_a_server_that_only_reads<P: Provider + Clone>(
     }
 }
 
-/// After a failover that says nothing the address leads to the new server, and the old connections to nowhere. One call
-/// gets no answer and is given up; the next ones, as many as the pool has connections, are answered over new ones.
+/// After a silent failover the address leads to the new server, and the old connections lead nowhere. One call gets no
+/// answer and is abandoned; the next ones, as many as the pool has connections, are answered over new connections.
 ///
-/// `connect` has an empty pool with so many connections, which leads to the address, and limits for calls that no
-/// busy machine exceeds.
+/// `connect` returns an empty pool of `connections` connections, which leads to the address, and has limits for calls
+/// that no busy machine exceeds.
 pub async fn one_call_leaves_silent_connections<P: Provider + Clone>(
     server: SocketAddr,
     connections: usize,
@@ -311,7 +312,7 @@ pub async fn one_call_leaves_silent_connections<P: Provider + Clone>(
     all_at_once(&provider, connections).await;
 }
 
-/// Opening a connection may take longer than an attempt. The opening goes on without the call that began it, and the
+/// Opening a connection may take longer than an attempt. The opening continues without the call that began it, and the
 /// connection is there for a later one.
 ///
 /// The pool is empty, and leads through the proxy.
@@ -321,7 +322,7 @@ pub async fn opening_outlives_its_call<P: Provider + Clone>(provider: P, proxy: 
         proxy.connections() == 1
     })
     .await;
-    // There is no other way to an answer from here on.
+    // From here on there is no other way to an answer.
     proxy.refuse().await;
     proxy.heal();
     until_answered(&provider).await;
@@ -331,7 +332,7 @@ pub async fn opening_outlives_its_call<P: Provider + Clone>(provider: P, proxy: 
 /// Opening a connection may leave an attempt no time for an answer. Such a connection is closed, and another one is
 /// opened for a later call.
 ///
-/// The pool is empty, and leads through the proxy; opening a connection takes so many exchanges.
+/// The pool is empty, and leads through the proxy; opening a connection takes `exchanges` exchanges.
 pub async fn connection_that_came_too_late_is_replaced<P: Provider + Clone>(
     provider: P,
     proxy: &Proxy,
@@ -352,7 +353,7 @@ pub async fn connection_that_came_too_late_is_replaced<P: Provider + Clone>(
     assert_eq!(proxy.connections(), 2);
 }
 
-/// A call that is given up when something is so.
+/// Makes a call, and drops it when the condition holds.
 async fn given_up<P: Provider + Clone>(provider: &P, what: &str, so: impl AsyncFnMut() -> bool) {
     let provider = provider.clone();
     let call = crate::spawn(async move { provider.read(&term("door").name).await });

@@ -1,4 +1,4 @@
-//! How the queue is proved: a store of tasks behind something that meddles with its calls.
+//! The proof of the queue: a task store behind a wrapper that interferes with its calls.
 
 mod behind;
 pub mod cancelling;

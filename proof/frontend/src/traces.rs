@@ -1,4 +1,4 @@
-//! What a program traces, held against the chapter that lists it: names, kinds, levels and fields.
+//! The spans and events of a program, checked against the chapter that lists them: names, kinds, levels and fields.
 //!
 //! A chapter is a text in Markdown whose last section, `## Traces`, is a table with the columns name,
 //! kind (`span`, `event`), level, fields.
@@ -15,11 +15,11 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// What a chapter lists.
+/// The spans and events that a chapter lists.
 #[derive(Clone, Debug)]
 pub struct Chapter(BTreeMap<String, Trace>);
 
-/// How a span or an event looks.
+/// The shape of a span or an event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Trace {
     kind: String,
@@ -27,7 +27,7 @@ struct Trace {
     fields: BTreeSet<String>,
 }
 
-/// Keeps how every span and event of some crate looks. Clones share it.
+/// Keeps the shape of every span and event of some crate. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     target: &'static str,
@@ -35,7 +35,7 @@ pub struct Seen {
 }
 
 impl Chapter {
-    /// The table of traces in this text. What is no row of it is passed over.
+    /// The table of traces in this text. Lines that are not rows of it are skipped.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let table = text.split_once("## Traces").map_or("", |(_, table)| table);
@@ -61,9 +61,9 @@ impl Chapter {
 }
 
 impl Seen {
-    /// Sees what crates whose names begin so trace in this process from now on. For all threads, and so
-    /// once a process: what a thread without a subscriber meets first is switched off for the others
-    /// too.
+    /// Records the spans and events of crates whose names begin with `target`, in this process from now on. It is set
+    /// for all threads, and so once per process: a span or event that a thread without a subscriber meets first is
+    /// switched off for the other threads too.
     ///
     /// # Errors
     /// If there is a subscriber for all threads already.
@@ -84,7 +84,7 @@ impl Seen {
         self.traces().keys().cloned().collect()
     }
 
-    /// What was seen and looks otherwise than the chapter says.
+    /// The spans and events that were seen and differ from the chapter.
     #[must_use]
     pub fn unlike(&self, Chapter(listed): &Chapter) -> Vec<String> {
         let traces = self.traces();
@@ -142,15 +142,15 @@ impl Subscriber for Seen {
     fn exit(&self, _: &Id) {}
 }
 
-/// The names of all spans and events in the sources below this folder; an event without one is there
-/// under its text.
+/// The names of all spans and events in the sources below this folder; an event without a name is listed under its
+/// text.
 ///
 /// # Errors
 /// If they cannot be read.
 pub fn names_in(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for source in sources_below(folder)? {
-        // The core writes its events with a macro of its own, which takes the level first.
+        // The core writes its events with its own macro, which takes the level first.
         let text = fs::read_to_string(source)?.replace("log!(", "tracing::log!(");
         let calls = text.split("tracing::").skip(1);
         names.extend(calls.filter_map(name_of));

@@ -9,7 +9,7 @@ use dlock_core::provider::Discipline;
 use dlock_proof::cancelling;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
-/// Where the types are whose methods return futures that a user of locks polls.
+/// The files of the types whose methods return futures that a user of locks polls.
 const SOURCES: [&str; 9] = [
     "dlock-core/src/api/guard.rs",
     "dlock-core/src/api/lease.rs",

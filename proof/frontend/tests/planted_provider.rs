@@ -1,5 +1,5 @@
-//! A case fails for every planted bug of a provider: each flaw against the cases of a provider's calls in paused
-//! time, until one fails. The frontend has bugs of its own, in `proof/mutants`.
+//! For every planted bug of a provider, a case fails: each flaw runs against the cases of a provider's calls in paused
+//! time, until one fails. The bugs of the frontend are in `proof/mutants`.
 
 use dlock_core::provider::Discipline;
 use dlock_proof::planted::{Flaw, caught, survivors};

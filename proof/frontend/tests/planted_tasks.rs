@@ -1,4 +1,4 @@
-//! A case fails for every planted bug of a store of tasks, and every case catches one.
+//! For every planted bug of a task store, a case fails, and every case catches one.
 
 use dlock_proof::planted::{TaskFlaw, caught_of_tasks, survivors};
 use dlock_testkit::tasks::{TASK_CASES, TaskCase};

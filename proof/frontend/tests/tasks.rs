@@ -86,7 +86,7 @@ fn no_seed_breaks_a_rule() {
     enough(&figures, seeds);
 }
 
-/// Nothing of it may stop happening unseen.
+/// No event may cease to happen unnoticed.
 fn enough(figures: &Figures, seeds: u64) {
     for (what, is, each) in [
         ("grants", figures.grants, 1),

@@ -1,5 +1,5 @@
-//! What is said aloud: that a release went down with its runtime, as of a guard that is dropped when `main`
-//! returns; and that somebody waits for a lock that its own process holds.
+//! The warnings: that a release was lost with its runtime, as with a guard that is dropped when `main` returns; and
+//! that a caller waits for a lock that its own process holds.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -15,7 +15,7 @@ fn runtime() -> Runtime {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What this process traces, of all tests here.
+/// The traces of this process, from all tests here.
 fn seen() -> &'static Seen {
     static SEEN: OnceLock<Seen> = OnceLock::new();
     SEEN.get_or_init(|| Seen::install("dlock_core").unwrap_or_else(|error| panic!("{error}")))
@@ -49,7 +49,7 @@ fn release_that_goes_down_with_its_runtime_is_told() {
         let (_lock, guard) = held(&store).await;
         guard
     });
-    // Nobody drives what the drop begins.
+    // No runtime drives the release that the drop begins.
     drop(guard);
     assert!(!told(), "the runtime is here yet");
     drop(runtime);

@@ -95,24 +95,24 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
     })
 }
 
-/// A call of a client for a lock was struck; for several, if the name is empty.
+/// Records that a call of a client for a lock was struck; for several locks, if the name is empty.
 pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, effect: &Effect) {
     let process = format!("c{client}");
     let fault = match effect {
-        // An operator's release belongs to no client, and the same try may be granted a second time after
-        // somebody else was.
+        // An operator's release belongs to no client, and the same try may be granted a second time after another term
+        // was.
         Effect::Spend => {
             use Invariant::{I1, I2, I3, I9, I11, I12};
             let excuses = [I1, I2, I3, I9, I11, I12];
             log.fault_of(kind, &process, name, &excuses)
         }
-        // The pause itself is told where it begins.
+        // The pause itself is recorded where it begins.
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
         _ => log.fault_of(kind, &process, name, &[]),
     };
     let lasting = match effect {
         Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
-        // What it breaks is seen later.
+        // The invariants that it breaks show only later.
         Effect::Spend => AFTERMATH,
         _ => Duration::ZERO,
     };
@@ -126,7 +126,7 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
     });
 }
 
-/// A client's clock jumps: deadlines that were told before lie earlier than they seemed.
+/// A client's clock jumps: deadlines that were recorded before lie earlier than they seemed.
 pub(super) fn blocked(log: &Log, client: usize) {
     let fault = log.excused_fault(PAUSE, &format!("c{client}"), &[Invariant::I7]);
     crate::spawn(async move {
@@ -136,22 +136,22 @@ pub(super) fn blocked(log: &Log, client: usize) {
     });
 }
 
-/// A caller does not poll, and takes nothing that comes (W6), until this is dropped.
+/// A caller does not poll, and takes no grant that arrives (W6), until this is dropped.
 pub(super) fn away(log: &Log, client: usize) -> Away {
     Away(Some(log.fault("away", &format!("c{client}"))))
 }
 
-/// The same under `with`: its work stands still, and is told of nothing.
+/// The same under `with`: its work stands still, and is not notified of anything.
 pub(super) fn away_from_work(log: &Log, client: usize) -> Away {
     Away(Some(log.fault(PAUSE, &format!("c{client}"))))
 }
 
-/// Somebody does not poll. However long that takes: its machine may stand still meanwhile.
+/// A caller does not poll. It is unknown for how long: its machine may stand still meanwhile.
 pub(super) struct Away(Option<OpenFault>);
 
 impl Drop for Away {
     fn drop(&mut self) {
-        // Without a runtime the run is over, and so is the fault.
+        // Without a runtime the run has ended, and so has the fault.
         if let (Some(fault), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(async move {
                 sleep(AFTERMATH).await;
@@ -161,7 +161,7 @@ impl Drop for Away {
     }
 }
 
-/// Something happens at the store.
+/// Records an event at the store.
 pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
     let name = match event {
         StoreEvent::Revoke(name) | StoreEvent::Force(name) | StoreEvent::Purge(name) => name,
@@ -169,7 +169,7 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
     };
     let (kind, lasting, excuses): (&str, Duration, &[Invariant]) = match event {
         StoreEvent::Forward(_) => ("clock step", AFTERMATH, &[]),
-        // Until contenders have observed for a lease; nothing is known of the expiry before.
+        // Until contenders have observed for a lease; until then the expiry is unknown.
         StoreEvent::Backward(by) => ("clock step", *by + 10 * AFTERMATH, &[]),
         StoreEvent::Rollback(_) => ("rollback", 10 * AFTERMATH, &[]),
         StoreEvent::ReadOnly(lasting) => ("read-only store", *lasting + AFTERMATH, &[]),
@@ -177,7 +177,7 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
         StoreEvent::Revoke(_) => ("revoke", AFTERMATH, &[Invariant::I17]),
         StoreEvent::Force(_) => ("forced release", AFTERMATH, &[Invariant::I9]),
         StoreEvent::Ask(_) => return,
-        // Its age is made up.
+        // Its age is fabricated.
         StoreEvent::Purge(_) => ("purge", AFTERMATH, &[Invariant::I3]),
     };
     let fault = log.fault_of(kind, "", name, excuses);
@@ -187,7 +187,7 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
     });
 }
 
-/// What the checker of histories finds, and how often it judged each bound of time.
+/// The findings of the checker of histories, and how often it judged each bound of time.
 pub(super) fn judge(history: &[Line]) -> (Vec<Violation>, BTreeMap<Invariant, u64>) {
     let report = check(history);
     let violations = report.violations.iter().take(5);

@@ -1,5 +1,4 @@
-//! Where tickets lie about between those who leave them and those who redeem them (H7): as text, which
-//! is how they travel.
+//! The place where holders leave tickets and redeemers find them (H7): as text, which is how they travel.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,7 +20,7 @@ impl Counter {
         of_name.or_default().push_back(ticket.to_string());
     }
 
-    /// The oldest for this name; an error says that it could not be read.
+    /// The oldest ticket for this name; an error says that it could not be read.
     pub(super) fn take(&self, name: &str, copies: Copies) -> Option<Result<Ticket, String>> {
         let mut tickets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = tickets.get_mut(name)?.pop_front()?;

@@ -1,5 +1,5 @@
-//! Drawing a plan from a seed. Each seed switches a random part of the faults on, so that some runs
-//! have much of one kind and others none: rare states are reached by what is *absent* as well.
+//! Drawing a plan from a seed. Each seed switches a random part of the faults on, so that some runs have many of one
+//! kind and others none: the *absence* of faults also leads to rare states.
 
 mod crews;
 mod crowds;
@@ -20,14 +20,14 @@ use super::plan::{
 /// Roughly how long a run lasts: faults are drawn within it.
 const SPAN: u64 = 12_000;
 
-/// Draws looks apart from the rest of a plan, and hand-overs apart from both.
+/// Draws looks separately from the rest of a plan, and hand-overs separately from both.
 const LOOKS: u64 = 0x6c6f_6f6b;
 const HAND_OVERS: u64 = 0x6865_6972;
 
-/// Draws crews apart, too.
+/// Draws crews separately, too.
 const CREWS: u64 = 0x6372_6577;
 
-/// One seed in this many has a mix, drawn apart: the plans of the other seeds stay as they were.
+/// One seed in this many has a mix, drawn separately: the plans of the other seeds stay as they were.
 const MIXED: u64 = 8;
 const MIXES: u64 = 0x6d69_7865;
 
@@ -54,7 +54,7 @@ impl Plan {
         let mut clients = draw.clients();
         let mut faults = draw.faults(&clients, discipline);
         let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
-        // Drawn apart: the rest of a seed's plan is the same as before there were looks.
+        // Drawn separately: the rest of a seed's plan is the same as before looks existed.
         draw.rng = Rng::with_seed(seed ^ LOOKS);
         let cheap_reads = discipline == Discipline::Observer && draw.chance(40);
         if cheap_reads {
@@ -62,7 +62,7 @@ impl Plan {
         }
         draw.rng = Rng::with_seed(seed ^ HAND_OVERS);
         draw.hand_overs(&mut clients);
-        // And so are crews.
+        // So are crews.
         draw.rng = Rng::with_seed(seed ^ CREWS);
         draw.crews(&mut clients, &mut faults);
         if seed % MIXED == MIXED - 1 {
@@ -91,7 +91,7 @@ impl Plan {
 struct Draw {
     rng: Rng,
     names: usize,
-    /// A short lease of this run in milliseconds is three of these.
+    /// A third of a short lease of this run, in milliseconds.
     unit: u64,
 }
 
@@ -276,7 +276,7 @@ impl Draw {
         ms(self.rng.u64(0..SPAN))
     }
 
-    /// Up to so many units.
+    /// Up to this many units.
     fn span(&mut self, most: u64) -> Duration {
         ms(self.rng.u64(1..=most * self.unit))
     }

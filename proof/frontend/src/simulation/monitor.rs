@@ -1,10 +1,10 @@
-//! A second opinion on every call and every answer, while a run goes on: order, bounds, and that no release is lost.
-//! It computes each lease's deadline by itself, from what passed the boundary between a frontend and its provider, and
-//! compares. How a frontend works inside, it does not know.
+//! A second opinion on every call and every answer during a run: order, bounds, and that no release is lost. It
+//! computes each lease's deadline independently, from the requests and answers that passed between a frontend and its
+//! provider, and compares. It does not know how a frontend works inside.
 //!
-//! `callers` follows those that ask for a lock, `terms` leases, `renewals` and `releases` their calls, `handles` what
-//! the owners of leases see, `turns` how two processes share a name. `sweep` finds what should have happened and did not.
-//! The history checker judges the run afterwards.
+//! `callers` follows the callers that request a lock, `terms` leases, `renewals` and `releases` their calls, `handles`
+//! the owners' view of their leases, `turns` how two processes share a name. `sweep` finds events that should have
+//! happened and did not. The history checker judges the run afterwards.
 
 mod callers;
 mod handles;
@@ -50,14 +50,14 @@ pub(super) struct State {
     terms: BTreeMap<LeaseId, Term>,
     /// The newest lease of each term.
     newest: BTreeMap<Uuid, LeaseId>,
-    /// What each write left, by name: for stale reads.
+    /// The state after each write, by name: for stale reads.
     records: BTreeMap<String, Vec<Option<Record>>>,
-    /// Every identity that was drawn, and by which caller.
+    /// Every identity that was drawn, and the caller that drew it.
     drawn: BTreeMap<Uuid, CallerId>,
     /// The identities in doubt, which no answer has settled, and those whose release was sent.
     in_doubt: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
-    /// Terms that a grant has claimed, which the store then holds no more.
+    /// Terms that a grant has claimed, which the store therefore no longer holds.
     claimed: BTreeSet<Uuid>,
     /// Notes for people, if a run is explained.
     notes: Option<Vec<String>>,
@@ -92,7 +92,7 @@ impl Monitor {
         self.state().clients.push(ClientState::new(machine));
     }
 
-    /// A call leaves a client.
+    /// Records that a call leaves a client.
     pub(super) fn called(&self, client: usize, request: &Request) -> CallId {
         let mut state = self.state();
         let id = state.calls.len();
@@ -119,7 +119,7 @@ impl Monitor {
         id
     }
 
-    /// Its answer reached the client, and the client still waited for it.
+    /// Records that its answer reached the client, which still waited for it.
     pub(super) fn answered(&self, id: CallId, answer: &Result<Outcome, ProviderError>) {
         let mut state = self.state();
         state.note(|| format!("answer {id} {answer:?}"));
@@ -143,7 +143,7 @@ impl Monitor {
         }
     }
 
-    /// The client stopped waiting for an answer.
+    /// Records that the client stopped waiting for an answer.
     pub(super) fn dropped(&self, id: CallId) {
         let mut state = self.state();
         if state.finished {
@@ -154,7 +154,7 @@ impl Monitor {
         state.failed(&call, ErrorKind::Unknown);
     }
 
-    /// The store has answered a request: what it wrote, in the order in which it wrote.
+    /// Records the store's answer to a request, and its write, in the order of the writes.
     pub(super) fn applied(&self, request: &Request, answer: &Outcome, now: Option<Record>) {
         let mut state = self.state();
         state.note(|| format!("store {request:?} -> {answer:?}"));
@@ -174,7 +174,7 @@ impl Monitor {
         }
     }
 
-    /// What the store held so many writes ago.
+    /// The state of the store this many writes ago.
     pub(super) fn stale(&self, name: &str, writes: usize) -> Option<Record> {
         let state = self.state();
         let states = state.records.get(name)?;
@@ -182,7 +182,7 @@ impl Monitor {
         states[index].clone()
     }
 
-    /// The machine stood still until now, or begins to.
+    /// Records that the machine stood still until now, or begins to.
     pub(super) fn disturbed(&self, client: usize, standing: bool) {
         let mut state = self.state();
         let now = state.now();
@@ -198,7 +198,7 @@ impl Monitor {
         anchors.push((holder, now));
     }
 
-    /// Where a client's clock stood at which time: whenever it began to run differently.
+    /// The readings of a client's clock at each instant at which its pace changed.
     pub(super) fn anchors(&self, client: usize) -> Anchors {
         Arc::clone(&self.state().clients[client].anchors)
     }
@@ -219,7 +219,7 @@ impl Monitor {
         !self.state().violations.is_empty()
     }
 
-    /// Ends the watching; what was found.
+    /// Ends the monitoring and returns its findings.
     pub(super) fn finish(&self) -> (Vec<Violation>, Figures, Vec<String>) {
         let mut state = self.state();
         state.finished = true;
@@ -283,7 +283,7 @@ impl State {
         names.entry(name.to_owned()).or_default()
     }
 
-    /// Nothing stood still since then: what is late is late.
+    /// Whether nothing stood still since then, so that lateness is a fault of the frontend.
     fn undisturbed_since(&self, client: usize, since: Duration) -> bool {
         let client = &self.clients[client];
         !client.standing && client.disturbed <= since
@@ -299,7 +299,7 @@ impl State {
         call
     }
 
-    /// A call has no answer.
+    /// Records that a call got no answer.
     fn failed(&mut self, call: &Call, kind: ErrorKind) {
         self.figures.unknown += u64::from(kind == ErrorKind::Unknown);
         match &call.request {

@@ -1,5 +1,5 @@
-//! What happens in one run, as plain data: who does what, and which faults strike. Nothing here is
-//! random any more, so any fault can be left out and the rest played again.
+//! The events of one run, as plain data: the steps of each owner, and the faults that strike. Nothing here is random
+//! any more, so any fault can be left out and the rest played again.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::history::shrink;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// What it was drawn from. It also seeds latencies, identities and jitter.
+    /// The seed it was drawn from. It also seeds latencies, identities and jitter.
     pub seed: u64,
-    /// Who decides that a lease ended.
+    /// Whether the store's clock or contenders' observations end leases.
     pub discipline: Discipline,
     /// How fast the store's clock runs.
     pub store_rate: f64,
-    /// Whether a read costs the store less than a refusal, so that waiters look before they ask.
+    /// Whether a read costs the store less than a refusal, so that waiters read before they try.
     pub cheap_reads: bool,
-    /// The processes, each on a machine of its own.
+    /// The processes, each on its own machine.
     pub clients: Vec<ClientPlan>,
-    /// What goes wrong. Any of these can be left out.
+    /// The faults. Any of these can be left out.
     pub faults: Vec<Fault>,
 }
 
@@ -36,23 +36,23 @@ pub struct ClientPlan {
     pub wakeups: bool,
     /// The least and the most that a message takes to or from the store, in milliseconds.
     pub latency: (u64, u64),
-    /// Closes while its handles may still be at work, at this time.
+    /// When it closes, if it does; its handles may still be at work then.
     pub closes: Option<Duration>,
-    /// Its handles; each is a task of its own.
+    /// Its handles; each is a separate task.
     pub handles: Vec<HandlePlan>,
 }
 
-/// One handle: a lock, its settings, and what its owner does with it, one step after the other.
+/// One handle: a lock, its settings, and its owner's steps, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct HandlePlan {
-    /// What is locked.
+    /// The name of its lock.
     pub name: String,
-    /// The label of its lock, where it shares that with other handles; else each of its calls has one of its own.
+    /// The label of its lock, where it shares that with other handles; otherwise each of its calls has its own.
     pub label: Option<String>,
     /// The settings of its lock.
     pub settings: Settings,
-    /// What its owner does.
+    /// The steps of its owner.
     pub steps: Vec<Step>,
 }
 
@@ -62,19 +62,19 @@ pub struct HandlePlan {
 pub struct Settings {
     /// D.
     pub duration: Duration,
-    /// The part of D that the holder does not believe in.
+    /// The fraction of D for which the holder does not trust the lease.
     pub margin: f64,
     /// The renewal interval.
     pub renew_every: Duration,
     /// The poll interval; the default's if `None`.
     pub poll_every: Option<Duration>,
-    /// How long a store that does not answer is asked.
+    /// For how long a store that does not answer is called.
     pub give_up_after: Duration,
     /// The longest hold.
     pub max_hold: Option<Duration>,
-    /// What is stored beside the lock.
+    /// The data stored with the lock.
     pub data: Option<Vec<u8>>,
-    /// For how long from a grant on others are kept out (B4).
+    /// For how long after a grant others are kept out (B4).
     pub at_least: Option<Duration>,
 }
 
@@ -102,25 +102,25 @@ impl Settings {
     }
 }
 
-/// One thing that the owner of a handle does.
+/// One step of the owner of a handle.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
-    /// It waits for so long first.
+    /// How long it waits first.
     pub pause: Duration,
-    /// How it asks.
+    /// How it requests the lock.
     pub way: Way,
-    /// It stops asking (drops the future).
+    /// When it drops its request, if it does.
     pub cancel: Option<Cancel>,
-    /// It does not poll for a while.
+    /// When it does not poll for a while.
     pub away: Option<Away>,
-    /// It takes a ticket along, if one lies about for its name.
+    /// Whether it takes a ticket for its name, if one is there.
     pub redeems: Option<Copies>,
-    /// What it does with what it got.
+    /// Its use of the lease that it got.
     pub usage: Usage,
 }
 
-/// How a handle asks.
+/// How a handle requests the lock.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Way {
@@ -146,7 +146,7 @@ pub enum WorkEnd {
     Returns,
     /// It panics.
     Panics,
-    /// Its last poll takes so long on the holder's clock, and then it returns.
+    /// Its last poll takes this long on the holder's clock, and then it returns.
     Blocks(Duration),
 }
 
@@ -156,7 +156,7 @@ pub enum WorkEnd {
 pub enum Cancel {
     /// At the poll of this number (from 1), if that has no result.
     AtPoll(u32),
-    /// After so long.
+    /// After this long.
     After(Duration),
 }
 
@@ -166,19 +166,19 @@ pub enum Cancel {
 pub struct Away {
     /// After the poll of this number (from 1).
     pub at_poll: u32,
-    /// For so long.
+    /// For this long.
     pub lasting: Duration,
 }
 
-/// What is done with a lease.
+/// The use of a lease.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// It renews itself.
+    /// Whether it renews itself.
     pub keep: bool,
-    /// Renewals by hand: how long after the one before, and whether that future is dropped.
+    /// Renewals by hand: how long after the previous one, and whether that future is dropped.
     pub renewals: Vec<(Duration, Option<Cancel>)>,
-    /// How long it is held then, unless it is lost.
+    /// How long it is then held, unless it is lost.
     pub hold: Duration,
     /// A write to the resource that the lock protects.
     pub write: Option<WritePlan>,
@@ -186,17 +186,17 @@ pub struct Usage {
     pub ending: Ending,
 }
 
-/// A read-modify-write on a resource: read at once, sent after a gap, on its way for a while.
+/// A read-modify-write on a resource: read at once, sent after a gap, in flight for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WritePlan {
-    /// From reading to sending; the lease is asked just before it is sent.
+    /// From reading to sending; the validity of the lease is checked just before sending.
     pub gap: Duration,
     /// From sending to the resource.
     pub travel: Duration,
 }
 
-/// How a lease ends in the hands of its holder.
+/// How the holder of a lease ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
@@ -222,7 +222,7 @@ pub enum Copies {
     More,
 }
 
-/// Something that goes wrong, or that an operator does.
+/// A fault, or an operator's action.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -230,54 +230,54 @@ pub enum Fault {
     Call {
         /// The client.
         client: usize,
-        /// Which operation.
+        /// The operation.
         op: Op,
-        /// The first has 0.
+        /// The number of the call; the first has 0.
         nth: u64,
-        /// What happens.
+        /// The effect.
         effect: Effect,
     },
     /// Strikes every call of a client, or of all, that is sent in this time.
     Network {
         /// The client; `None` for all.
         client: Option<usize>,
-        /// From when on.
+        /// When it begins.
         from: Duration,
-        /// For how long.
+        /// How long it lasts.
         lasting: Duration,
-        /// What happens.
+        /// The effect.
         effect: Effect,
     },
-    /// A machine stands still: for ever, if not `lasting`.
+    /// A machine stands still: forever, if not `lasting`.
     Standstill {
-        /// Which.
+        /// The client.
         client: usize,
-        /// From when on.
+        /// When it begins.
         from: Duration,
-        /// For how long.
+        /// How long it lasts.
         lasting: Option<Duration>,
-        /// How.
+        /// The kind of standstill.
         how: Standstill,
     },
     /// The hints for a client are swallowed.
     Mute {
-        /// Which.
+        /// The client.
         client: usize,
-        /// From when on.
+        /// When it begins.
         from: Duration,
-        /// For how long.
+        /// How long it lasts.
         lasting: Duration,
     },
-    /// Something happens at the store.
+    /// An event at the store.
     Store {
-        /// When.
+        /// The instant.
         at: Duration,
-        /// What.
+        /// The event.
         event: StoreEvent,
     },
 }
 
-/// What happens to a call.
+/// The fate of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Effect {
@@ -287,26 +287,25 @@ pub enum Effect {
     LoseReply,
     /// It is refused with this kind and not applied. `NotApplied` is a throttled store.
     Refuse(ErrorKind),
-    /// It is applied and fails with this kind all the same.
+    /// It is applied and fails with this kind nevertheless.
     Doubt(ErrorKind),
-    /// It arrives so much later.
+    /// It arrives this much later.
     DelayRequest(Duration),
-    /// Its reply arrives so much later.
+    /// Its reply arrives this much later.
     DelayReply(Duration),
-    /// It arrives once more, so much later.
+    /// It arrives once more, this much later.
     Duplicate(Duration),
-    /// It is applied, the reply is lost, and an operator releases the record by force before it is
-    /// repeated.
+    /// It is applied, the reply is lost, and an operator releases the record by force before it is repeated.
     Spend,
-    /// The machine sleeps from just after the request left: its answer waits for so long.
+    /// The machine sleeps from just after the request was sent: its answer waits for this long.
     SleepSent(Duration),
-    /// The machine sleeps for so long from just after the answer came.
+    /// The machine sleeps for this long from just after the answer came.
     SleepAnswered(Duration),
-    /// A read shows what was there so many writes ago.
+    /// A read shows the state this many writes ago.
     Stale(usize),
 }
 
-/// What happens at the store.
+/// An event at the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEvent {
@@ -322,7 +321,7 @@ pub enum StoreEvent {
     BreakWatches,
     /// B1.
     Revoke(String),
-    /// B2: free while its holder believes.
+    /// B2: free while its holder believes in its lease.
     Force(String),
     /// B3.
     Ask(String),
@@ -330,19 +329,19 @@ pub enum StoreEvent {
     Purge(String),
 }
 
-/// Which guarantees the faults of a plan take away, as the documentation says.
+/// The guarantees that the faults of a plan take away, as documented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
-    /// Two holders are possible (I1, I2): a store that forgot writes, a clock that jumped ahead
-    /// where it decides, a release by force, a machine whose clock did not count.
+    /// Two holders are possible (I1, I2): a store that forgot writes, a clock that jumped ahead on a store whose clock
+    /// decides, a release by force, a machine whose clock did not advance.
     pub exclusion: bool,
-    /// Tokens may repeat (I3): a store that forgot writes and whose time cannot tell.
+    /// Tokens may repeat (I3): a store forgot writes, and its clock cannot make up for that.
     pub tokens: bool,
 }
 
 impl Plan {
-    /// What this plan's faults take away.
+    /// The guarantees that this plan's faults take away.
     #[must_use]
     pub fn broken(&self) -> Broken {
         let mut broken = Broken::default();
@@ -374,7 +373,7 @@ impl Plan {
         broken
     }
 
-    /// The same plan with other faults: some of its own, say.
+    /// The same plan with other faults, such as some of its own.
     #[must_use]
     pub fn with_faults(&self, faults: &[Fault]) -> Self {
         let mut plan = self.clone();
@@ -382,8 +381,8 @@ impl Plan {
         plan
     }
 
-    /// The same plan with as few of its faults as still break the same rule; itself if none is
-    /// broken. Plays it many times.
+    /// The same plan with as few of its faults as still break the same rule; the plan itself if none is broken. Plays
+    /// it many times.
     #[must_use]
     pub fn shrink(&self) -> Self {
         let Some(rule) = self

@@ -1,10 +1,10 @@
-//! What happened in a run, in numbers, and what must not happen.
+//! The events of a run in numbers, and its violations.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{figures::figures, history::Invariant};
 
-/// Something that must not be.
+/// A deviation from the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
@@ -12,7 +12,7 @@ pub struct Violation {
     pub rule: String,
     /// When, since the start of the run.
     pub at: Duration,
-    /// What was seen.
+    /// A description of it.
     pub what: String,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Violation {
 }
 
 figures! {
-    /// What happened in one run or in many.
+    /// The figures of one run or of many.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     #[expect(missing_docs, reason = "each is the number of what it is called")]
@@ -41,13 +41,13 @@ figures! {
         /// Calls for several renewals, and the renewals in them.
         pub batches: u64,
         pub batched: u64,
-        /// Renewals confirmed when the lease was over, and grants that were.
+        /// Renewals that were confirmed only after the lease had ended, and such grants.
         pub late_renewals: u64,
         pub late_grants: u64,
         pub losses: u64,
         pub refused: u64,
         pub spent: u64,
-        /// Leases of a waiter of the same client on a term that went on (S1), and those that left with a ticket (H7).
+        /// Leases of a waiter of the same client on a term that continued (S1), and those that left with a ticket (H7).
         pub went_on: u64,
         pub tickets: u64,
         /// Releases that closed a name (B4).
@@ -60,7 +60,7 @@ figures! {
         pub writes: u64,
         pub stale_writes: u64,
         pub lost_updates: u64,
-        /// What struck, by kind.
+        /// The faults that struck, by kind.
         pub faults: BTreeMap<&'static str, u64>,
         /// Bounds of time that the checker of histories judged.
         pub bounds: BTreeMap<Invariant, u64>,

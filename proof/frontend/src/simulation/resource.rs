@@ -1,4 +1,4 @@
-//! What the locks protect: two counters for each name, one behind a fence and one without.
+//! The resources that the locks protect: two counters for each name, one behind a fence and one without.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use crate::history::{Log, What};
 pub(super) struct Resources {
     monitor: Monitor,
     log: Log,
-    /// Two holders may have one token: of a store that forgot writes, and whose time cannot tell (T1).
+    /// Two holders may have one token, if the store forgot writes and its clock cannot make up for that (T1).
     tokens_repeat: bool,
     guarded: Arc<Mutex<BTreeMap<String, Guarded>>>,
 }
@@ -25,11 +25,11 @@ struct Guarded {
     fence: Fence,
     fenced: u64,
     unfenced: u64,
-    /// The highest token accepted, kept beside the fence.
+    /// The highest token accepted, kept next to the fence.
     highest: Option<FencingToken>,
 }
 
-/// What a reader saw.
+/// The values that a reader saw.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     fenced: Option<u64>,
@@ -46,7 +46,7 @@ impl Resources {
         }
     }
 
-    /// Reads both; the fenced one takes note of the reader's token, or refuses it.
+    /// Reads both; the fenced one records the reader's token, or refuses it.
     pub(super) fn read(&self, name: &str, token: FencingToken) -> View {
         let mut all = self.lock();
         let guarded = all.entry(name.to_owned()).or_default();
@@ -57,7 +57,7 @@ impl Resources {
         }
     }
 
-    /// Writes one more than was seen.
+    /// Writes one more than the value that was seen.
     pub(super) fn write(
         &self,
         process: &str,

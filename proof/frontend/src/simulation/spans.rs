@@ -1,5 +1,5 @@
-//! For which caller the frontend acts: it runs each acquire within a span of its own, in the caller's poll or in a task
-//! of its own. Labels do not tell callers apart that have one in common.
+//! Identifies the caller for which the frontend acts: it runs each acquire within a separate span, in the caller's poll
+//! or in a separate task. A label does not distinguish callers that share it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,7 +26,7 @@ thread_local! {
     static WITHIN: RefCell<Vec<Option<CallerId>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps which caller an acquire's span is of. For one thread.
+/// Maps each acquire's span to its caller. For one thread.
 #[derive(Default)]
 pub(super) struct Callers {
     spans: AtomicU64,
@@ -76,7 +76,7 @@ pub(super) async fn of<F: Future>(caller: CallerId, acquire: F) -> F::Output {
     .await
 }
 
-/// The caller in whose acquire this happens.
+/// The caller whose acquire is running here.
 pub(super) fn current() -> Option<CallerId> {
     WITHIN.with_borrow(|within| within.last().copied().flatten())
 }

@@ -1,5 +1,5 @@
-//! The way between a client and the store: it takes time, loses, delays, repeats and refuses, as the
-//! plan says, and tells the monitor what passes.
+//! The connection between a client and the store: it takes time, loses, delays, repeats and refuses, according to the
+//! plan, and reports all requests and answers to the monitor.
 
 mod batches;
 mod effects;
@@ -34,7 +34,7 @@ use dlock_testkit::{
     memory::MemoryProvider,
 };
 
-/// One client's way to the store.
+/// One client's connection to the store.
 #[derive(Clone)]
 pub(super) struct Wire(Arc<Inner>);
 
@@ -226,7 +226,7 @@ impl Wire {
         answer
     }
 
-    /// An operator releases what an acquire has just been granted (B2).
+    /// An operator releases the lock that an acquire has just been granted (B2).
     async fn spend(&self, request: &Request) {
         let Self(inner) = self;
         let Request::Acquire(acquire) = request else {
@@ -247,7 +247,7 @@ impl Wire {
     }
 }
 
-/// A call under way.
+/// A call in progress.
 struct Open {
     monitor: Monitor,
     id: Option<CallId>,

@@ -1,4 +1,4 @@
-//! The owner of one handle: asks, holds, writes, renews and gives back, as the plan says.
+//! The owner of one handle: requests, holds, writes, renews and releases, according to the plan.
 
 mod holding;
 mod scoped;
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::history::Log;
 
-/// When owners stop beginning anything new.
+/// When owners stop beginning new steps.
 const EVENING: Duration = Duration::from_secs(12);
 
 pub(super) struct Worker {
@@ -146,7 +146,7 @@ impl Worker {
         }
     }
 
-    /// The ticket to redeem, if one lies about and the step can.
+    /// The ticket to redeem, if there is one and the step can redeem it.
     fn ticket(&self, step: &Step) -> Option<Ticket> {
         if !matches!(step.way, Way::Try | Way::Within(_) | Way::Wait) {
             return None;
@@ -160,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// A ticket opens no other lock, and that is said at once.
+    /// A ticket opens no other lock, and that is reported at once.
     fn try_another_lock(&self, lock: &DLock, ticket: Option<&Ticket>) {
         let Some(ticket) = ticket else { return };
         let refused = lock.named("another").map(|another| {
@@ -179,7 +179,7 @@ impl Worker {
 
     fn lock(&self, owner: &str) -> Option<DLock> {
         let HandlePlan { name, settings, .. } = &self.plan;
-        // A clone of the provider would find a client that has closed no more, and make another.
+        // A clone of the provider would no longer find a client that has closed, and would make another.
         let client = if self.monitor.is_closing(self.index) {
             self.client.clone()
         } else {

@@ -1,5 +1,4 @@
-//! One run: the store, the clients on their machines, their users, and what goes wrong, in virtual
-//! time on one thread.
+//! One run: the store, the clients on their machines, their users, and the faults, in virtual time on one thread.
 
 mod strikes;
 
@@ -28,28 +27,28 @@ use super::{
 };
 use crate::history::{Line, Log, log_commits};
 
-/// No run takes longer: what has not ended by then hangs.
+/// No run takes longer: a run that has not ended by then hangs.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// How often everything is looked at.
+/// How often everything is checked.
 const SWEEP: Duration = Duration::from_millis(20);
 
-/// What one run came to.
+/// The outcome of one run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Run {
-    /// What must not be; empty if all is well.
+    /// The violations; empty if all is well.
     pub violations: Vec<Violation>,
-    /// What happened, in numbers.
+    /// The events in numbers.
     pub figures: Figures,
-    /// Everything that happened: the same for the same plan, byte for byte.
+    /// Every event: the same for the same plan, byte for byte.
     pub history: Vec<Line>,
-    /// What the monitor saw, for people; only of [`Plan::explain`].
+    /// The monitor's notes, for people; only of [`Plan::explain`].
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// Plays the plan in virtual time, on a runtime of its own. Ends early at a violation.
+    /// Plays the plan in virtual time, on its own runtime. Ends early at a violation.
     ///
     /// # Panics
     /// If there is no memory or no thread for a runtime, or it is called on one.
@@ -58,7 +57,7 @@ impl Plan {
         self.play(false)
     }
 
-    /// As [`Plan::run`], with notes on everything the monitor saw.
+    /// As [`Plan::run`], with notes on everything that the monitor saw.
     ///
     /// # Panics
     /// As for [`Plan::run`].
@@ -81,7 +80,7 @@ impl Plan {
     }
 }
 
-/// The history of a client, and the monitor, which hears of leases that no call to the store shows.
+/// The history of a client, and the monitor, which learns of leases that no call to the store shows.
 struct Recorders {
     history: Arc<dyn Recorder>,
     monitor: Monitor,
@@ -195,8 +194,7 @@ impl<'a> World<'a> {
         self.machines.push(machine);
     }
 
-    /// Everybody does what is planned; then every client closes, and a newcomer finds every lock
-    /// free in the end.
+    /// All owners follow their plans; then every client closes, and a newcomer finds every lock free in the end.
     async fn live(&self) {
         let resources = Resources::new(self.monitor.clone(), self.log.clone(), self.plan.broken());
         let counter = Counter::default();
@@ -255,7 +253,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// I10, I15: whatever happened, each lock can be had in the end.
+    /// I10, I15: whatever happened, each lock can be acquired in the end.
     async fn newcomer(&self) {
         let provider = MemoryProvider::new(&self.store);
         let clock = Machine::new(1.0).clock();

@@ -1,4 +1,4 @@
-//! A store of tasks whose calls pass through something: a network that loses them, a watcher, a delay.
+//! A task store whose calls pass through a wrapper: a network that loses them, a watcher, a delay.
 
 mod claims;
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use self::claims::Claims;
 
-/// What is asked of a store.
+/// A call to a store.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_enums,
@@ -32,13 +32,13 @@ pub enum Call {
     Claim(Claim),
     /// [`TaskStore::finish`].
     Finish(Vec<Ending>),
-    /// [`TaskStore::checkpoint`]: the claim, the number, and what.
+    /// [`TaskStore::checkpoint`]: the claim, the number, and the data.
     Checkpoint(ClaimKey, u64, Value),
     /// [`TaskStore::cancel`]: the task, and whether by force.
     Cancel(TaskId, bool),
     /// [`TaskStore::retry`].
     Retry(TaskId),
-    /// [`TaskStore::set_paused`]: the queue, and whether it is to be.
+    /// [`TaskStore::set_paused`]: the queue, and whether it is to be paused.
     Pause(String, bool),
     /// [`TaskStore::set_limit`]: the queue, and its limit.
     Limit(String, Option<u32>),
@@ -48,11 +48,11 @@ pub enum Call {
     Renew(Vec<Renew>),
     /// A release of a claim.
     Release(Release),
-    /// What only looks.
+    /// A call that only reads.
     Look,
 }
 
-/// What a store answers.
+/// The answer of a store.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::exhaustive_enums,
@@ -81,10 +81,10 @@ pub enum Answer {
     Other,
 }
 
-/// What calls pass through on their way to a store and back.
+/// A wrapper that calls pass through on their way to a store and back.
 #[async_trait]
 pub trait Passage: Clone + Send + Sync + 'static {
-    /// One call. `ask` sends it to the store, each time that it is called.
+    /// Passes one call. `ask` sends it to the store, each time that it is called.
     async fn pass<A, F, Fut>(&self, call: Call, ask: F) -> Result<A, ProviderError>
     where
         A: Clone + Into<Answer> + Send + Sync + 'static,
@@ -101,7 +101,7 @@ pub struct Behind<S, P> {
 }
 
 impl<S: TaskStore + Clone, P: Passage> Behind<S, P> {
-    /// The store, as a process sees it that reaches it this way.
+    /// The store, as seen by a process that reaches it this way.
     pub fn new(store: S, passage: P) -> Self {
         let claims = Arc::new(Claims::new(store.claims(), passage.clone()));
         Self {
@@ -111,7 +111,7 @@ impl<S: TaskStore + Clone, P: Passage> Behind<S, P> {
         }
     }
 
-    /// Passes a call, which `ask` sends to a store of its own with these arguments.
+    /// Passes a call, which `ask` sends to its own clone of the store with these arguments.
     async fn through<T, A, Fut>(
         &self,
         call: Call,

@@ -1,11 +1,11 @@
-//! What is left when a future of the queue is dropped before it is ready: nothing for longer than a lease.
+//! Proves that nothing remains for longer than a lease when a future of the queue is dropped before it is ready.
 //!
 //! [`worker`] drops [`Worker::run`](dlock_tasks::Worker::run) after each of its polls, in paused time, while handlers
 //! work, leave checkpoints, fail and panic: over a network that works, and over ones that lose requests or answers.
-//! [`calls`](fn@calls) does it to each call of a [`TaskStore`]. After each drop:
+//! [`calls`](fn@calls) does the same to each call of a [`TaskStore`]. After each drop:
 //!
-//! - the client of the worker closes, and holds nothing;
-//! - after a lease at the latest nothing is held;
+//! - the worker's client closes, and holds nothing;
+//! - after a lease at the latest, nothing is held;
 //! - another worker ends every task, each as its handler says, with every attempt counted as documented;
 //! - a call that is repeated answers as if it were the first.
 
@@ -28,7 +28,7 @@ use super::simulation::{
 };
 use crate::cancelling::turn;
 
-/// What a scene came to.
+/// The figures of the scenes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -39,15 +39,15 @@ pub struct Tally {
 }
 
 const LEASE: Duration = Duration::from_secs(1);
-/// When the worker is told to stop.
+/// When the worker is asked to stop.
 const STOPS: Duration = Duration::from_millis(1600);
-/// The other worker needs no longer.
+/// The other worker needs no longer than this.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Drops the future of a worker after each of its polls.
 ///
 /// # Panics
-/// If anything is left behind, or it is called on a runtime.
+/// If anything remains, or it is called on a runtime.
 #[must_use]
 pub fn worker() -> Tally {
     let mut tally = Tally::default();
@@ -79,7 +79,7 @@ fn paused<T>(scene: impl Future<Output = T>) -> T {
     runtime.block_on(scene)
 }
 
-/// Whether the future was dropped, and what was wrong after that.
+/// Whether the future was dropped, and the violations after that.
 async fn scene(weather: Option<Effect>, polls: usize) -> (bool, Vec<String>) {
     let around = surroundings(weather);
     let mut ends = std::collections::BTreeMap::new();
@@ -106,7 +106,7 @@ async fn scene(weather: Option<Effect>, polls: usize) -> (bool, Vec<String>) {
         Some(Err(error)) => monitor.complain("J2", error.to_string()),
         None => monitor.drops(id),
     }
-    // Handlers go a moment later.
+    // Handlers end a moment later.
     sleep(Duration::from_millis(1)).await;
     match timeout(2 * LEASE, client.close()).await {
         Ok(0) => {}
@@ -191,7 +191,7 @@ fn surroundings(weather: Option<Effect>) -> Surroundings {
     }
 }
 
-/// Polls a future so often, and drops it then. Its value, if it had one before.
+/// Polls a future this often, and then drops it. Returns its value, if it was ready before.
 async fn cut<F: Future>(future: F, polls: usize) -> Option<F::Output> {
     let mut future = Box::pin(future);
     for poll in 0..polls {
@@ -199,7 +199,7 @@ async fn cut<F: Future>(future: F, polls: usize) -> Option<F::Output> {
         if let Poll::Ready(value) = polled {
             return Some(value);
         }
-        // Two turns of everybody, then some time, more and more of it.
+        // Two turns of every task, then some time, more and more of it.
         if poll % 3 == 2 {
             sleep(Duration::from_millis(2) * (1 + u32::try_from(poll / 12).unwrap_or(1))).await;
         } else {

@@ -1,12 +1,12 @@
 //! The real [`Worker`](dlock_tasks::Worker) in a simulated world: several processes that crash, are dropped, stop and
 //! start again, with clocks that drift, over a network that loses, delays and repeats, all in virtual time.
 //!
-//! A [`Plan`] says as plain data what happens; [`Plan::from_seed`] draws one, [`Plan::run`] plays it. While it runs,
-//! every call of a worker, and what the store makes of it, is compared with what the rules demand. Whatever must not
-//! be is a [`Violation`]; virtual time needs no slack.
+//! A [`Plan`] describes the events as plain data; [`Plan::from_seed`] draws one, [`Plan::run`] plays it. While it runs,
+//! every call of a worker, and its effect in the store, is compared with the rules. Every deviation is a [`Violation`];
+//! virtual time needs no slack.
 //!
-//! The instants of schedules are asked for by a loop of the simulation's own: the worker's reads the machine's wall
-//! clock, which stands still here.
+//! The simulation has its own loop that serves the instants of schedules: the worker's reads the machine's wall clock,
+//! which stands still here.
 //!
 //! ```
 //! use dlock_proof::tasks::simulation::Plan;
@@ -25,7 +25,7 @@ mod report;
 mod wire;
 mod world;
 
-/// What the cancellation of the worker is made of, too.
+/// The parts that the cancellation of the worker uses, too.
 pub(super) mod inside {
     pub(in crate::tasks) use super::{
         handler::Planned,

@@ -1,5 +1,5 @@
-//! Properties of the frontend that need a runtime of their own: one that shuts down, that stalls,
-//! or that has no timers. The memory provider stands for all.
+//! Properties of the frontend that need their own runtime: one that shuts down, that stalls, or that has no timers. The
+//! memory provider stands for all providers.
 
 use std::{
     sync::{
@@ -16,8 +16,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{LEASE, driven, faulty, lock, paused, paused_lock};
 
-/// V2: a runtime that was stalled past the deadline looks at its timers only after it has polled
-/// what was ready before.
+/// V2: a runtime that was stalled past the deadline looks at its timers only after it has polled the tasks that were
+/// ready before.
 #[test]
 fn work_is_not_polled_once_the_lease_is_over() {
     paused().block_on(async {
@@ -31,7 +31,7 @@ fn work_is_not_polled_once_the_lease_is_over() {
                 if counted.fetch_add(1, Ordering::SeqCst) > 0 {
                     return Poll::Ready(());
                 }
-                // Time passes, and nobody tells the timers.
+                // Time passes, and the timers do not notice.
                 let stall = std::pin::pin!(tokio::time::advance(LEASE));
                 assert!(stall.poll(context).is_pending());
                 context.waker().wake_by_ref();
@@ -66,7 +66,7 @@ fn lease_dropped_after_its_runtime_neither_blocks_nor_panics() {
     assert_eq!(provider.count(Op::Release), 0, "nobody could send it");
 }
 
-/// G3, G1: whatever is under way when the runtime goes down is cut off quietly.
+/// G3, G1: calls in progress when the runtime shuts down are cut off quietly.
 #[test]
 fn runtime_may_shut_down_at_any_moment() {
     for turns in 0..40 {
@@ -95,7 +95,7 @@ fn runtime_may_shut_down_at_any_moment() {
     }
 }
 
-/// G3: a renewal and a release wished for elsewhere run on the runtime that acquired.
+/// G3: a renewal and a release requested on another runtime run on the runtime that acquired.
 #[test]
 fn lease_is_used_from_another_runtime() {
     let provider = faulty();
@@ -118,14 +118,14 @@ fn panic_of_a_provider_is_an_error_and_no_hang() {
         provider.next(Op::Acquire, Fault::Panic);
         let lock = paused_lock(provider.clone());
         assert!(matches!(lock.acquire().await, Err(Error::Provider(_))));
-        // It cost neither the turn of the next waiter nor the end of `close`.
+        // The panic cost neither the turn of the next waiter nor the end of `close`.
         let lease = lock.acquire().await.unwrap();
         drop(lease);
         assert_eq!(lock.client().close().await, 0);
     });
 }
 
-/// W1: the first waiter of one task is served first, also where tasks start in any order.
+/// W1: the first waiter of one task is served first, even where tasks start in any order.
 #[test]
 fn waiters_of_one_task_are_served_in_order_on_many_threads() {
     let runtime = Builder::new_multi_thread()
@@ -167,14 +167,14 @@ fn driven_by_hand() -> Runtime {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// W1: waiters whose callers are still there, on a runtime that nobody drives for a while. They lose their
-/// places to those who wait elsewhere, and ask for new ones when they run again.
+/// W1: waiters whose callers are still there, on a runtime that is not driven for a while. They lose their places to
+/// waiters elsewhere, and queue again when they run again.
 #[test]
 fn waiters_of_an_undriven_runtime_let_others_pass() {
     let lock = lock(faulty(), Clock::system(), Duration::from_secs(3));
     let (left, runtime) = (driven_by_hand(), driven());
     let held = runtime.block_on(lock.acquire()).unwrap();
-    // One of them has its turn, and two stand in line.
+    // One of them has its turn, and two wait in line.
     let turn = async |limit: Option<Duration>| {
         let lease = match limit {
             Some(limit) => lock.acquire_timeout(limit).await,
@@ -216,7 +216,7 @@ fn release_awaited_beside_an_undriven_runtime_ends() {
             matches!(ended, Ok(Ok(ReleaseEnd::Unconfirmed))),
             "{ended:?}"
         );
-        // It has let go.
+        // It has released the lock.
         let next = lock.acquire_timeout(lease).await;
         assert_eq!(next.unwrap().release().await.unwrap(), ReleaseEnd::Released);
     });

@@ -40,7 +40,7 @@ fn paused() -> Runtime {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One that runs on a thread of its own.
+/// A runtime that runs on its own thread.
 fn driven() -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(1)

@@ -1,5 +1,4 @@
-//! Properties of renewals that need runtimes of their own, or a crowd. The memory provider stands for
-//! all.
+//! Properties of renewals that need their own runtimes, or a crowd. The memory provider stands for all providers.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{thread, time::Duration};
@@ -25,7 +24,7 @@ async fn hold(lock: &DLock, count: usize) -> Vec<Guard> {
     guards
 }
 
-/// V6: a runtime takes only its own leases along, and its number may come again.
+/// V6: a runtime takes only its own leases with it, and its number may be used again.
 #[test]
 fn renewals_end_with_their_runtime_and_no_other() {
     let lease = Duration::from_secs(3);
@@ -82,8 +81,8 @@ fn many_leases_are_renewed_in_few_calls() {
     });
 }
 
-/// I17, and no storm: a crowd rides out what a single lease rides out, and asks a store that is down
-/// no more often than a few would.
+/// I17, and no storm: a crowd survives every outage that a single lease survives, and calls a store that is down no
+/// more often than a few leases would.
 #[test]
 fn crowd_outlasts_an_outage_without_a_storm() {
     for outage in [Fault::LoseRequest, Fault::UNKNOWN_BEFORE] {
@@ -91,7 +90,7 @@ fn crowd_outlasts_an_outage_without_a_storm() {
             let provider = faulty();
             let guards = hold(&paused_lock(provider.clone()), 3000).await;
             provider.everything(outage);
-            // `valid_until` - D/6 - the longest pause - R and what a crowd may be held back.
+            // `valid_until` - D/6 - the longest pause - R and the time for which a crowd may be delayed.
             sleep(LEASE * 8 / 10 - LEASE / 6 - LEASE / 40 - LEASE / 15).await;
             let calls = provider.count(Op::Renew) - provider.count(Op::RenewMany);
             // Each was tried once in a batch; then there are 16 probes for each pause of D/60.
@@ -105,14 +104,14 @@ fn crowd_outlasts_an_outage_without_a_storm() {
     }
 }
 
-/// Lets everybody act who can.
+/// Lets every task act that can.
 async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-/// I14: nothing runs where there is nothing to renew.
+/// I14: no task runs when there is nothing to renew.
 #[test]
 fn scheduler_ends_with_its_last_lease() {
     paused().block_on(async {

@@ -1,5 +1,5 @@
-//! What locks tell the `metrics` facade: each name of the table by a story that makes it happen, and
-//! nothing else; and what a recorder that misbehaves does to them. In virtual time.
+//! The metrics that locks report to the `metrics` facade: each name of the table in a story that triggers it, and no
+//! other name; and the effect on locks of a recorder that misbehaves. In virtual time.
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod panicking;
@@ -11,7 +11,7 @@ mod traces;
 use dlock_core::metrics;
 use scene::{Scene, stores};
 
-/// Each name once, at least.
+/// Each name, at least once.
 #[tokio::test(start_paused = true)]
 async fn every_name_of_the_table_is_told_and_no_other() {
     let scene = Scene::new(stores().remove(0));
@@ -34,7 +34,7 @@ fn every_name_is_described_with_its_kind() {
     assert_eq!(recorder.described(), names);
 }
 
-/// Each story under both disciplines, with a recorder of its own.
+/// Each story under both disciplines, with its own recorder.
 macro_rules! tests {
     ($($name:ident,)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Recorders and subscribers may panic: no lease is lost by it, no release and no waiter.
+//! Recorders and subscribers may panic: that loses no lease, no release and no waiter.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tracing::{
 
 const LEASE: Duration = Duration::from_secs(6);
 
-/// Panics at whatever it is told.
+/// Panics at every event.
 struct Panics;
 
 impl Recorder for Panics {
@@ -57,8 +57,8 @@ impl Subscriber for Panics {
     }
 }
 
-/// Three leases are renewed together. One is taken away, and one reaches its longest hold: the third
-/// is renewed on, given back, and goes to the next waiter.
+/// Three leases are renewed together. One is taken away, and one reaches its longest hold: the third continues to be
+/// renewed, is released, and goes to the next waiter.
 async fn third_lease_lives_on(client: Client, provider: MemoryProvider) {
     let lock = |name: &str| {
         let lock = DLock::builder().name(name).provider(&client);

@@ -1,4 +1,4 @@
-//! Recorders that misbehave change nothing but what they are told.
+//! Recorders that misbehave change nothing but their own records.
 
 use std::{
     cell::Cell,
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use crate::scene::{Process, SECOND, Scene, stores};
 
-/// Does something whenever it is told anything.
+/// Runs a closure at every call of the recorder.
 struct Does<F>(F);
 
 impl<F: Fn()> Recorder for Does<F> {
@@ -52,7 +52,7 @@ impl<F: Fn()> Recorder for Does<F> {
     }
 }
 
-/// Everything that is told: waiting, renewing, failing, handing on, giving back, losing.
+/// Every reported event: waiting, renewing, failing, handing on, releasing, losing.
 async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<LeaseView>>) {
     let guard = lock.hold().await.unwrap();
     *held.lock().unwrap() = Some(guard.view());
@@ -64,7 +64,7 @@ async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Leas
         async move { lock.hold().await.unwrap() }
     });
     sleep(SECOND).await;
-    // What is told is told in the middle of a drop.
+    // This is reported in the middle of a drop.
     drop(guard);
     let next = waiting.await.unwrap();
     *held.lock().unwrap() = Some(next.view());
@@ -91,8 +91,8 @@ async fn a_recorder_that_panics_changes_nothing() {
     }
 }
 
-/// No lock of ours is held while the recorder is asked: it may ask us anything in turn. If one is, this
-/// thread waits for itself, so it is watched from another.
+/// No lock of ours is held while the recorder is called: it may call any of our methods in turn. If one is, this thread
+/// waits for itself, so it is watched from another thread.
 #[test]
 fn a_recorder_may_ask_the_locks_themselves() {
     let (done, ended) = std::sync::mpsc::channel();
@@ -122,7 +122,7 @@ async fn ask_the_locks() {
         let lock: DLock = process.lock.clone();
         let held = Mutex::<Option<LeaseView>>::default();
         let recorder = Does(|| {
-            // What its questions tell in turn is not followed.
+            // The events that its own calls trigger are ignored.
             if ASKING.replace(true) {
                 return;
             }

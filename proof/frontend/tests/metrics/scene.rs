@@ -22,7 +22,7 @@ pub(crate) struct Scene {
     pub(crate) recorder: TestRecorder,
 }
 
-/// One process: its provider, its client, and a lock of it.
+/// One process: its provider, its client, and one of its locks.
 pub(crate) struct Process {
     pub(crate) provider: Provider,
     pub(crate) client: Client,
@@ -44,7 +44,7 @@ impl Scene {
         }
     }
 
-    /// Another one with the same recorder, on an empty store.
+    /// Another scene with the same recorder, on an empty store.
     pub(crate) fn again(&self) -> Self {
         Self {
             store: MemoryStore::new(self.store.discipline()),
@@ -52,7 +52,7 @@ impl Scene {
         }
     }
 
-    /// A process whose metrics are told apart by this word.
+    /// A process whose metrics carry this group, to distinguish them.
     pub(crate) fn process(&self, group: &str) -> Process {
         self.process_on(group, MemoryProvider::new(&self.store))
     }
@@ -79,13 +79,13 @@ impl Scene {
         self.recorder.count(name, labels)
     }
 
-    /// How many values a histogram has.
+    /// The values of a histogram.
     pub(crate) fn values(&self, name: &str, labels: &[(&str, &str)]) -> Vec<f64> {
         self.recorder.values(name, labels)
     }
 }
 
-/// About so many seconds.
+/// About this many seconds.
 #[track_caller]
 pub(crate) fn assert_about(values: &[f64], expected: f64) {
     let [value] = values else {

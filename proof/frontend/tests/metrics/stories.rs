@@ -1,5 +1,5 @@
-//! What happens to locks, and what of it is told. Each story has a group of its own, so that they can
-//! share a recorder.
+//! The events of locks, and the metrics that report them. Each story has its own group, so that they can share a
+//! recorder.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ pub(crate) async fn a_hold_is_told_from_its_acquire_to_its_release(scene: Scene)
     assert_eq!(scene.count(TRIES, &[GROUP, ("outcome", "granted")]), 1);
     assert_about(&scene.values(HOLD, &[GROUP, ("end", "released")]), 42.5);
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "renewed")]), 2);
-    // Of 0.8 D a third was over at the first renewal; the second one was two seconds late.
+    // Of 0.8 D a third had passed at the first renewal; the second one was two seconds late.
     let [first, second] = scene.values(MARGIN, &[GROUP])[..] else {
         panic!("{:?}", scene.recorder);
     };
@@ -129,7 +129,7 @@ pub(crate) async fn a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none(
             let lock = process.lock.clone();
             tokio::spawn(async move { lock.hold().await.unwrap() })
         };
-        // Given back while somebody waits.
+        // Released while another process waits.
         let first = scene.process_on(group, on(&scene));
         let second = scene.process_on(group, on(&scene));
         let held = first.lock.hold().await.unwrap();
@@ -138,7 +138,7 @@ pub(crate) async fn a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none(
         held.release().await.unwrap();
         let held = waiting.await.unwrap();
         assert_eq!(scene.count(TAKEOVERS, &[("group", group)]), 0);
-        // Never given back: nothing of its process reaches the store any more.
+        // Never released: from now on, no call of its process reaches the store.
         let waiting = waits(&first);
         sleep(100 * SECOND).await;
         second.provider.everything(Fault::LoseRequest);
@@ -171,7 +171,7 @@ pub(crate) async fn a_lease_that_runs_out_is_a_loss_that_was_held_until_its_dead
     let Process { lock, provider, .. } = scene.process("expires");
     let lease = lock.acquire().await.unwrap();
     provider.everything(Fault::LoseRequest);
-    // Nobody looks before it has been over for long.
+    // The lease ended long before anything looks at it.
     sleep(1000 * SECOND).await;
     assert!(!lease.is_valid());
     drop(lease);
@@ -204,7 +204,7 @@ pub(crate) async fn a_lease_held_too_long_is_a_loss_of_that_cause(scene: Scene) 
     let guard = lock.hold().await.unwrap();
     guard.ended().await;
     assert_eq!(scene.count(LOSSES, &[GROUP, ("cause", "held_too_long")]), 1);
-    // The last renewal leaves after 80 s.
+    // The last renewal is sent after 80 s.
     assert_about(
         &scene.values(HOLD, &[GROUP, ("end", "held_too_long")]),
         128.0,
@@ -246,7 +246,7 @@ pub(crate) async fn a_release_without_an_answer_is_unconfirmed(scene: Scene) {
     scene.store.wipe();
     assert_eq!(lease.release().await.unwrap(), ReleaseEnd::NotHeld(None));
     assert_eq!(scene.count(RELEASES, &[GROUP, ("outcome", "not_held")]), 1);
-    // And one that may not release.
+    // And a holder that may not release.
     let lease = lock.acquire().await.unwrap();
     provider.next(Op::Release, Fault::FATAL);
     assert!(lease.release().await.is_err());
@@ -268,7 +268,7 @@ pub(crate) async fn what_is_handed_on_is_no_release_of_the_store(scene: Scene) {
     let third = third.await.unwrap();
     assert_eq!(provider.count(Op::Release), 1, "the first one's");
     assert_eq!(scene.count(RELEASES, &[GROUP, ("outcome", "handed_on")]), 1);
-    // By a ticket nothing is released at all.
+    // With a ticket nothing is released at all.
     let ticket = third.hand_over().unwrap();
     assert_eq!(
         scene.values(HOLD, &[GROUP, ("end", "handed_over")]).len(),
@@ -321,7 +321,7 @@ pub(crate) async fn renewals_that_fail_are_told_by_what_is_known(scene: Scene) {
 pub(crate) async fn a_lock_without_a_group_has_an_empty_one(scene: Scene) {
     let Process { client, .. } = scene.process("grouped");
     let build = |name: &str| DLock::builder().name(name).provider(&client);
-    // What has not happened is told as well: an alert needs something to begin at.
+    // Events that have not happened are reported as well: an alert needs an initial value.
     for name in [LOSSES, TAKEOVERS] {
         assert!(
             scene.recorder.knows(name, &[("group", "grouped")]),

@@ -26,7 +26,7 @@ async fn what_is_traced_is_as_the_chapter_says() {
     assert_eq!(seen.unlike(&Chapter::read(CHAPTER)), [""; 0]);
 }
 
-/// Also what no story makes happen.
+/// This covers events that no story triggers.
 #[test]
 fn every_event_has_a_name_of_the_chapter_and_each_name_an_event() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dlock-core/src");

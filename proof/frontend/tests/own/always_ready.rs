@@ -1,5 +1,5 @@
-//! A call that never waits for anything, and so uses up what the runtime gives a task for a turn, ends at its limit like
-//! any other.
+//! A call that never waits for anything, and so uses up the budget that the runtime gives a task for a turn, ends at
+//! its limit like any other.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn call_that_is_always_ready_ends_at_its_limit() {
         .provider(AlwaysReady)
         .build()
         .unwrap();
-    // On this task alone, so that nobody else's turn ends it.
+    // On this task alone, so that no other task's turn ends it.
     let tried = timeout(Duration::from_secs(20), lock.try_acquire());
     let error = tried.await.expect("the call goes on").unwrap_err();
     assert!(

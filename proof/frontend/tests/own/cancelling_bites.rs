@@ -1,4 +1,4 @@
-//! The cancellation harness finds what a careless provider leaves behind when a call is dropped.
+//! The cancellation harness finds the remains of calls that a careless provider drops.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -20,15 +20,14 @@ use dlock_proof::cancelling::{self, turn};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::sync::Semaphore;
 
-/// What it does wrong.
+/// The bug of the provider.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// Answers come in the order of the questions: one whose caller stopped waiting goes to the
-    /// next caller.
+    /// Answers come in the order of the requests: an answer whose caller stopped waiting goes to the next caller.
     StaleReplies,
-    /// A dropped call does not give its connection back.
+    /// A dropped call does not return its connection to the pool.
     LosesConnections,
-    /// A dropped call leaves a task.
+    /// A dropped call leaves a task behind.
     LeavesTasks,
 }
 
@@ -67,7 +66,7 @@ impl Careless {
         if lost {
             connection.forget();
         }
-        // The request and its answer are on their way.
+        // The request and its answer are in flight.
         for _ in 0..6 {
             turn().await;
         }

@@ -68,7 +68,7 @@ async fn tasks_that_end_together_make_room_for_one_claim() {
     drop(stop);
     run.await.unwrap().unwrap();
     let claims = claims.0.load(Ordering::SeqCst);
-    // One more finds nothing.
+    // One more claim finds nothing.
     assert!(
         (TASKS / PLACES..=TASKS / PLACES + 1).contains(&claims),
         "{claims} claims of {PLACES} for {TASKS} tasks"

@@ -1,4 +1,4 @@
-//! Handing a lock on within one client, where a case cannot look: what it costs and gains.
+//! Handing a lock on within one client, measured where a case cannot: its cost and its gain.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -45,8 +45,8 @@ fn runtime() -> Runtime {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Eight tasks on one name, five milliseconds each, on a store that is a millisecond away: hardly a command a lease,
-/// more leases than with a round trip each, and as many for each task.
+/// Eight tasks on one name, five milliseconds each, on a store that is a millisecond away: hardly a command per lease,
+/// more leases than with a round trip each, and equally many for each task.
 #[test]
 fn going_on_costs_no_call_and_is_fair() {
     let (leases, possible, commands) = eight_tasks(|lock, _task| lock.clone());
@@ -54,7 +54,7 @@ fn going_on_costs_no_call_and_is_fair() {
     assert!(leases > possible, "{leases}, with a round trip {possible}");
 }
 
-/// The same where terms do not go on, since each task has a label of its own: a release and an acquire for each lease.
+/// The same where terms do not continue, since each task has its own label: a release and an acquire for each lease.
 #[test]
 fn locks_of_their_own_cost_a_release_and_an_acquire_and_are_fair() {
     let (grants, possible, commands) =

@@ -1,4 +1,4 @@
-//! What needs no program of its own: each part of the proof is proved itself, and nothing is left unanswered.
+//! Tests that need no separate program: each part of the proof is itself proved, and no call is left unanswered.
 
 mod always_ready;
 mod cancelling;

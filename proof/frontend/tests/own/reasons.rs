@@ -1,4 +1,4 @@
-//! What an error tells people about a store that did not do what it was asked.
+//! The text of an error, for people, about a store that did not do what was requested.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -25,7 +25,7 @@ async fn reason(store: &Faulty<MemoryProvider>) -> String {
     format!("{:?}", error.unwrap_err())
 }
 
-/// The limit of the caller cuts the second attempt short, which has nothing to tell then.
+/// The limit of the caller cuts the second attempt short, which then has no reason to report.
 #[tokio::test(start_paused = true)]
 async fn attempt_that_is_cut_short_hides_no_reason() {
     let store = Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()));

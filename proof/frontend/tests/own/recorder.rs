@@ -1,4 +1,4 @@
-//! A recorder is told what a client believes, in order and once, on the client's own clock.
+//! A recorder receives a client's beliefs, in order and once, on the client's own clock.
 
 #![expect(
     clippy::unwrap_used,

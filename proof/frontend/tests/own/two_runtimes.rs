@@ -17,11 +17,11 @@ use tokio::{runtime::Builder, time::timeout};
 
 /// No poll comes before the test has failed.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// How long each has for all of its grants.
+/// How long each runtime has for all of its grants.
 const PATIENCE: Duration = Duration::from_secs(60);
 const GRANTS: usize = 100;
 
-/// Each runtime takes the lock again the moment that it has given it back, until both have their grants.
+/// Each runtime takes the lock again the moment it has released it, until both have their grants.
 #[test]
 fn runtimes_of_one_process_take_turns() {
     for wakeups in [true, false] {

@@ -6,9 +6,9 @@
 //! DLOCK_SIMULATION_SEED=7 cargo test -p dlock-proof --test simulation no_seed    # one seed
 //! ```
 //!
-//! A seed that fails is cut down to the faults it needs; its history is kept (in `DLOCK_HISTORIES`, else
-//! in the folder for temporary files), and the path is printed. With
-//! `DLOCK_SIMULATION_NOTES` set, one seed also prints everything that its monitor saw.
+//! A seed that fails is reduced to the faults it needs; its history is kept (in `DLOCK_HISTORIES`, or else in the
+//! folder for temporary files), and the path is printed. With `DLOCK_SIMULATION_NOTES` set, one seed also prints
+//! everything that its monitor saw.
 
 use std::{
     env,
@@ -31,7 +31,7 @@ const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observ
 
 /// How many seeds every test run plays; `.ci/run` plays more.
 const SEEDS: u64 = 50;
-/// One in so many of them is played twice, see `one_seed_gives_one_history`.
+/// One in this many of them is played twice, see `one_seed_gives_one_history`.
 const TWICE: u64 = 25;
 
 #[test]
@@ -98,7 +98,7 @@ fn fault_that_is_left_out_does_not_strike() {
     );
 }
 
-/// Plays the first seeds, two at a time; the plans that failed, in their order.
+/// Plays the first seeds, two at a time. Returns the plans that failed, in order.
 fn play(seeds: u64) -> (Figures, Vec<Plan>) {
     let next = AtomicU64::new(0);
     let result = Mutex::new((Figures::default(), Vec::new()));
@@ -128,7 +128,7 @@ fn play(seeds: u64) -> (Figures, Vec<Plan>) {
     (figures, failed)
 }
 
-/// A run in which too little happens proves nothing.
+/// A run with too few events proves nothing.
 fn bites(figures: &Figures) {
     let runs = figures.runs;
     for (what, count, at_least) in [
@@ -176,7 +176,7 @@ fn bites(figures: &Figures) {
     }
 }
 
-/// Every kind of fault there is.
+/// Every kind of fault.
 const KINDS: [&str; 21] = [
     "broken channels",
     "clock steps",
@@ -201,7 +201,7 @@ const KINDS: [&str; 21] = [
     "throttled",
 ];
 
-/// One seed, with all that is known of it.
+/// Plays one seed, and prints everything about it.
 fn replay(seed: u64, discipline: Discipline) {
     let plan = Plan::from_seed(seed, discipline);
     let explained = plan.explain();
@@ -212,7 +212,7 @@ fn replay(seed: u64, discipline: Discipline) {
     assert!(explained.violations.is_empty(), "{}", report(&plan));
 }
 
-/// What is wrong, the faults it needs, and where its history lies.
+/// The violations, the faults they need, and where the history is kept.
 fn report(plan: &Plan) -> String {
     let small = plan.shrink();
     let run = small.run();
@@ -242,7 +242,7 @@ fn text(run: &Run) -> String {
     run.history.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// How many this run plays.
+/// How many seeds this run plays.
 fn seeds() -> u64 {
     number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS)
 }

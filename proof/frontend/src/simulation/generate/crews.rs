@@ -1,5 +1,5 @@
-//! Crews: handles of one client that hold as many locks at the same time, so that their renewals
-//! travel together; and what strikes those.
+//! Crews: handles of one client that hold as many locks at the same time, so that their renewals travel together; and
+//! the faults that strike those.
 
 use dlock_core::ErrorKind;
 use dlock_testkit::faults::Op;
@@ -45,7 +45,7 @@ impl Draw {
         }
     }
 
-    /// All of a crew do the same at the same time.
+    /// All members of a crew do the same at the same time.
     fn crew_steps(&mut self, lease: u64) -> Vec<Step> {
         (0..self.rng.usize(1..=3))
             .map(|_| Step {
@@ -69,7 +69,7 @@ impl Draw {
             .collect()
     }
 
-    /// Due at the same time, and of another duration at times.
+    /// Settings that fall due at the same time, sometimes with another duration.
     fn alike(&mut self, settings: &Settings) -> Settings {
         let lease = millis(settings.duration);
         let longer = *self.of(&[0, 0, 0, lease / 15, lease / 5]);

@@ -1,10 +1,10 @@
-//! Crowds: tasks of one client that want one name with the same settings, so that a term goes on from one to the next
-//! (S1), and do all that a task can do with a lock.
+//! Crowds: tasks of one client that want one name with the same settings, so that a term continues from one to the next
+//! (S1), and do everything that a task can do with a lock.
 
 use super::{Draw, millis};
 use crate::simulation::plan::{ClientPlan, Copies, Ending, HandlePlan, Settings};
 
-/// What they want. It is nobody else's but another client's.
+/// The name that they want. Only another client wants it too.
 const NAME: &str = "crowd";
 
 /// The label of their locks.

@@ -1,4 +1,4 @@
-//! Drawing what goes wrong: with calls, the network, machines, hints, operators and stores.
+//! Drawing the faults: of calls, the network, machines, hints, operators and stores.
 
 use dlock_core::{ErrorKind, provider::Discipline};
 use dlock_testkit::{faults::Op, machine::Standstill};
@@ -21,7 +21,7 @@ impl Draw {
                     faults.push(self.call(client, effect));
                 }
             }
-            // Orphans of refused tries, and leases that end while nobody looks: rare otherwise.
+            // Orphans of refused tries, and leases that end while no caller looks: rare otherwise.
             if self.chance(25) {
                 for _ in 0..self.rng.usize(1..=4) {
                     let effect = Effect::Duplicate(self.span(10));
@@ -72,7 +72,7 @@ impl Draw {
         faults
     }
 
-    /// What can strike a call in this run.
+    /// The effects that can strike a call in this run.
     fn effects(&mut self) -> Vec<Effect> {
         let late = |draw: &mut Self| draw.span(30);
         let all = [
@@ -119,7 +119,7 @@ impl Draw {
         self.strike(client, op, most, effect)
     }
 
-    /// One of a client's first calls of this operation.
+    /// Strikes one of a client's first calls of this operation.
     pub(super) fn strike(&mut self, client: usize, op: Op, most: u64, effect: Effect) -> Fault {
         Fault::Call {
             client,
@@ -129,7 +129,7 @@ impl Draw {
         }
     }
 
-    /// What strikes waiters' looks.
+    /// Draws faults of waiters' looks.
     pub(super) fn looks(&mut self, clients: usize, faults: &mut Vec<Fault>) {
         if self.chance(20) {
             return;
@@ -205,7 +205,7 @@ impl Draw {
         }
     }
 
-    /// What takes guarantees away.
+    /// Draws faults that take guarantees away.
     fn breakers(&mut self, faults: &mut Vec<Fault>, clients: usize) {
         for _ in 0..self.rng.usize(1..=3) {
             let name = format!("n{}", self.rng.usize(0..self.names));

@@ -7,10 +7,10 @@ use crate::simulation::plan::{
     ClientPlan, Ending, Fault, HandlePlan, Plan, Settings, Step, Usage, Way,
 };
 
-/// What they want. Nothing else wants it.
+/// The name that they want. No other task wants it.
 const NAME: &str = "mix";
 
-/// Roughly how long they are at it, in milliseconds.
+/// Roughly how long they contend for it, in milliseconds.
 const LASTS: u64 = 4_000;
 
 impl Draw {
@@ -37,7 +37,7 @@ impl Draw {
                 });
             }
         }
-        // In half of the runs nothing else is the reason for a wait.
+        // In half of the runs no fault can be the reason for a wait.
         if self.chance(50) {
             faults.clear();
         }
@@ -45,10 +45,10 @@ impl Draw {
 }
 
 impl Plan {
-    /// The name of a mix of two processes that nothing disturbs, and for how long one of them goes without it at most: the
-    /// other keeps it for a poll and a piece of work (W8), and this one asks a poll later. Jitter and clocks that differ
-    /// make each poll a fifth longer. None where a call may take longer than the quarter of a poll after which the one
-    /// that waits asks again: it may miss the half of a poll for which the other leaves the name.
+    /// The name of a mix of two processes that nothing disturbs, and for how long one of them goes without it at most:
+    /// the other keeps it for a poll and a piece of work (W8), and this one tries a poll later. Jitter and differing
+    /// clocks make each poll a fifth longer. `None` where a call may take longer than the quarter of a poll after which
+    /// the waiter tries again: it may miss the half of a poll for which the other leaves the name free.
     pub(in crate::simulation) fn turns(&self) -> Option<(&'static str, Duration)> {
         let mixed = |client: &&ClientPlan| client.handles.iter().any(|handle| handle.name == NAME);
         let mixed: Vec<_> = self.clients.iter().filter(mixed).collect();
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// Waits for the lock, holds it, gives it back.
+/// Waits for the lock, holds it, releases it.
 fn turn(hold: u64) -> Step {
     Step {
         pause: Duration::ZERO,

@@ -9,7 +9,7 @@ use crate::simulation::plan::{
     Way, WorkEnd,
 };
 
-/// What they want. It is nobody else's.
+/// The name that they want. No other task wants it.
 const NAME: &str = "period";
 
 impl Draw {
@@ -44,7 +44,7 @@ impl Draw {
         }
     }
 
-    /// While a client's calls fail somebody takes the name from it: what it releases then is not closed.
+    /// While a client's calls fail, an operator takes the name from it: its release then does not close the name.
     fn intruders(&mut self, client: usize, faults: &mut Vec<Fault>) {
         for _ in 0..self.rng.usize(1..=4) {
             let (from, lasting) = (self.at(), self.span(3));
@@ -61,7 +61,7 @@ impl Draw {
         }
     }
 
-    /// Waits for the lock or does not, works for a while, and gives it back before its time or after.
+    /// Waits for the lock or does not, works for a while, and releases it before its time or after.
     fn period(&mut self, lease: u64) -> Step {
         let way = match self.rng.u8(0..10) {
             0..=3 => Way::Try,

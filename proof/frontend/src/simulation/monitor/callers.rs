@@ -1,4 +1,4 @@
-//! Callers that ask for a lock: their tries, in which order they are served, and how long they wait (W1, W4, W5,
+//! Callers that request a lock: their tries, the order in which they are served, and how long they wait (W1, W4, W5,
 //! T6, I18).
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{
 use crate::simulation::{plan::Settings, spans};
 
 impl Monitor {
-    /// A caller asks for a lock. `limit`: `None` waits for ever.
+    /// A caller requests a lock. `limit`: `None` waits forever.
     pub(in super::super) fn begins(
         &self,
         client: usize,
@@ -41,21 +41,21 @@ impl Monitor {
             granted: false,
             newest_try: None,
         });
-        // A redeemer stands in no line (H9).
+        // A redeemer waits in no line (H9).
         if !once && !redeems {
             state.known(client, name).queue.push(id);
         }
         id
     }
 
-    /// It does not poll any more.
+    /// It stops polling.
     pub(in super::super) fn away(&self, id: CallerId) {
         let mut state = self.state();
         let now = state.now();
         state.callers[id].away = Some(now);
     }
 
-    /// It stopped asking.
+    /// It drops its request.
     pub(in super::super) fn gone(&self, id: CallerId) {
         let mut state = self.state();
         state.note(|| format!("{id} gone"));
@@ -79,7 +79,7 @@ impl Monitor {
         state.figures.hints += 1;
     }
 
-    /// A resource told a client of a higher token (T6).
+    /// A resource reported a higher token to a client (T6).
     pub(in super::super) fn raised(&self, client: usize, name: &str, highest: FencingToken) {
         let mut state = self.state();
         let known = state.known(client, name);
@@ -159,7 +159,7 @@ impl State {
     pub(super) fn acquire_failed(&mut self, request: &Acquire, kind: ErrorKind) {
         match kind {
             ErrorKind::Unknown => drop(self.in_doubt.insert(request.new)),
-            // Its wait is over, and the next one in line may be served before it hears of that.
+            // Its wait has ended, and the next one in line may be served before it learns that.
             ErrorKind::Fatal => {
                 if let Some((id, _)) = self.caller_of(request) {
                     self.leaves_line(id);
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Whose newest try it is, and when that was first sent.
+    /// The caller whose newest try this is, and when that was first sent.
     fn caller_of(&self, request: &Acquire) -> Option<(CallerId, super::model::Stamp)> {
         let id = *self.drawn.get(&request.new)?;
         let (uuid, sent) = self.callers[id].newest_try?;
@@ -222,7 +222,7 @@ impl State {
         }
     }
 
-    /// W4: no caller ends before its limit for want of time, nor after it.
+    /// W4: no caller times out before its limit, or ends after it.
     fn check_end(&mut self, id: CallerId, how: &Finished) {
         let caller = &self.callers[id];
         let (limit, waited) = (caller.limit, self.waited(caller));

@@ -1,4 +1,4 @@
-//! What the owners of leases do with them and are told of them (V5, V7, V9, I6 to I8, I11).
+//! The acts of the owners of leases, and the information that they get (V5, V7, V9, I6 to I8, I11).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Monitor {
-    /// A caller has the lease in its hands. The lease as its handle says; `None` under `with`.
+    /// A caller received the lease. `watch` looks at the lease through its handle; `None` under `with`.
     pub(in super::super) fn delivered(
         &self,
         id: CallerId,
@@ -42,7 +42,7 @@ impl Monitor {
         Some(lease)
     }
 
-    /// A watcher was told of the end of the lease.
+    /// A watcher was notified of the end of the lease.
     pub(in super::super) fn told(&self, lease: LeaseId, loss: &End) {
         let mut state = self.state();
         state.note(|| format!("{lease} lost: {:?}", loss.cause));
@@ -109,7 +109,7 @@ impl Monitor {
         }
     }
 
-    /// The work under `with` starts or is polled, or is gone. Whether the lease is valid.
+    /// The work under `with` starts or is polled, or is gone. Returns whether the lease is valid.
     pub(in super::super) fn works(&self, lease: LeaseId, alive: bool) -> bool {
         let mut state = self.state();
         let holder = state.holder(lease);
@@ -119,7 +119,7 @@ impl Monitor {
         term.work_alive = alive;
         let valid = term.valid(holder);
         if !alive {
-            // What follows in the same poll is the release.
+            // The release follows in the same poll.
             state.release_begins(lease);
         }
         valid
@@ -151,7 +151,7 @@ impl Monitor {
 }
 
 impl State {
-    /// A handle against what passed the boundary.
+    /// Compares a handle with the requests and answers of its lease.
     pub(super) fn compare(&mut self, lease: LeaseId, probe: Probe) {
         let holder = self.holder(lease);
         let Some(term) = self.terms.get(&lease) else {

@@ -16,10 +16,10 @@ use super::super::plan::Settings;
 pub(in super::super) type CallId = usize;
 pub(in super::super) type CallerId = usize;
 
-/// What the holder's clock showed, and when.
+/// Readings of the holder's clock, each with its instant.
 pub(in super::super) type Anchors = Arc<Mutex<Vec<(Duration, Duration)>>>;
 
-/// So many calls without an answer are no outage yet.
+/// This many calls without an answer are no outage yet.
 const HICCUPS: u32 = 3;
 
 /// One instant on three clocks.
@@ -37,7 +37,7 @@ pub(super) struct ClientState {
     pub(super) disturbed: Duration,
     pub(super) standing: bool,
     pub(super) anchors: Anchors,
-    /// `close` was called; it returned.
+    /// When `close` was called; when it returned.
     pub(super) closing: Option<Duration>,
     pub(super) closed_down: Option<Duration>,
     pub(super) names: BTreeMap<String, Known>,
@@ -62,7 +62,7 @@ impl ClientState {
         }
     }
 
-    /// A call has ended, on the contender's clock.
+    /// Records the end of a call, on the contender's clock.
     pub(super) fn hears(&mut self, now: Duration, answered: bool) {
         if !answered {
             self.unanswered += 1;
@@ -74,22 +74,23 @@ impl ClientState {
         self.unanswered = 0;
     }
 
-    /// The store answered nothing at some time since then: calls go in turns, and come later than they would (W5, V6).
+    /// Whether the store answered nothing at some time since then: calls then take turns, and come later than usual
+    /// (W5, V6).
     pub(super) fn was_out_since(&self, since: Duration) -> bool {
         self.unanswered > HICCUPS || self.recovered.is_some_and(|at| at >= since)
     }
 
-    /// Nothing stood still for twice this span.
+    /// Whether nothing stood still for twice this span.
     pub(super) fn is_calm(&self, now: Duration, span: Duration) -> bool {
         !self.standing && self.disturbed + span * 2 + super::SLACK <= now
     }
 }
 
-/// What a client should know of a name.
+/// The knowledge that a client should have of a name.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) highest: u64,
-    /// The highest that a resource told it of, or that it saw in a record of no term of its own.
+    /// The highest that a resource reported to it, or that it saw in a record of another client's term.
     pub(super) elsewhere: u64,
     /// Its waiting callers, in the order in which they came.
     pub(super) queue: Vec<CallerId>,
@@ -109,32 +110,32 @@ pub(super) enum Status {
     Done,
 }
 
-/// One call of `acquire` and its like.
+/// One call of `acquire` or a similar method.
 pub(super) struct Caller {
     pub(super) client: usize,
     pub(super) name: String,
     pub(super) settings: Settings,
-    /// It stands in no queue.
+    /// It waits in no queue.
     pub(super) once: bool,
     pub(super) limit: Option<Duration>,
     pub(super) began: Stamp,
     pub(super) status: Status,
-    /// It does not poll, so it cannot see its result.
+    /// Since when it does not poll, so that it cannot see its result.
     pub(super) away: Option<Duration>,
-    /// It was granted a lease, which may have come back: then it queues again (W6).
+    /// It was granted a lease, which may have been returned: then it queues again (W6).
     pub(super) granted: bool,
     /// Its newest try: the identity, and when it was first sent.
     pub(super) newest_try: Option<(Uuid, Stamp)>,
 }
 
-/// What is seen through a lease's handle.
+/// The view through a lease's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Probe {
     pub(in super::super) valid: bool,
     pub(in super::super) remaining: Duration,
 }
 
-/// Looks through a handle, if it is there.
+/// Looks through a handle, if that still exists.
 pub(in super::super) type Watched = Arc<dyn Fn() -> Option<Probe> + Send + Sync>;
 
 /// How a caller ended.
@@ -143,12 +144,12 @@ pub(in super::super) enum Finished {
     /// With a lease, which was reported before.
     Granted,
     TimedOut,
-    /// With something else than a lease.
+    /// With a result other than a lease.
     Otherwise,
 }
 
 impl Finished {
-    /// What an acquire's error means.
+    /// The meaning of an acquire's error.
     pub(in super::super) fn of(error: &dlock_core::Error) -> Self {
         match error {
             dlock_core::Error::Timeout { .. } => Self::TimedOut,
@@ -178,11 +179,11 @@ pub(super) struct Term {
     pub(super) caller: CallerId,
     pub(super) name: String,
     pub(super) token: FencingToken,
-    /// Those of its term.
+    /// The tokens of its term.
     pub(super) tokens: Tokens,
     pub(super) settings: Settings,
     pub(super) granted: Stamp,
-    /// When its term was last asked for or renewed, and its deadline, on the holder's clock.
+    /// When its term was last requested or renewed, and its deadline, on the holder's clock.
     pub(super) sent: Duration,
     pub(super) deadline: Duration,
     pub(super) refused: Option<Stamp>,
@@ -200,13 +201,13 @@ pub(super) struct Term {
 pub(super) struct Release {
     pub(super) began: Option<Stamp>,
     pub(super) called: bool,
-    /// The store has said so.
+    /// The store has confirmed it.
     pub(super) released: bool,
     pub(super) not_held: bool,
     pub(super) fatal: bool,
     /// Since when a call without an answer has to be repeated.
     pub(super) failing: Option<Stamp>,
-    /// The lease went away with a ticket, or another one has followed it on its term (S1).
+    /// The lease left with a ticket, or another one has followed it on its term (S1).
     pub(super) by_ticket: bool,
     pub(super) followed: bool,
 }
@@ -219,17 +220,17 @@ pub(super) struct Attempt {
 }
 
 impl Term {
-    /// V2, computed anew.
+    /// V2, computed independently.
     pub(super) fn valid(&self, holder: Duration) -> bool {
         self.refused.is_none() && self.release.began.is_none() && holder < self.deadline
     }
 
-    /// For how long its term may stay for other callers of its client, after its lease has ended (S1).
+    /// For how long its term may stay reserved for other callers of its client, after its lease has ended (S1).
     pub(super) fn may_stay_for(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }
 
-    /// The store must have let go by now, or will before a release could be repeated (V7).
+    /// Whether the store must have ended the lease by now, or will before a release could be repeated (V7).
     pub(super) fn let_go_by(&self, holder: Duration) -> bool {
         holder + self.settings.failure_pause() * 2 + super::SLACK
             >= self.sent + self.settings.duration

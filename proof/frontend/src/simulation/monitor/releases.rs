@@ -14,7 +14,7 @@ use super::{
 };
 
 impl Monitor {
-    /// The client was told to close.
+    /// The client is asked to close.
     pub(in super::super) fn closes(&self, client: usize) {
         let mut state = self.state();
         let now = state.now();
@@ -22,12 +22,12 @@ impl Monitor {
         state.clients[client].closing = Some(now);
     }
 
-    /// Whether it was.
+    /// Whether the client is closing.
     pub(in super::super) fn is_closing(&self, client: usize) -> bool {
         self.state().clients[client].closing.is_some()
     }
 
-    /// Its `close` returned, with how many leases, which are counted here as well.
+    /// Its `close` returned the number of its leases, which are counted here as well.
     pub(in super::super) fn closed(&self, client: usize, counted: usize) {
         let mut state = self.state();
         let now = state.now();
@@ -35,7 +35,7 @@ impl Monitor {
         state.clients[client].closed_down = Some(now);
         let of_client = state.terms.values().filter(|term| term.client == client);
         let held = of_client.filter(|term| term.release.began.is_none());
-        // A grant that its caller did not take may have gone back already.
+        // A grant that its caller did not take may have been released already.
         let (least, most) = (
             held.clone().filter(|term| term.delivered).count(),
             held.count(),
@@ -150,7 +150,7 @@ impl State {
         }
     }
 
-    /// I14, V7: a lease that has ended goes back to the store soon, and a release that failed is repeated.
+    /// I14, V7: a lease that has ended is released to the store soon, and a release that failed is repeated.
     pub(super) fn lost_release(
         &self,
         lease: LeaseId,

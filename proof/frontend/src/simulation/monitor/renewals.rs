@@ -1,4 +1,4 @@
-//! Renewals: in which order they go, and how far they extend a lease (V4, V7).
+//! Renewals: the order in which they are sent, and how far they extend a lease (V4, V7).
 
 use dlock_core::provider::{Renew, RenewOutcome};
 

@@ -1,6 +1,5 @@
-//! What should have happened by now and did not: leases that nothing gives back, callers that wait for too
-//! long.
-//! Asked at short intervals while a run goes on, and at its end.
+//! Events that should have happened by now and did not: leases that are never released, callers that wait for too long.
+//! Called at short intervals during a run, and at its end.
 
 use super::{
     Monitor, SLACK, State,
@@ -8,12 +7,12 @@ use super::{
 };
 
 impl Monitor {
-    /// Looks at everything once.
+    /// Checks everything once.
     pub(in super::super) fn sweep(&self) {
         // Handles are looked through without the lock: looking may wake tasks.
         let watched: Vec<_> = {
             let state = self.state();
-            // Half of them: a question also closes a lease that has ended, which must happen without.
+            // Half of them: a look also closes a lease that has ended, which must happen without it.
             let half = |lease: &LeaseId| lease.uuid.as_bytes()[0].is_multiple_of(2);
             let watched = state.terms.iter().filter(|(lease, _)| half(lease));
             let watched = watched.filter_map(|(lease, term)| Some((*lease, term.watch.clone()?)));
@@ -46,7 +45,7 @@ impl State {
         }
     }
 
-    /// W6: a grant that its caller does not take goes back.
+    /// W6: a grant that its caller does not take is released.
     fn untaken(&self, lease: LeaseId, term: &Term) -> Option<(&'static str, String)> {
         if term.delivered || term.release.began.is_some() || self.claimed.contains(&lease.uuid) {
             return None;
@@ -56,7 +55,7 @@ impl State {
             .machine
             .contender()
             .saturating_sub(term.granted.contender);
-        // For a while it may be on offer to those in line.
+        // For a while it may be on offer to the callers in line.
         let longest = term.settings.duration / 3 + term.may_stay_for();
         (waits > longest + SLACK && client.is_calm(self.now(), longest)).then(|| {
             (

@@ -15,7 +15,7 @@ use super::{
 use crate::simulation::spans;
 
 impl Monitor {
-    /// A client believes in a lease from now on. No call to the store says so where a term goes on (S1).
+    /// A client believes in a lease from now on. Where a term continues (S1), no call to the store shows that.
     pub(in super::super) fn believes(&self, client: usize, uuid: Uuid, token: FencingToken) {
         self.state().follows(client, LeaseId { uuid, token });
     }
@@ -28,7 +28,7 @@ impl State {
         })
     }
 
-    /// The store grants. Whether it may, the history checker judges.
+    /// The store grants. The history checker judges whether it may.
     pub(super) fn acquire_applied(
         &mut self,
         name: &str,
@@ -49,14 +49,14 @@ impl State {
         self.figures.grants += 1;
         if let Some(held) = before.filter(|record| !record.released) {
             self.claimed.insert(held.uuid);
-            // What its holder had given away is handed over, and not taken over (H7).
+            // A name that its holder had given away is handed over, not taken over (H7).
             let given = self.newest(held.uuid);
             let given = given.is_some_and(|term| term.release.began.is_some());
             self.figures.takeovers += u64::from(!given);
         }
     }
 
-    /// A grant is known to its client, in time.
+    /// A grant becomes known to its client, in time.
     pub(super) fn granted(&mut self, id: CallerId, request: &Acquire, tokens: Tokens, sent: Stamp) {
         let caller = &self.callers[id];
         let (client, name, settings) =
@@ -82,7 +82,7 @@ impl State {
             work_alive: false,
         };
         self.begin(uuid, term);
-        // Its caller may have gone while the try ran.
+        // Its caller may have gone during the try.
         if self.callers[id].status == super::model::Status::Gone {
             self.grants_come_back(id);
         }
@@ -95,9 +95,9 @@ impl State {
         self.newest.insert(uuid, lease);
     }
 
-    /// S1: a client's lease has ended, and the first waiter in its line has the next one on the same term.
+    /// S1: a client's lease has ended, and the first waiter in its line gets the next one on the same term.
     fn follows(&mut self, client: usize, lease: LeaseId) {
-        // What was granted by the store is known from its answer.
+        // A lease granted by the store is known from its answer.
         let Some(before) = self.newest.get(&lease.uuid).copied() else {
             return;
         };
@@ -166,7 +166,7 @@ impl State {
         self.begin(lease.uuid, follower);
     }
 
-    /// W6, G1: what a caller was granted and has not taken goes back, when it goes or tries anew.
+    /// W6, G1: a grant that its caller has not taken is released, when the caller goes or tries again.
     pub(super) fn grants_come_back(&mut self, id: CallerId) {
         let untaken = |term: &Term| term.caller == id && !term.delivered;
         let back = self.terms.iter().filter(|(_, term)| untaken(term));

@@ -1,4 +1,4 @@
-//! W8: of two processes that want one name all the time, neither goes without it for long.
+//! W8: if two processes want one name all the time, neither goes without it for long.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl Monitor {
 }
 
 impl State {
-    /// This caller is granted the lock: how long its process has waited without it.
+    /// This caller is granted the lock: checks how long its process has waited without it.
     pub(super) fn check_turn(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let (client, asked) = (caller.client, caller.began.at);

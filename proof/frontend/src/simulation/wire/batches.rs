@@ -1,4 +1,4 @@
-//! A batch of renewals on its way: one trip there and back, and an answer for each.
+//! A batch of renewals in flight: one round trip, and an answer for each.
 
 use dlock_core::{
     ProviderError,
@@ -16,7 +16,7 @@ use crate::simulation::plan::Effect;
 type Answers = Vec<Result<RenewOutcome, ProviderError>>;
 
 impl Wire {
-    /// Sends a batch. What strikes an item strikes it alone if it is an answer, else the trip.
+    /// Sends a batch. A fault of an item strikes it alone if it concerns only the answer, otherwise the whole trip.
     pub(super) async fn batch(&self, requests: &[Renew]) -> Answers {
         let Self(inner) = self;
         inner.monitor.company(inner.client, requests);
@@ -119,7 +119,7 @@ impl Wire {
     }
 }
 
-/// What can happen to one renewal of a batch and to no other.
+/// Whether an effect can strike one renewal of a batch alone.
 fn is_an_items(effect: &Effect) -> bool {
     matches!(
         effect,

@@ -1,4 +1,4 @@
-//! What happens to a message on its way, and to a machine that stands still.
+//! The fate of a message in flight, and of a machine that stands still.
 
 use std::{sync::PoisonError, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Wire {
-    /// The machine is suspended in a moment, for so long.
+    /// The machine is suspended in a moment, for this long.
     pub(super) fn sleeps(&self, lasting: Duration) {
         let this = self.clone();
         crate::spawn(async move {
@@ -29,7 +29,7 @@ impl Wire {
         });
     }
 
-    /// What strikes a call for this lock, or for several: meant for it, or for all of this time.
+    /// The effect on a call for this lock, or for several: meant for it, or for all calls of this time.
     pub(super) fn effect(&self, op: Op, nth: u64, name: &str) -> Option<Effect> {
         let Self(inner) = self;
         let now = inner.start.elapsed();
@@ -43,7 +43,7 @@ impl Wire {
         Some(effect)
     }
 
-    /// What is meant for this call.
+    /// The effect that is meant for this call.
     pub(super) fn single_effect(&self, op: Op, nth: u64, name: &str) -> Option<Effect> {
         let effect = self.0.single.get(&(op, nth)).copied()?;
         self.strikes(effect, name);
@@ -76,7 +76,7 @@ impl Wire {
         *count - 1
     }
 
-    /// Drawn for each message by itself, so that leaving a fault out changes as little as possible.
+    /// Drawn separately for each message, so that leaving a fault out changes as little as possible.
     pub(super) fn latency(&self, op: Op, message: u64) -> Duration {
         let Self(inner) = self;
         let mut rng = Rng::with_seed(inner.seed);
@@ -100,7 +100,7 @@ pub(in super::super) async fn stand_still(
     if !machine.stand(how) {
         return;
     }
-    // While its clock does not count, the deadlines that it told before move away from what they seemed.
+    // While its clock does not advance, the deadlines recorded before move away from what they seemed.
     let excuses: &[Invariant] = match how {
         Standstill::Frozen => &[Invariant::I7],
         _ => &[],
@@ -110,7 +110,7 @@ pub(in super::super) async fn stand_still(
     sleep(lasting).await;
     machine.resume();
     monitor.disturbed(client, false);
-    // Timers that stood still ask the clock again within D/10 (V2).
+    // Timers that stood still read the clock again within D/10 (V2).
     sleep(chronicle::AFTERMATH).await;
     fault.end();
 }

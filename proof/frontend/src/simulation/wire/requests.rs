@@ -1,4 +1,4 @@
-//! What passes the wire: every request to the store, and its hints on their way back.
+//! The traffic on the wire: every request to the store, and its hints on their way back.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -117,7 +117,7 @@ impl From<Opened> for Outcome {
 }
 
 impl Wire {
-    /// Passes hints on, after their way and in their order, until the source ends.
+    /// Forwards hints, after their latency and in order, until the source ends.
     async fn relay(self, mut source: Wakeups, to: WakeupSender) {
         let Self(inner) = &self;
         let mut message = 0;

@@ -1,4 +1,4 @@
-//! What a client's locks are built with.
+//! The provider with which a client's locks are built.
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -12,7 +12,7 @@ use dlock_core::{
 use super::Wire;
 use crate::history::Recorded;
 
-/// What a client's locks are built with: its wire, recorded, whose clones share the client.
+/// The provider with which a client's locks are built: its wire, recorded, whose clones share the client.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Station {
     wire: Recorded<Wire>,

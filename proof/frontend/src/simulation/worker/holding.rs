@@ -1,4 +1,4 @@
-//! A lease or a guard in an owner's hands: renewed, watched, written under, and given back.
+//! A lease or a guard in an owner's hands: renewed, watched, written under, and released.
 
 use std::{
     sync::{Arc, Mutex},
@@ -24,7 +24,7 @@ pub(super) enum Held {
 type Slot = Arc<Mutex<Option<Held>>>;
 
 impl Worker {
-    /// A lease or a guard in hand.
+    /// Uses a lease or a guard.
     pub(super) async fn have(&self, id: CallerId, lock: &DLock, held: Held, usage: &Usage) {
         let (uuid, token) = match &held {
             Held::Lease(lease) => (lease.uuid(), lease.token()),
@@ -69,7 +69,7 @@ impl Worker {
         }
     }
 
-    /// Somebody waits for the loss of a guarded lease.
+    /// Starts a watcher that waits for the loss of a guarded lease.
     fn guarded(&self, slot: &Slot, named: LeaseId) {
         let Some(Held::Guard(guard)) = &*open(slot) else {
             return;
@@ -137,7 +137,7 @@ impl Worker {
         }
     }
 
-    /// Reads, thinks, asks the lease, and sends a write, which travels on its own.
+    /// Reads, waits, checks the lease, and sends a write, which travels separately.
     pub(super) async fn write(
         &self,
         lock: &DLock,

@@ -90,7 +90,7 @@ impl Worker {
             (Some(Ok(Ok(())) | Err(_)), None) => {}
             (None, lease) => {
                 match lease {
-                    // The future lives on to the end of this function: what follows is its drop.
+                    // The future lives until the end of this function: its drop follows.
                     Some(lease) => self.monitor.ends(lease),
                     None => self.monitor.gone(id),
                 }

@@ -1,4 +1,4 @@
-//! What strikes from outside: machines that stop, operators, and the store itself.
+//! The faults from outside: machines that stop, operators, and the store itself.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl World<'_> {
-    /// Tells the history when something is wrong with a client, or with all.
+    /// Records in the history that something is wrong with a client, or with all.
     fn tell_of(
         &self,
         kind: &'static str,
@@ -49,7 +49,7 @@ impl World<'_> {
         });
     }
 
-    /// Sees to it that a fault strikes when its time comes. Those of calls strike on their way.
+    /// Schedules a fault. Those of calls strike in flight.
     pub(super) fn strike(&self, fault: &Fault) {
         let monitor = self.monitor.clone();
         match fault {
@@ -108,7 +108,7 @@ impl World<'_> {
     }
 }
 
-/// The machine stops for ever: its process is dead.
+/// The machine stops forever: its process is dead.
 async fn die(monitor: &Monitor, log: &Log, machine: &Machine, client: usize) {
     while !machine.stand(Standstill::Stopped) {
         machine.running().await;

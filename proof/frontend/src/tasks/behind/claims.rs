@@ -16,7 +16,7 @@ use super::{Call, Passage};
 pub(super) struct Claims<P> {
     provider: Arc<dyn Provider>,
     passage: P,
-    /// Not the store's own: every process has a client of its own.
+    /// Not the store's own: every process has its own client.
     sharing: Sharing,
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Tally, cut, paused, surroundings};
 use crate::tasks::simulation::inside::Parts;
 
-/// What is dropped.
+/// The call that is dropped.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Enqueue,
@@ -39,11 +39,11 @@ impl Operation {
     ];
 }
 
-/// Drops each call of a store after each of its polls: it was applied as a whole, or not at all, and a repeat
-/// answers as the first would have.
+/// Drops each call of a store after each of its polls: the call was applied as a whole, or not at all, and a repeat
+/// returns the answer that the first would have had.
 ///
 /// # Panics
-/// If that is not so, or it is called on a runtime.
+/// If that does not hold, or it is called on a runtime.
 #[must_use]
 pub fn calls() -> Tally {
     let mut tally = Tally::default();
@@ -64,7 +64,7 @@ fn task() -> NewTask {
     NewTask::builder().kind("planned").build()
 }
 
-/// Whether it was dropped.
+/// Returns whether it was dropped.
 async fn play(operation: Operation, polls: usize) -> bool {
     let around = surroundings(None);
     let (own, store) = (&around.store, Parts::new(&around, 0, 0).store);
@@ -163,7 +163,7 @@ async fn play(operation: Operation, polls: usize) -> bool {
     }
 }
 
-/// Whether there is no value; what is on its way arrives meanwhile.
+/// Whether there is no value; a call in flight arrives meanwhile.
 async fn dropped<T>(value: Option<T>) -> bool {
     sleep(Duration::from_millis(50)).await;
     value.is_none()

@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::plan::{Calls, Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan};
 
-/// How long things go wrong.
+/// For how long faults strike.
 const STORMY: u64 = 60_000;
 
 impl Plan {
@@ -19,7 +19,7 @@ impl Plan {
         let mut workers: Vec<_> = workers.collect();
         let tasks = (0..random.usize(4..=24)).map(|_| task(random, lease));
         let mut tasks: Vec<_> = tasks.collect();
-        // Some are there when a worker is about to stop, and may be claimed just then.
+        // Some tasks are added when a worker is about to stop, and may be claimed just then.
         for worker in &workers {
             let stops = worker.lives.iter().filter(|life| life.end == End::Stop);
             for life in stops.filter(|life| life.to < Duration::MAX) {
@@ -40,7 +40,7 @@ impl Plan {
             let number = random.usize(..workers.len());
             let (from, worker) = (millis(random, 0, STORMY), &mut workers[number]);
             faults.extend(eclipse(random, number, from, worker));
-            // What it claims just then takes longer than its lease.
+            // The tasks that it claims just then take longer than its lease.
             tasks.extend((0..4).map(|_| TaskPlan {
                 at: from,
                 how: How::Succeeds,
@@ -52,7 +52,7 @@ impl Plan {
             }));
         }
         let period = random.bool().then(|| millis(random, 1000, 8000));
-        // Drawn from a sequence of their own: everything else of a seed is as it was before there were any.
+        // Drawn from a separate sequence: everything else of a seed stays as it was before these existed.
         let random = &mut Rng::with_seed(!seed);
         if random.bool() {
             for task in &mut tasks {
@@ -72,12 +72,12 @@ impl Plan {
 }
 
 fn worker(random: &mut Rng, lease: Duration) -> WorkerPlan {
-    // Mostly that of the others.
+    // Mostly the lease of the others.
     let lease = match random.u32(0..4) {
         0 => millis(random, 1000, 10_000),
         _ => lease,
     };
-    // So that a heartbeat has its answer in time.
+    // So that a heartbeat is answered in time.
     let most = u64::try_from(lease.as_millis() / 20).unwrap_or(40);
     let most = if random.bool() { most } else { most.min(40) };
     let latency = random.u64(0..=most);
@@ -170,12 +170,13 @@ fn fault(random: &mut Rng, workers: usize, lease: Duration) -> Fault {
     }
 }
 
-/// A claim whose answer comes late or is repeated, and no heartbeat after it: believing for too long shows.
+/// A claim whose answer comes late or is repeated, with no heartbeat after it: this exposes a worker that believes for
+/// too long.
 fn eclipse(random: &mut Rng, number: usize, from: Duration, worker: &mut WorkerPlan) -> [Fault; 2] {
     let lease = worker.lease;
     let (effect, lasts) = if random.bool() {
         worker.patience = lease / 6;
-        // The first one, and not its repeat.
+        // The first answer is lost, and not that of its repeat.
         (Effect::LoseReply, 0.16)
     } else {
         worker.patience = Duration::from_secs(5);

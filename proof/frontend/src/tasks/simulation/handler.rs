@@ -1,4 +1,4 @@
-//! What the handlers of a simulated process do.
+//! The handlers of a simulated process.
 
 use std::{panic::resume_unwind, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     plan::{How, Plan},
 };
 
-/// The longest of any attempt but the first one.
+/// The longest duration of any attempt but the first one.
 const SHORT: Duration = Duration::from_millis(400);
 /// How long a handler takes that hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ impl Payload for Planned {
     const KIND: &'static str = "planned";
 }
 
-/// A task of the clock.
+/// A task of the schedule.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tick {}
 
@@ -55,7 +55,7 @@ pub(super) async fn handle(
     match how {
         How::Steps(steps) => {
             for step in found + 1..=steps {
-                // A checkpoint that nobody answers for may be kept.
+                // A checkpoint without an answer may have been stored.
                 if context.keep(&step).await.is_ok() {
                     attempt.kept(step);
                 }
@@ -63,7 +63,7 @@ pub(super) async fn handle(
             }
         }
         How::Snoozes(time) if found == 0 => {
-            // Without it, it snoozes once more.
+            // Without it, the task snoozes once more.
             if context.keep(&1).await.is_ok() {
                 attempt.kept(1);
             }
@@ -75,7 +75,7 @@ pub(super) async fn handle(
     }
     if how == How::Panics && !done {
         attempt.answers(how);
-        // Without the words that a panic prints.
+        // Without the message that a panic prints.
         resume_unwind(Box::new("this handler panics"));
     }
     attempt.answers(how);
@@ -87,7 +87,7 @@ pub(super) async fn handle(
     }
 }
 
-/// What a task of the plan is.
+/// The plan of a task.
 pub(super) fn planned(plan: &Plan, task: &Planned) -> (How, Duration) {
     let task = plan.tasks[task.place];
     (task.how, task.takes)

@@ -1,4 +1,5 @@
-//! Who watches a run: what workers call and hear, what their handlers do, and what the store makes of it.
+//! The monitor of a run: the calls of workers and their answers, the acts of their handlers, and the effects in the
+//! store.
 
 mod beliefs;
 mod calls;
@@ -27,13 +28,13 @@ use super::{
 };
 use crate::tasks::{Answer, Call};
 
-/// What must not be.
+/// A deviation from the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
     /// The rule, by its number.
     pub rule: &'static str,
-    /// What happened, and when.
+    /// A description of it, with its time.
     pub what: String,
 }
 
@@ -41,7 +42,7 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::tasks) struct ProcessId(usize);
 
-/// Watches one run. Clones share.
+/// Monitors one run. Clones share the state.
 #[derive(Clone)]
 pub(in crate::tasks) struct Monitor(Arc<Mutex<State>>);
 
@@ -52,24 +53,24 @@ struct State {
     figures: Figures,
     processes: Vec<Process>,
     attempts: HashMap<ClaimKey, Held>,
-    /// Those whose handlers run.
+    /// The claims whose handlers run.
     running: BTreeMap<(TaskId, u64), (ClaimKey, Context)>,
     /// Identities that claims have had, and claims that were granted.
     uuids: HashSet<Uuid>,
     granted: HashMap<ClaimKey, ProcessId>,
-    /// Those of tasks that were lost more than once in a row before.
+    /// The claims of tasks that were lost more than once in a row before.
     suspects: HashSet<ClaimKey>,
-    /// Attempts of each task that count.
+    /// How many attempts of each task count.
     counted: BTreeMap<TaskId, i64>,
-    /// The newest step of each task that is kept, by the token of the claim.
+    /// The newest stored step of each task, by the token of the claim.
     kept: HashMap<TaskId, Vec<(u64, u64)>>,
     /// The newest instant of the schedule that was served.
     served: Option<SystemTime>,
-    /// What was cancelled by somebody.
+    /// The tasks that were cancelled.
     cancelled: HashSet<TaskId>,
 }
 
-/// What is known of a life.
+/// The monitor's knowledge of a life.
 struct Process {
     plan: WorkerPlan,
     /// Its handlers that have not ended.
@@ -77,7 +78,7 @@ struct Process {
     life: Life,
     /// The claim that has no answer yet, and when it was sent first.
     open: Option<(Uuid, Instant)>,
-    /// When a fault struck one of its calls last.
+    /// When a fault last struck one of its calls.
     struck: Option<Instant>,
     /// Endings that were sent and have no answer.
     unanswered: HashSet<ClaimKey>,
@@ -98,7 +99,7 @@ struct Held {
     began: Instant,
     /// How it ended, if its handler has answered.
     answer: Option<How>,
-    /// The store has answered to its ending.
+    /// Whether the store has answered to its ending.
     is_over: bool,
     attempt: u32,
 }
@@ -159,7 +160,7 @@ impl Monitor {
         self.state().before(call)
     }
 
-    /// It has, in the same instant.
+    /// The store has applied it, in the same instant.
     pub(super) fn applied(
         &self,
         process: ProcessId,
@@ -177,7 +178,7 @@ impl Monitor {
         self.state().look();
     }
 
-    /// The worker of this process is told to stop.
+    /// The worker of this process is asked to stop.
     pub(in crate::tasks) fn stops(&self, process: ProcessId) {
         let mut state = self.state();
         state.processes[process.0].life = Life::Stopping(Instant::now());
@@ -198,12 +199,12 @@ impl Monitor {
         state.figures.drops += 1;
     }
 
-    /// The worker that was told to stop has returned.
+    /// The worker that was asked to stop has returned.
     pub(in crate::tasks) fn returned(&self, process: ProcessId) {
         self.state().returned(process);
     }
 
-    /// How long nothing of a process is held any more after its end.
+    /// Checks, after its end, that nothing of a process is held any more.
     pub(in crate::tasks) fn nothing_left(&self, process: ProcessId, after: &str) {
         self.state().nothing_left(process, after);
     }
@@ -220,7 +221,7 @@ impl Monitor {
         !self.state().violations.is_empty()
     }
 
-    /// Everything is over: what was wrong, and the figures.
+    /// Ends the run: the violations, and the figures.
     pub(in crate::tasks) fn finish(
         &self,
         ends: &BTreeMap<TaskId, How>,
@@ -237,7 +238,7 @@ impl Monitor {
 impl State {
     fn complain(&mut self, rule: &'static str, what: impl Into<String>) {
         let what = format!("{:?}: {}", self.start.elapsed(), what.into());
-        // What follows from one is of no use.
+        // Violations that follow from others are useless.
         if self.violations.len() < 5 {
             self.violations.push(Violation { rule, what });
         }

@@ -1,4 +1,4 @@
-//! What happens in one run, as plain data. All instants count from the beginning of the run.
+//! The events of one run, as plain data. All instants count from the beginning of the run.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// What it was drawn from, and what chance within the run is drawn from.
+    /// The seed it was drawn from; chance within the run is drawn from it too.
     pub seed: u64,
     /// The processes.
     pub workers: Vec<WorkerPlan>,
-    /// What is enqueued.
+    /// The tasks that are enqueued.
     pub tasks: Vec<TaskPlan>,
-    /// What goes wrong on the way to the store.
+    /// The faults between the workers and the store.
     pub faults: Vec<Fault>,
     /// The period of a schedule that all processes serve.
     pub period: Option<Duration>,
@@ -34,11 +34,11 @@ pub struct WorkerPlan {
     pub lease: Duration,
     /// How many tasks it runs at a time.
     pub concurrency: usize,
-    /// The time that its handlers have when it is told to stop.
+    /// The time that its handlers have when it is asked to stop.
     pub grace: Duration,
-    /// The time that its handlers have anyway.
+    /// The time that its handlers have in any case.
     pub timeout: Option<Duration>,
-    /// One after the other. The last one goes on until every task has ended.
+    /// One after the other. The last one continues until every task has ended.
     pub lives: Vec<Life>,
 }
 
@@ -48,9 +48,9 @@ pub struct WorkerPlan {
 pub struct Life {
     /// When it begins.
     pub from: Duration,
-    /// When it ends; the last one when every task has ended.
+    /// When it ends; the last one ends when every task has ended.
     pub to: Duration,
-    /// How.
+    /// How it ends.
     pub end: End,
 }
 
@@ -58,11 +58,11 @@ pub struct Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
 pub enum End {
-    /// The worker is told to stop.
+    /// The worker is asked to stop.
     Stop,
-    /// The process is killed: nothing of it is sent any more.
+    /// The process is killed: it sends nothing any more.
     Crash,
-    /// The future of the worker is dropped, and its process goes on.
+    /// The future of the worker is dropped, and its process continues.
     Drop,
 }
 
@@ -72,59 +72,59 @@ pub enum End {
 pub struct TaskPlan {
     /// When it is enqueued.
     pub at: Duration,
-    /// What its handler makes of it.
+    /// What its handler does.
     pub how: How,
     /// How long its handler takes.
     pub takes: Duration,
-    /// Smaller ones first.
+    /// Tasks with a smaller value run first.
     pub priority: u8,
-    /// Of the tasks with the same one, one runs at a time.
+    /// Of the tasks with the same lane, one runs at a time.
     pub lane: Option<u8>,
-    /// How many attempts there are.
+    /// The limit of its attempts.
     pub max_attempts: u32,
-    /// When somebody wants it cancelled, counted from `at`, and whether by force.
+    /// When it is cancelled, if it is, counted from `at`, and whether by force.
     pub cancel: Option<(Duration, bool)>,
 }
 
-/// What a handler makes of a task.
+/// The act of a task's handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
 pub enum How {
     /// It succeeds.
     Succeeds,
-    /// So many attempts fail; the next one comes after this time, or after the usual one.
+    /// This many attempts fail; the next one comes after this time, or after the usual one.
     Fails(u32, Option<Duration>),
     /// The first attempt panics.
     Panics,
-    /// So many steps, with a checkpoint after each.
+    /// This many steps, with a checkpoint after each.
     Steps(u64),
     /// It comes again after this time, once.
     Snoozes(Duration),
-    /// It is given up.
+    /// It is discarded.
     Discards,
     /// The first attempt takes a minute.
     Hangs,
 }
 
-/// What goes wrong with calls for a while.
+/// A fault that strikes calls for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// Of this worker, or of all.
+    /// The worker whose calls it strikes; `None` for all.
     pub worker: Option<usize>,
-    /// From when on.
+    /// When it begins.
     pub from: Duration,
-    /// For how long.
+    /// How long it lasts.
     pub lasting: Duration,
-    /// To which calls.
+    /// The kind of calls that it strikes.
     pub calls: Calls,
-    /// What happens to one.
+    /// The effect on a call.
     pub effect: Effect,
-    /// To which part of the calls.
+    /// The fraction of the calls that it strikes.
     pub chance: f64,
 }
 
-/// Which calls.
+/// A kind of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
 pub enum Calls {
@@ -136,7 +136,7 @@ pub enum Calls {
     Heartbeats,
 }
 
-/// What happens to a call.
+/// The fate of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
 pub enum Effect {
@@ -150,8 +150,8 @@ pub enum Effect {
     DelayReply(Duration),
     /// It arrives once more, later.
     Duplicate(Duration),
-    /// The store is down: certainly nothing happens.
+    /// The store is down: certainly nothing is applied.
     Refuse,
-    /// It is applied, and the answer is that nobody knows.
+    /// It is applied, and the answer is that its outcome is unknown.
     Doubt,
 }

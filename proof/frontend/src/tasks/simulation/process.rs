@@ -1,4 +1,4 @@
-//! One process: a worker with its client and its way to the store, from its start to its end.
+//! One process: a worker with its client and its connection to the store, from its start to its end.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::tasks::Behind;
 
-/// A worker that has not returned by then hangs.
+/// A worker that has not returned after this long hangs.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// What all processes live in.
+/// The world that all processes share.
 #[derive(Clone)]
 pub(in crate::tasks) struct Surroundings {
     pub(in crate::tasks) plan: Arc<Plan>,
@@ -31,7 +31,7 @@ pub(in crate::tasks) struct Surroundings {
     pub(in crate::tasks) start: Instant,
 }
 
-/// What a life is made of.
+/// The parts of a life.
 pub(in crate::tasks) struct Parts {
     pub(in crate::tasks) id: ProcessId,
     pub(in crate::tasks) store: Behind<MemoryTasks, Wire>,
@@ -53,7 +53,7 @@ pub(in crate::tasks) struct Process {
 }
 
 impl Parts {
-    /// Those of life number `life` of a worker.
+    /// The parts of life number `life` of a worker.
     pub(in crate::tasks) fn new(around: &Surroundings, worker: usize, life: usize) -> Self {
         let Surroundings {
             plan,
@@ -143,7 +143,7 @@ impl Process {
         }
     }
 
-    /// Ends it.
+    /// Ends the life.
     pub(in crate::tasks) async fn end(mut self, how: End) {
         if let Some(ticking) = self.ticking.take() {
             ticking.abort();
@@ -168,12 +168,12 @@ impl Process {
             End::Drop => {
                 self.monitor.drops(self.id);
                 self.worker.abort();
-                // Its handlers go with it, a moment later.
+                // Its handlers end with it, a moment later.
                 drop((&mut self.worker).await);
                 sleep(Duration::from_millis(1)).await;
             }
         }
-        // What was dropped is given back, or its lease runs out.
+        // A dropped claim is released, or its lease ends.
         let began = Instant::now();
         match timeout(HANGS, self.client.close()).await {
             Ok(0) => {}

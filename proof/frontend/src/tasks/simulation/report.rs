@@ -1,11 +1,11 @@
-//! What runs came to, in numbers.
+//! The results of runs, in numbers.
 
 use std::time::Duration;
 
 use crate::figures::figures;
 
 figures! {
-    /// How often things happened.
+    /// How often each event happened.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     #[expect(missing_docs, reason = "the names say it")]
     #[non_exhaustive]
@@ -17,11 +17,11 @@ figures! {
         pub struck: u64,
         pub claims_repeated: u64,
         pub grants: u64,
-        /// Grants of tasks whose lease had run out.
+        /// Grants of tasks whose lease had ended.
         pub takeovers: u64,
         pub heartbeats: u64,
         pub attempts: u64,
-        /// Handlers that were dropped since their claim was lost.
+        /// Handlers that were dropped because their claim was lost.
         pub losses: u64,
         /// Handlers that were dropped after their time.
         pub timeouts: u64,
@@ -39,7 +39,7 @@ figures! {
         pub dead: u64,
         pub succeeded: u64,
         pub ticks: u64,
-        /// Grants of tasks that have a lane, and those of them whose lease had run out.
+        /// Grants of tasks that have a lane, and those of them whose lease had ended.
         pub in_lanes: u64,
         pub lanes_taken_over: u64,
         /// Tasks that a claim did not get because of others of their lane, or of the limit of the queue.

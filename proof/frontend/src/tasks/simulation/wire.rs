@@ -1,5 +1,5 @@
-//! The way between a process and the store: it takes time, loses, delays and repeats, as the plan says, and
-//! tells the monitor what passes.
+//! The connection between a process and the store: it takes time, loses, delays and repeats, according to the plan, and
+//! reports all calls and answers to the monitor.
 
 use std::{
     future::pending,
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::tasks::{Answer, Call, Passage};
 
-/// One process's way to the store.
+/// One process's connection to the store.
 #[derive(Clone)]
 pub(in crate::tasks) struct Wire(Arc<Inner>);
 
@@ -59,7 +59,7 @@ impl Wire {
         }))
     }
 
-    /// Nothing of this process is sent or heard any more.
+    /// From now on, this process sends and receives nothing.
     pub(super) fn cut(&self) {
         self.0.dead.store(true, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl Wire {
         self.0.dead.load(Ordering::Relaxed)
     }
 
-    /// What happens to a call that is sent now.
+    /// The effect on a call that is sent now.
     fn effect(&self, call: &Call) -> Option<Effect> {
         let now = self.0.start.elapsed();
         let faults = self.0.faults.iter();
@@ -93,7 +93,7 @@ impl Wire {
         self.0.random.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call travels, whether or not its caller waits.
+    /// Delivers a call, whether or not its caller waits.
     async fn deliver<A, F, Fut>(
         self,
         call: Call,
@@ -136,7 +136,7 @@ impl Wire {
         drop(reply.send(answer));
     }
 
-    /// The store gets a call. It answers in the same instant.
+    /// The store receives a call. It answers in the same instant.
     async fn apply<A, F, Fut>(&self, call: &Call, ask: &F) -> Result<A, ProviderError>
     where
         A: Clone + Into<Answer> + Send + Sync,

@@ -23,29 +23,29 @@ use super::{
 };
 use dlock_tasks::Payload;
 
-/// How often all beliefs are looked at.
+/// How often all beliefs are checked.
 const SWEEP: Duration = Duration::from_millis(50);
-/// When every task must have ended: after the longest row of retries.
+/// When every task must have ended: after the longest series of retries.
 const LONGEST: Duration = Duration::from_secs(1200);
 
-/// What one run came to.
+/// The outcome of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run {
-    /// What must not be; empty if all is well.
+    /// The violations; empty if all is well.
     pub violations: Vec<Violation>,
-    /// What happened, in numbers.
+    /// The events in numbers.
     pub figures: Figures,
 }
 
 impl Plan {
-    /// Plays the plan in virtual time, on a runtime of its own. Ends early at a violation.
+    /// Plays the plan in virtual time, on its own runtime. Ends early at a violation.
     ///
     /// # Panics
     /// If there is no memory or no thread for a runtime, or it is called on one.
     #[must_use]
     pub fn run(&self) -> Run {
-        // The pauses that a worker draws.
+        // Seeds the pauses that a worker draws.
         fastrand::seed(self.seed);
         #[expect(
             clippy::expect_used,
@@ -61,7 +61,7 @@ impl Plan {
 }
 
 async fn play(plan: &Plan) -> Run {
-    // At any time: tokens are microseconds of it.
+    // Any time would do: tokens are microseconds of it.
     let store = MemoryTasks::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30));
     let around = Surroundings {
         plan: Arc::new(plan.clone()),
@@ -90,7 +90,7 @@ async fn play(plan: &Plan) -> Run {
     }
 }
 
-/// Everybody does what is planned.
+/// All workers and customers follow their plans.
 async fn live(around: &Surroundings, ends: &Arc<Mutex<BTreeMap<TaskId, How>>>) {
     let limited = around.store.set_limit(NewTask::QUEUE, around.plan.limit);
     if let Err(error) = limited.await {
@@ -123,7 +123,7 @@ async fn live(around: &Surroundings, ends: &Arc<Mutex<BTreeMap<TaskId, How>>>) {
             around.monitor.complain("panic", error.to_string());
         }
     }
-    // What the clock has enqueued since.
+    // Removes the tasks that the schedule has enqueued since.
     around.store.call(|table, _| {
         let kind = Tick::KIND;
         let done = |row: &dlock_testkit::tasks::memory::table::Row| row.done.is_some();
@@ -141,14 +141,14 @@ async fn lives(around: Surroundings, worker: usize, mut finish: watch::Receiver<
         let mut process = Process::start(&around, worker, number);
         if number + 1 == lives.len() {
             let finished = async {
-                // The sender is there until everybody has ended.
+                // The sender exists until all of them have ended.
                 drop(finish.wait_for(|over| *over).await);
             };
             process.until(finished).await;
             return process.end(life.end).await;
         }
         process.until(sleep_until(around.start + life.to)).await;
-        // Beside the next life.
+        // Concurrently with the next life.
         crate::spawn(process.end(life.end));
     }
 }

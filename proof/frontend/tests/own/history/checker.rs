@@ -1,5 +1,5 @@
-//! The checker finds what is wrong, and nothing else: hand-made histories, at least one bad one for
-//! each invariant, and the good ones that come nearest to it.
+//! The checker finds what is wrong, and nothing else: hand-made histories, at least one bad one for each invariant, and
+//! the good ones that come nearest to it.
 
 mod belief;
 mod closing;
@@ -19,14 +19,14 @@ use super::story::Story;
 pub(crate) const A: &str = "A";
 pub(crate) const B: &str = "B";
 
-/// How often which faults excused an invariant.
+/// The kinds of faults that excused an invariant, and how often each did.
 pub(crate) fn excused(report: &Report, invariant: Invariant) -> Vec<(&str, u64)> {
     let judgements = report.counts.judgements.get(&invariant);
     let kinds = judgements.into_iter().flat_map(|it| &it.excused);
     kinds.map(|(kind, count)| (kind.as_str(), *count)).collect()
 }
 
-/// A takes, renews and releases; B, who waits, takes; and so on. With faults that break nothing.
+/// A takes, renews and releases; B, which waits, takes; and so on. With faults that break nothing.
 pub(crate) fn ordinary(commits: bool) -> Story {
     let mut story = if commits {
         Story::new()

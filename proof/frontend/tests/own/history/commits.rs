@@ -1,4 +1,4 @@
-//! What a write did is read from the record before it and the one after it.
+//! The kind of a write follows from the record before it and the one after it.
 
 use std::time::{Duration, UNIX_EPOCH};
 

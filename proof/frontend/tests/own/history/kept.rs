@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::story::Story;
 
-/// The store gives a name away that its holder still believes to hold.
+/// The store gives away a name whose holder still believes in its lease.
 fn stolen() -> Story {
     let mut story = Story::new();
     story
@@ -49,7 +49,7 @@ fn last_line_may_be_torn_and_no_other() {
     let lines = good().lines;
     write(&path, &lines).unwrap();
     let whole = fs::read_to_string(&path).unwrap();
-    // At every byte of the last line, its end not included.
+    // Cut at every byte of the last line, except at its end.
     let last = whole.trim_end().rfind('\n').unwrap() + 1;
     for cut in last..whole.len() - 1 {
         fs::write(&path, &whole[..cut]).unwrap();
@@ -75,7 +75,7 @@ fn processes_append_to_files_of_their_own() {
     drop(second.process("late"));
     drop(first.process("early"));
     second.killed("late");
-    // Started again, it goes on where it was.
+    // Started again, it continues where it was.
     let again = Log::append(&one).unwrap();
     drop(again.process("early#2"));
     let lines = read_all([&one, &two]).unwrap();

@@ -1,4 +1,4 @@
-//! What a history says of a run is what happened in it: on one axis, whole, and readable again.
+//! A history of a run agrees with its events: on one axis, complete, and readable again.
 
 use std::time::Duration;
 
@@ -217,7 +217,7 @@ async fn real_run_keeps_every_invariant() {
     }
 }
 
-/// What a seedable generator of uuids does in two clones of one machine.
+/// The effect of a seedable generator of uuids in two clones of one machine.
 #[tokio::test(start_paused = true)]
 async fn two_clients_with_one_identity_are_found_out() {
     let report = real_run(MemoryStore::store_clock(), [7, 7]).await;

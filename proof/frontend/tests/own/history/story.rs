@@ -1,4 +1,4 @@
-//! Hand-made histories, told in seconds: leases of 10 s, valid for 8 s, by two processes A and B.
+//! Hand-made histories, in seconds: leases of 10 s, valid for 8 s, by two processes A and B.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) const LEASE: f64 = 10.0;
 pub(crate) const BELIEF: f64 = 8.0;
 
-/// A history in the making.
+/// A history in progress.
 #[derive(Clone)]
 pub(crate) struct Story {
     pub(crate) lines: Vec<Line>,
@@ -36,7 +36,7 @@ impl Story {
         Self::with(Discipline::StoreClock, true)
     }
 
-    /// Only what clients were told.
+    /// Only the information that clients had.
     pub(crate) fn without_commits() -> Self {
         Self::with(Discipline::StoreClock, false)
     }
@@ -305,7 +305,7 @@ impl Story {
         self.line(t, process, What::Look { uuid, token, valid })
     }
 
-    /// A caller waits from then to then, and ends with this term if it says so.
+    /// A caller waits from `from` to the instant in `to`, and ends with its term if it names one.
     pub(crate) fn waited(
         &mut self,
         process: &str,
@@ -368,7 +368,7 @@ impl Story {
         check(&self.lines)
     }
 
-    /// Nothing is broken.
+    /// Asserts that nothing is broken.
     #[track_caller]
     pub(crate) fn passes(&self) -> Report {
         let report = self.check();
@@ -376,7 +376,7 @@ impl Story {
         report
     }
 
-    /// These invariants are broken, and no other is.
+    /// Asserts that these invariants are broken, and no other.
     #[track_caller]
     pub(crate) fn breaks(&self, invariants: &[Invariant]) -> Report {
         let report = self.check();

@@ -1,4 +1,4 @@
-//! What handlers believe, compared with the rows of the store in the same instant (I6, J2).
+//! The beliefs of handlers, compared with the rows of the store in the same instant (I6, J2).
 
 use dlock_tasks::{ClaimKey, Context};
 
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// What is wrong with a handler that runs.
+    /// The rule that a running handler breaks, if it does.
     fn wrong(&self, key: &ClaimKey, context: &Context) -> Option<(&'static str, String)> {
         let valid = context.is_valid();
         let (id, token) = (key.id, key.token);
@@ -41,7 +41,7 @@ impl State {
             let row = table.rows.get(&id)?;
             let newest = row.term.as_ref()?;
             if newest.record.token > token {
-                // Another has the task, or has had it.
+                // Another claim has the task, or has had it.
                 let what = format!(
                     "task {id}, token {token}: {} was granted",
                     newest.record.token

@@ -1,4 +1,4 @@
-//! What a worker asks: claims and their identities (A2, A3, J2).
+//! The claims of a worker and their identities (A2, A3, J2).
 
 use dlock_core::ProviderError;
 use dlock_tasks::Claim;
@@ -43,7 +43,7 @@ impl State {
         let of = &self.processes[process.0];
         let (open, plan, running) = (of.open, &of.plan, of.running);
         let (lease, concurrency) = (plan.lease, plan.concurrency);
-        // In the instant in which it is told it may not have heard.
+        // In the instant in which it is asked to stop, it may not yet know.
         let stopping = matches!(of.life, Life::Stopping(since) if !since.elapsed().is_zero());
         self.figures.claims_repeated += u64::from(!is_new);
         match (is_new, claim.again, open) {

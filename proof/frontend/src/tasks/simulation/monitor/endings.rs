@@ -32,7 +32,7 @@ impl State {
         let of = &self.processes[process.0];
         let is_stopping = matches!(of.life, Life::Stopping(_));
         let Some(held) = self.attempts.get(&ending.key) else {
-            // Of a claim that was under way, or that brought several suspects.
+            // It belongs to a claim that was in flight, or that brought several suspects.
             let is_own = self.granted.get(&ending.key) == Some(&process);
             let is_suspect = is_own && self.suspects.contains(&ending.key);
             return match ending.how {
@@ -60,7 +60,7 @@ impl State {
             }
             (Written::Discard { .. }, Some(How::Discards)) => true,
             (Written::Snooze(time), Some(How::Snoozes(after))) => *time == after,
-            // It was cut off: by its time, or at the end of the grace.
+            // The handler was cut off: by its time-out, or at the end of the grace.
             (Written::Fail { retry_in, .. }, None) => {
                 let limit = of.plan.timeout;
                 limit.is_some_and(|limit| held.began.elapsed() >= limit)
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// A release gives a task back. Its worker must not send one for what its handler has done.
+    /// A release gives a task back. A worker must not release a task whose handler has finished.
     pub(super) fn releases(&mut self, process: ProcessId, release: &Release) {
         let Ok(name) = ClaimName::try_from(&release.name) else {
             return;
@@ -105,7 +105,8 @@ impl State {
         }
     }
 
-    /// A worker that was told to stop has returned: in time, and everything that was done is written.
+    /// A worker that was asked to stop has returned: checks that it did in time, and that the endings of finished tasks
+    /// are stored.
     pub(super) fn returned(&mut self, process: ProcessId) {
         let of = &self.processes[process.0];
         let Life::Stopping(since) = of.life else {
@@ -139,8 +140,8 @@ impl State {
         }
     }
 
-    /// Nothing is held by this process. Where a fault has struck it, a claim that nobody waits for any more may still
-    /// be on its way; then it is about those that had a handler.
+    /// Checks that nothing is held by this process. If a fault has struck it, a claim for which no worker waits any
+    /// more may still be in flight; then only claims that had a handler are checked.
     pub(super) fn nothing_left(&mut self, process: ProcessId, after: &str) {
         let calm = self.is_calm(process);
         let holds = |key: &ClaimKey| {
@@ -163,7 +164,7 @@ impl State {
     }
 }
 
-/// Whether the attempt with this number does what is to be done.
+/// Whether the attempt with this number completes the task.
 pub(in crate::tasks::simulation) fn is_done(how: How, attempt: u32) -> bool {
     match how {
         How::Fails(times, _) => attempt > times,

@@ -1,4 +1,4 @@
-//! What handlers do: they begin, answer, and are dropped (J1, J2).
+//! The life of handlers: they begin, answer, and are dropped (J1, J2).
 
 use dlock_tasks::{ClaimKey, Context, TaskId};
 use tokio::time::Instant;
@@ -36,12 +36,12 @@ impl Attempt {
         let valid = state.running.get(&place(&self.key));
         let valid = valid.is_some_and(|(_, context)| context.is_valid());
         if let Some(held) = state.attempts.get_mut(&self.key) {
-            // What is lost in this instant is lost.
+            // A claim that is lost in this instant counts as lost.
             held.answer = valid.then_some(how);
         }
     }
 
-    /// The store has said that this step is kept.
+    /// The store has confirmed that this step is stored.
     pub(in crate::tasks::simulation) fn kept(&self, step: u64) {
         let mut state = self.monitor.state();
         let kept = state.kept.entry(self.key.id).or_default();

@@ -1,5 +1,5 @@
-//! K8: of a lane one task runs at a time, in the order of the queue, and of a queue with a limit so many; and what could
-//! run does.
+//! K8: of a lane one task runs at a time, in the order of the queue, and of a queue with a limit at most that many; and
+//! every task that could run does.
 
 use std::{collections::BTreeMap, time::SystemTime};
 
@@ -15,8 +15,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Whether a task has to wait for another one of its lane: for one that runs, or for one that goes before it, which may
-    /// be due.
+    /// Whether a task has to wait for another one of its lane: for one that runs, or for one that goes before it, which
+    /// may be due.
     pub(super) fn waits(&self, row: &Row) -> bool {
         let is_before = |other: &Row| place(other) < place(row);
         self.beside(row).any(|other| match other.state(self.now) {
@@ -43,7 +43,7 @@ impl View {
     }
 }
 
-/// What has begun goes before what has not.
+/// A task that has begun goes before one that has not.
 fn place(row: &Row) -> (bool, u8, SystemTime, TaskId) {
     (row.held().is_none(), row.new.priority, row.run_at, row.id)
 }
@@ -56,7 +56,7 @@ impl State {
         })
     }
 
-    /// The store has answered a claim, before which the tasks were like that.
+    /// Judges the store's answer to a claim. `before`: the tasks as they were before it.
     pub(super) fn judge_lanes(&mut self, claim: &Claim, claimed: &Claimed, before: &View) {
         let after = self.view();
         let limit = |queue: &str| self.store.call(|table, _| table.limits.get(queue).copied());
@@ -67,7 +67,7 @@ impl State {
                 continue;
             };
             if old.is_of(&task.key) {
-                // It has held that already.
+                // It held that task already.
                 continue;
             }
             let lane = &new.new.lane;

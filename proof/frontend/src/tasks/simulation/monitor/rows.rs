@@ -1,4 +1,4 @@
-//! What the store makes of a call: attempts are counted as documented, an older claim changes nothing, each instant
+//! The effects of a call in the store: attempts are counted as documented, an older claim changes nothing, each instant
 //! of a schedule is served once (K1, K3, K5, K9, K10); and how everything ended.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl State {
         answer: &Answer,
     ) {
         for (key, row) in &before.0 {
-            // One call may name an older claim of a task beside its newest.
+            // One call may name an older claim of a task in addition to its newest.
             let newest = |row: &&Row| before.0.iter().any(|(key, _)| row.is_of(key));
             let Some(row) = row.as_ref().filter(|row| !newest(row)) else {
                 continue;
@@ -70,7 +70,7 @@ impl State {
                 for ((ending, ended), (_, before)) in endings.iter().zip(ended).zip(&before.0) {
                     let uncounted = matches!(ending.how, Written::GiveBack | Written::Snooze(_));
                     let freed = matches!(ended, Ended::Own(Doing::Ready | Doing::Scheduled));
-                    // A late repeat answers so too, and another claim has the task.
+                    // A late repeat gets this answer too, when another claim has the task.
                     let before = before.as_ref().filter(|row| row.is_of(&ending.key));
                     if uncounted && freed && is_held(before) {
                         *self.counted.entry(ending.key.id).or_default() -= 1;
@@ -124,7 +124,7 @@ impl State {
         if !order.is_sorted() {
             self.complain("K3", "a claim got its tasks in another order");
         }
-        // What it did not get runs later than all that it got.
+        // The tasks that it did not get run later than all that it got.
         if let (Some(last), false) = (order.last().copied(), claim.again) {
             let view = self.view();
             let earlier = self.store.call(|table, now| {
@@ -179,7 +179,7 @@ impl State {
                     self.figures.cancelled += 1;
                     self.cancelled.contains(&id)
                 }
-                // A task of the clock.
+                // A task of the schedule.
                 (Doing::Succeeded, None) => true,
                 (Doing::Dead, None) => row.attempt == row.new.max_attempts,
                 _ => false,
@@ -195,7 +195,7 @@ impl State {
     }
 }
 
-/// Whether somebody has a task that has not ended.
+/// Whether a worker has this task, and it has not ended.
 fn is_held(row: Option<&Row>) -> bool {
     row.is_some_and(|row| row.done.is_none() && row.held().is_some())
 }

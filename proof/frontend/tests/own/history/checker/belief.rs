@@ -1,4 +1,4 @@
-//! I5 to I8: what resources accept, how long holders believe.
+//! I5 to I8: the writes that resources accept, and how long holders believe.
 
 use dlock_proof::history::{
     Invariant::{I5, I6, I7, I8},
@@ -78,7 +78,7 @@ fn i8_loss_told_too_late() {
         .ended(A, 1, 9.4, Cause::Expired)
         .told(A, 1, 9.4);
     late.breaks(&[I8]);
-    // A process that stood still could not be told.
+    // A process that stood still could not be notified.
     let mut other = late.clone();
     other.fault("pause", B, 3.0, 9.4).breaks(&[I8]);
     late.fault("pause", A, 3.0, 9.4);

@@ -13,7 +13,7 @@ use super::super::{
 
 #[test]
 fn i10_orphan_blocks_who_waits() {
-    // A's request was applied and its reply lost; it gave up. B waits.
+    // A's request was applied and its reply lost; A abandoned it. B waits.
     let orphan = |taken: f64| {
         let mut story = Story::new();
         story
@@ -28,7 +28,7 @@ fn i10_orphan_blocks_who_waits() {
     orphan(14.0).breaks(&[I10]);
 }
 
-/// A dies holding; B waits and has the name at `taken`.
+/// A dies while it holds the lock; B waits and gets the name at `taken`.
 fn dead_holder(discipline: Discipline, commits: bool, taken: f64) -> Story {
     let mut story = Story::with(discipline, commits);
     story
@@ -52,7 +52,7 @@ fn i15_takeover_comes_too_late() {
     }
 }
 
-/// A is stopped; it asks for a release when B has its lock by then, or in time for B.
+/// A is stopped; it requests a release only after B has its lock, or early enough for B.
 #[test]
 fn i15_is_judged_where_a_stopped_holder_releases_too_late() {
     let woken = |taken, at: f64| {
@@ -71,12 +71,12 @@ fn i15_is_not_judged_under_faults_or_without_answers() {
     cut_off.fault("partition", B, 12.0, 15.0);
     assert_eq!(excused(&cut_off.passes(), I15), [("partition", 1)]);
 
-    // Nobody knows when the last renewal was applied.
+    // It is unknown when the last renewal was applied.
     let mut unknown = dead_holder(Discipline::StoreClock, false, 15.5);
     unknown.renew(A, 1, 2, 4.9, None);
     assert_eq!(excused(&unknown.passes(), I15), [("no answer", 1)]);
 
-    // Nobody waited so long.
+    // No caller waited for that long.
     let mut gone = Story::new();
     gone.granted(A, 1, 100, 1.0)
         .fault("kill", A, 2.0, 2.0)
@@ -85,7 +85,7 @@ fn i15_is_not_judged_under_faults_or_without_answers() {
     assert_eq!(gone.passes().counts.bounds(I15), 0);
 }
 
-/// A lease that renews itself, whose renewals fail from 3.3 s on, and whose outage is over at `over`.
+/// A lease that renews itself, whose renewals fail from 3.3 s on, and whose outage ends at `over`.
 fn outage(over: f64) -> Story {
     let mut story = Story::new();
     story
@@ -114,7 +114,7 @@ fn i17_store_refuses_what_it_still_has() {
         .renew(A, 1, 1, 4.0, Some((4.2, Outcome::Lost)))
         .ended(A, 1, 4.2, Cause::Refused);
     story.breaks(&[I17]);
-    // Revoked, it is right to.
+    // If the term was revoked, the refusal is right.
     let mut revoked = Story::new();
     revoked
         .granted(A, 1, 100, 1.0)

@@ -1,4 +1,4 @@
-//! I1, I2, I12: who may act.
+//! I1, I2, I12: which lease is valid when.
 
 use dlock_proof::history::{
     Invariant::{I1, I2, I12},
@@ -13,12 +13,12 @@ use super::super::{
 
 #[test]
 fn i1_two_machines_believe_at_once() {
-    // B's request is granted without a look at A's term: A believes until 9.0.
+    // B's request is granted without regard to A's term: A believes until 9.0.
     let mut story = Story::without_commits();
     story.granted(A, 1, 100, 1.0).granted(B, 2, 101, 5.0);
     let report = story.breaks(&[I1]);
     assert!(report.violations[0].says.contains("until 9.000 s"));
-    // The store's own log says it twice.
+    // The store's own log shows it a second time.
     let mut story = Story::new();
     story.granted(A, 1, 100, 1.0).granted(B, 2, 101, 5.0);
     story.breaks(&[I1, I2]);
@@ -39,7 +39,7 @@ fn i2_store_gives_the_name_away_under_its_holder() {
 
 #[test]
 fn i2_deadline_after_the_records_expiry() {
-    // The store keeps a lease of 7 s where one of 10 s was asked for.
+    // The store keeps a lease of 7 s where one of 10 s was requested.
     let mut story = Story::new();
     story.granted(A, 1, 100, 1.0);
     for line in &mut story.lines {

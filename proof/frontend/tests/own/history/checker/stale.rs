@@ -1,4 +1,4 @@
-//! I9: what is stale or released changes nothing.
+//! I9: stale and released terms change nothing.
 
 use dlock_proof::history::{
     Invariant::I9,
@@ -40,7 +40,7 @@ fn i9_valid_or_renewed_while_it_is_released() {
 
 #[test]
 fn i9_stale_holder_releases_its_successor() {
-    // The store releases whatever there is.
+    // The store releases any record.
     let mut story = Story::new();
     story
         .granted(A, 1, 100, 1.0)

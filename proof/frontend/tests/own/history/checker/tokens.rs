@@ -28,7 +28,7 @@ fn i3_record_deleted_on_release() {
         .released(A, 1, 100, 2.0)
         .commit(2.15, CommitKind::Delete, 1, 0, 100);
     story.breaks(&[I3]);
-    // A week after its expiry it may go.
+    // A week after its expiry it may be deleted.
     let mut story = Story::new();
     story
         .granted(A, 1, 100, 1.0)
