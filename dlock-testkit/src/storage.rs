@@ -33,7 +33,11 @@ pub trait Storage: Send + Sync + Sized + 'static {
 /// # Panics
 /// If the storage is wrong.
 pub async fn only_lower_tokens_are_refused(storage: &impl Storage) {
-    assert_eq!(storage.read().await, None, "a resource that nobody wrote");
+    assert_eq!(
+        storage.read().await,
+        None,
+        "a resource that was never written"
+    );
     let token = |number| FencingToken::new(number);
     let top = FencingToken::MAX.get();
     for (writes, highest) in [

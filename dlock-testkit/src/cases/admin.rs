@@ -178,7 +178,10 @@ pub(super) async fn ask_is_seen_at_the_next_renewal(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let a = bench.term(&bench.name("")).data(Some(vec![1]));
     subject.grants(&a).await;
-    assert!(!subject.renews(&a, 1).await, "nobody asked yet");
+    assert!(
+        !subject.renews(&a, 1).await,
+        "asked before any request (B3)"
+    );
     let mut before = subject.record(&a.name).await;
     assert_eq!(subject.ask(&*admin, &ask(&a)).await, AskOutcome::Asked);
     assert_eq!(subject.ask(&*admin, &ask(&a)).await, AskOutcome::Asked);

@@ -167,7 +167,7 @@ pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
     in_time(ended != ReleaseEnd::Unconfirmed, "the release");
     assert!(
         matches!(ended, ReleaseEnd::NotHeld(_)),
-        "a holder whose lease was taken over gave it back, and was told {ended:?} (L3, I9)"
+        "a holder whose lease was taken over released it, and the answer was {ended:?} (L3, I9)"
     );
     let holder = held(lock!(bench, LONG).try_acquire().await);
     assert_eq!(holder.record.uuid, next.uuid());

@@ -221,7 +221,7 @@ pub(super) async fn refusals_at_once_leave_one_mark(bench: Bench) {
     for (_, outcome) in at_once(&subjects, racers).await {
         match outcome {
             AcquireOutcome::Held(record) => marks.push(record.wanted),
-            other => panic!("somebody holds it: {other:?}"),
+            other => panic!("the lock is held: {other:?}"),
         }
     }
     marks.push(subjects[0].record(&a.name).await.wanted);

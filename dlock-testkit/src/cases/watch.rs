@@ -86,7 +86,7 @@ pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench)
     let mut stream = listen(&provider).await;
     waits(&bench, subject.provider(), &a.name).await;
     let seen = provider.read(&a.name).await;
-    assert!(matches!(seen, Ok(Some(_))), "somebody holds it: {seen:?}");
+    assert!(matches!(seen, Ok(Some(_))), "the lock is held: {seen:?}");
     subject.releases(&a, Some(token)).await;
     hears(&mut stream, &a.name).await;
 }

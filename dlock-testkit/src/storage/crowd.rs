@@ -47,7 +47,7 @@ pub async fn random_tokens_leave_the_highest(storage: impl Storage) {
     let seen: Vec<FencingToken> = writing.join_all().await.into_iter().flatten().collect();
     done.store(true, Ordering::SeqCst);
     match watching.await {
-        Ok(looks) => assert!(looks > 0, "nobody looked"),
+        Ok(looks) => assert!(looks > 0, "the reader saw no value"),
         Err(error) => panic!("the reader: {error}"),
     }
 
@@ -56,7 +56,7 @@ pub async fn random_tokens_leave_the_highest(storage: impl Storage) {
         assert!(tokens.contains(&token), "{token} was never presented");
     }
     let left = highest.map(|token| (token.get(), token));
-    assert_eq!(storage.read().await, left, "what is left");
+    assert_eq!(storage.read().await, left, "the last value and token");
 }
 
 /// Writes with these tokens, one after the other, each with its own value. Returns the tokens that refused it.

@@ -74,7 +74,7 @@ pub async fn paused_holder_is_refused<P, F>(
     };
     let mut hear = async || match timeout(PATIENCE, heard.recv()).await {
         Ok(Some(said)) => said,
-        other => panic!("the paused holder does not go on: {other:?}"),
+        other => panic!("the paused holder does not continue: {other:?}"),
     };
 
     let Said::Holding(first) = hear().await else {

@@ -37,7 +37,7 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
             biased;
             loss = &mut lost => {
                 let at = Instant::now();
-                assert!(!guard.is_valid(), "told of a loss that is none (V5)");
+                assert!(!guard.is_valid(), "notified of a loss that did not happen (V5)");
                 assert!(guard.remaining().is_zero());
                 // The store's refusal ends it early (R3).
                 if matches!(loss.cause, EndCause::Expired { .. }) {
@@ -62,10 +62,10 @@ pub(super) fn on_time(at: Instant, deadline: Instant) {
     let late = at.saturating_duration_since(deadline);
     in_time(
         late <= TOLD_WITHIN,
-        format_args!("told {late:?} after the end (I8)"),
+        format_args!("notified {late:?} after the end (I8)"),
     );
     let early = deadline.saturating_duration_since(at);
-    assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
+    assert!(early <= TOLD_WITHIN, "notified {early:?} before the end");
 }
 
 /// I6: the belief rests on a try or renewal that was answered, and on the instant at which that was sent.
@@ -114,7 +114,7 @@ pub(super) async fn store_still_keeps_it(
         panic!("the record is gone")
     };
     assert_eq!(record.uuid, guard.uuid(), "given away before the end (I2)");
-    assert!(!record.released, "released by nobody");
+    assert!(!record.released, "released, but not by its holder");
     if store_clock(direct) {
         let left = record.remaining.unwrap_or_default();
         assert!(!left.is_zero(), "the store would give it away already (I2)");

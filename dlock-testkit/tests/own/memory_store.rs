@@ -90,7 +90,7 @@ async fn backward_step_of_the_stores_clock_ends_with_an_observation() {
     let b = try_for(SECOND).prev(Some(seen.version()));
     assert!(
         granted(&provider, &b).await > token,
-        "the token goes on from the last one"
+        "the token continues from the last one"
     );
 }
 

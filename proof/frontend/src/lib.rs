@@ -42,6 +42,6 @@ fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) ->
     tokio::spawn(future)
 }
 
-/// What the macros of this crate expand to.
+/// For the macros of this crate.
 #[doc(hidden)]
 pub use dlock_testkit as __testkit;

@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const COUNTED: Duration = Duration::from_secs(3);
 const MOST: usize = 45;
 
-/// Takes the server away from providers that reach it through a proxy, counts how often each then connects, and brings the
-/// server back: for short leases and for long ones.
+/// Takes the server away from providers that reach it through a proxy, counts how often each then connects, and brings
+/// the server back: for short leases and for long ones.
 ///
 /// # Panics
 /// If there were too many connections, or a caller does not continue afterwards.

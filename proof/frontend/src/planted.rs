@@ -273,7 +273,7 @@ flaws! {
     RenewalMovesSince StoreClock "a renewal begins the term anew";
     RenewalClearsData StoreClock "a renewal clears the data";
     RenewalTakesRequestBack StoreClock "a renewal takes the request to the holder back (B3)";
-    RequestIsNotTold StoreClock "a renewal does not say that somebody asked (B3)";
+    RequestIsNotTold StoreClock "a renewal does not say that the lock was asked for (B3)";
     RepeatedRenewalIsLost StoreClock "the repeat of a renewal is answered as a loss (R2)";
     RepeatedRenewalExtends StoreClock "the repeat of a renewal extends the lease (R2)";
     RepeatAfterExpiryIsLost StoreClock "the repeat of a renewal is lost once the lease expired (R2)";
@@ -288,7 +288,7 @@ flaws! {
     BatchForgetsTheLast StoreClock "a batch leaves its last renewal out";
     BatchKeepsOnePerName StoreClock "a batch knows one renewal for a name";
     BatchDoesNotExtend StoreClock "a batch counts renewals and extends nothing";
-    BatchDoesNotTell StoreClock "a batch does not say that somebody asked (B3)";
+    BatchDoesNotTell StoreClock "a batch does not say that the lock was asked for (B3)";
     BatchesBlockEachOther StoreClock "batches lock their records in the order asked";
     EmptyBatchIsAnError StoreClock "an empty batch has one answer";
 
@@ -351,10 +351,10 @@ flaws! {
     ReadHidesReleased StoreClock "read does not show released records";
     ReadCounts StoreClock "read changes what it reads";
     ReadIsCached StoreClock "a provider reads a name from the store once";
-    RemainingNeverEnds StoreClock "what remains is the whole lease";
+    RemainingNeverEnds StoreClock "the remaining time is always the whole lease";
     RemainingAfterRelease StoreClock "something remains of a released lease";
-    RemainingOnObserver Observer "a store whose clock decides nothing says what remains";
-    RemainingIsMissing StoreClock "a store with a clock does not say what remains";
+    RemainingOnObserver Observer "a store whose clock decides nothing reports a remaining time";
+    RemainingIsMissing StoreClock "a store with a clock reports no remaining time";
     CapabilitiesChange StoreClock "capabilities differ from call to call";
     WatchIsMissing StoreClock "watch has no stream although the capabilities say so";
 

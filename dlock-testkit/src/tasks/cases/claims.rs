@@ -60,7 +60,10 @@ pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(sta
         none.tasks.is_empty() && none.next <= Some(stage.short),
         "{none:?}"
     );
-    assert!(none.next.is_some(), "nobody is told when its lease ends");
+    assert!(
+        none.next.is_some(),
+        "the claim does not say when the lease ends"
+    );
     let second = stage.eventually(LONG).await;
     assert!(
         asked.elapsed() >= stage.short,

@@ -16,7 +16,9 @@ pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     assert_eq!(claimed.payload, new.payload);
     let running = stage.task(id).await;
     assert_eq!(running.state, State::Running);
-    let holder = running.holder.unwrap_or_else(|| panic!("nobody has it"));
+    let holder = running
+        .holder
+        .unwrap_or_else(|| panic!("the task has no holder"));
     assert_eq!(
         (holder.owner.as_str(), holder.token),
         ("worker", claimed.key.token)

@@ -38,7 +38,7 @@ pub(crate) async fn instant_of_a_schedule_has_one_task(stage: Stage) {
     let other = stage.store.enqueue_periodic("hourly", instant, &new).await;
     assert!(
         matches!(other, Ok(Served::Begun)),
-        "schedules are told apart: {other:?}"
+        "schedules are distinguished: {other:?}"
     );
 }
 

@@ -136,8 +136,11 @@ pub(super) async fn refused_connection_is_not_applied(wiring: Wiring) {
             }
         }
         let late = wiring.is_late(asked);
-        in_time(refused || !late, format_args!("{op:?} to nobody"));
-        assert!(refused, "{op:?}: nothing was sent, and nobody says so");
+        in_time(
+            refused || !late,
+            format_args!("{op:?} on a refused connection"),
+        );
+        assert!(refused, "{op:?}: nothing was sent, and no error says so");
     }
     wire.proxy.accept().await;
     for op in OPS {

@@ -215,7 +215,7 @@ async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
     released(ok(next).release().await, "an orphan");
     // W5: clean-up tasks end no later than the lease that may remain.
     let left = soon("the clean-up", wire.client.close()).await;
-    assert_eq!(left, 0, "leases that nobody has");
+    assert_eq!(left, 0, "leases without a holder");
 }
 
 fn lock_of(client: &Client, name: &Name, wiring: &Wiring) -> DLock {

@@ -209,7 +209,7 @@ impl TcpProvider {
         if answered? == ticket {
             Ok(())
         } else {
-            Err(io::Error::other("an answer to somebody else"))
+            Err(io::Error::other("an answer to another request"))
         }
     }
 

@@ -132,7 +132,7 @@ impl Calls {
         // The dropped call was applied, or was not, or is still in flight.
         let record = self.answer("read", self.theirs.read(&name)).await;
         match record {
-            Some(record) => assert_eq!(record.uuid, term.new, "somebody else's term"),
+            Some(record) => assert_eq!(record.uuid, term.new, "another client's term"),
             None => assert!(!held, "the record is gone"),
         }
         let released = self.answer("release", self.theirs.release(&release)).await;
@@ -159,6 +159,6 @@ impl Calls {
 fn granted(outcome: AcquireOutcome) -> dlock_core::FencingToken {
     match outcome {
         AcquireOutcome::Acquired(tokens) => tokens.last(),
-        other => panic!("a name that nobody knows was not granted: {other:?}"),
+        other => panic!("a fresh name was not granted: {other:?}"),
     }
 }

@@ -322,7 +322,7 @@ async fn watched<F: Future>(stage: &mut Stage, future: impl FnOnce(&Guard) -> F)
     let ended = stage.cut(future(&guard)).await;
     assert!(
         ended.is_none() || !stage.fair(),
-        "told of what did not happen"
+        "notified of an event that did not happen"
     );
     assert!(
         guard.is_valid() || !stage.fair(),

@@ -144,7 +144,7 @@ impl Scene {
             let Ok(left) = timeout(2 * ground.lease, stage.client.close()).await else {
                 panic!("a call of the client does not end within two leases")
             };
-            assert_eq!(left, 0, "leases left in nobody's hands");
+            assert_eq!(left, 0, "leases left without a holder");
         };
         if ground.paused {
             tokio::join!(biased; newcomer, close);

@@ -53,7 +53,7 @@ pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Ben
                 let record = subject.read(&harness.name(&label)).await;
                 assert!(
                     record.is_none_or(|record| record.released),
-                    "{label} is held by nobody"
+                    "{label} is held without a holder"
                 );
                 subject
                     .grants(&harness.bench().term(&harness.name(label)))

@@ -194,7 +194,7 @@ pub(in crate::cases) async fn next_lease_hears_what_an_earlier_ones_renewal_is_t
                 harness.interceptor.ask();
             }
             harness.store.deliver().await;
-            eventually("the next lease is told", || {
+            eventually("the next lease is notified", || {
                 if refused {
                     !second.is_valid()
                 } else {

@@ -148,7 +148,7 @@ pub(in crate::cases) async fn live_lease_of_ours_is_never_claimed(bench: Bench) 
         let lock = lock!(harness, "", owner = "worker-7");
         let lease = acquired(lock.try_acquire().await);
         let holder = held(lock.try_acquire().await);
-        assert!(holder.ours, "this process holds it, and should be told");
+        assert!(holder.ours, "this process holds it, and should learn that");
         assert_eq!(holder.record.uuid, lease.uuid());
         assert_eq!(harness.acquires().len(), 2, "one try");
         assert!(harness.acquires().iter().all(|sent| sent.prev.is_none()));
@@ -230,7 +230,7 @@ pub(in crate::cases) async fn try_whose_caller_has_gone_is_not_made_anew(bench: 
         // It was refused by a term that the client could claim.
         harness.store.deliver().await;
         settle().await;
-        assert_eq!(harness.acquires().len(), 1, "nobody waits for another");
+        assert_eq!(harness.acquires().len(), 1, "no caller waits for another");
     })
     .await;
 }

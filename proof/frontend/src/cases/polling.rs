@@ -214,7 +214,7 @@ pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
         settle().await;
         subject.releases(&other, None).await;
         settle().await;
-        assert!(!waiter.is_finished(), "nobody could hear that");
+        assert!(!waiter.is_finished(), "no client could hear that");
         // A release before the channel was open is not hinted.
         hand.advance(SECOND).await;
         harness.sent(Op::Watch, 2).await;

@@ -225,7 +225,7 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
         for _ in 0..8 {
             hand.advance(6 * SECOND).await;
         }
-        assert!(task.is_finished(), "the loss is told late");
+        assert!(task.is_finished(), "the loss is reported late");
         assert!(matches!(joined(task).await, Err(Error::Lost(_))));
     })
     .await;

@@ -87,7 +87,7 @@ pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Be
         let ticket = ok(lease.hand_over());
         let holder = held(lock!(harness, "").try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
-        assert!(!holder.ours, "it is nobody's");
+        assert!(!holder.ours, "no client has it");
         assert_eq!(harness.acquires().len(), 2, "one try, and no claim");
         let redeemed = acquired(soon("the lock", lock!(rival, "").redeem(&ticket).once()).await);
         assert!(redeemed.is_valid());

@@ -213,7 +213,7 @@ impl Instance {
         }
     }
 
-    /// Returns everything to normal. What was held back arrives now.
+    /// Returns everything to normal. Messages that were held back arrive now.
     pub(super) async fn mend(&self) {
         self.provider.clear();
         if let Some(proxy) = &self.proxy {

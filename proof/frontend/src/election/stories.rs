@@ -129,7 +129,7 @@ pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(v
         voters.instance("second").await,
         voters.instance("third").await,
     ];
-    until("somebody leads", SOON, || stage.working() == 1).await;
+    until("an instance leads", SOON, || stage.working() == 1).await;
     let leads = |instance: &&Instance| instance.election.is_leader();
     if let Some(leader) = all.iter().find(leads) {
         leader.between_renewals().await;
@@ -138,12 +138,12 @@ pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(v
     for instance in &all {
         instance.lose_the_store().await;
     }
-    until("nobody leads", SOON, || {
+    until("no instance leads", SOON, || {
         !all.iter().any(|instance| leads(&instance))
     })
     .await;
     at_most(down.elapsed(), voters.lease);
-    until("nobody works", voters.slack(), || stage.working() == 0).await;
+    until("no instance works", voters.slack(), || stage.working() == 0).await;
     while down.elapsed() < 2 * voters.lease {
         assert_eq!(stage.working(), 0, "work without a store");
         sleep(voters.lease / 50).await;
@@ -152,7 +152,7 @@ pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(v
         instance.mend().await;
     }
     let back = Instant::now();
-    until("somebody leads again", SOON, || stage.working() == 1).await;
+    until("an instance leads again", SOON, || stage.working() == 1).await;
     // Where contenders observe, their observation may begin only now.
     let bound = voters.failover(all[0].discipline()) + voters.lease / 3;
     at_most(back.elapsed(), bound);
@@ -173,7 +173,7 @@ pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) 
     at_most(lost, voters.lease / 3 + voters.slack());
     assert!(!leadership.is_valid());
     let again = || [&first, &second].map(|instance| instance.election.leadership());
-    until("somebody leads again", SOON, || {
+    until("an instance leads again", SOON, || {
         again().iter().any(Option::is_some)
     })
     .await;

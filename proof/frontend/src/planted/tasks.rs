@@ -104,7 +104,7 @@ flaws! {
         RepeatOfReleaseIsLost "the repeat of an ending that left the task in the queue is answered as lost (E1)";
         RepeatOverwrites "a second completion overwrites the first output (E2)";
         RepeatRunsAgain "the repeat of an ending that left the task in the queue is applied again (E1)";
-        StrangeEndingIsOwn "how a task ended is anybody's own ending (E2)";
+        StrangeEndingIsOwn "any claim gets the ending of a task as its own (E2)";
         OutputIsLost "the output is not kept";
         OutputIsUnlimited "an output of any size is kept";
         CompletionOfAskedIsNone "a completion of a task that was to be cancelled cancels it";
@@ -144,7 +144,7 @@ flaws! {
     claiming {
         IdentityIsUsedAgain "an identity whose lease is over claims its task again (A3)";
         LiveIsSwept "a lease that is half over is taken (A7)";
-        LiveIsTaken "a task is given out while its lease goes on (A7)";
+        LiveIsTaken "a task is given out while its lease lasts (A7)";
         ExpiredIsLeft "a task whose worker died is never given out (A5)";
         ClaimIsInTwoSteps "a claim picks and takes in two steps (K3)";
         AgainIsIgnored "a repeated claim claims other tasks (A2)";
@@ -168,22 +168,22 @@ flaws! {
         QueuesAreReversed "the last queue of a claim is the first (K3)";
         AnyQueueIsClaimed "a claim gets tasks of all queues (K3)";
         AnyKindIsClaimed "a claim gets tasks of all kinds (K3)";
-        OtherKindsAreNotSwept "a claim leaves what is to end, if it is of another kind (K4)";
+        OtherKindsAreNotSwept "a claim leaves tasks that are to end, if they are of another kind (K4)";
         NextIsNotTold "a claim does not say when there is something";
         NextIgnoresLeases "a claim does not say when a lease ends";
         NextIsLate "a claim says that there is something later than there is";
         OwnerIsLost "the label of a worker is not kept";
         ClaimIsUnchecked "a claim that cannot be answered is answered";
         CheckpointIsCleared "a claim clears the checkpoint";
-        CheckpointsGoOn "the numbers of checkpoints go on with the next claim";
+        CheckpointsGoOn "the numbers of checkpoints continue with the next claim";
         CancelledIsClaimed "a cancelled task is given out";
     }
     asking {
         EnqueueIsNotAtomic "tasks before one that is refused are added";
-        EnqueueIsUnchecked "what cannot be kept is left out";
+        EnqueueIsUnchecked "a task that cannot be stored is left out";
         RefusalUsesNumber "a task that is not added uses a number";
-        PayloadIsText "a payload is kept without what is no ASCII";
-        KeyCountsIfReady "a key is unique among tasks that nobody has (K9)";
+        PayloadIsText "a payload is stored without its non-ASCII characters";
+        KeyCountsIfReady "a key is unique only among unclaimed tasks (K9)";
         KeyCountsForEver "a key stays used when its task has ended (K9)";
         KeyStaysDuringTheRun "a key that ends with the start of its task stays used (K9)";
         KeyCountsEverywhere "a key is unique among all queues (K9)";
@@ -194,7 +194,7 @@ flaws! {
         InstantIsServedEarly "an instant is served before its time (K10)";
         EarlyInstantIsKept "an instant that was refused as early keeps others back (K10)";
         FirstInstantIsServed "a schedule that is new has a task at once (K10)";
-        SchedulesAreOne "schedules are not told apart (K10)";
+        SchedulesAreOne "schedules are not distinguished (K10)";
         ScheduleIsInTwoSteps "an instant is looked for, and served, in two steps (K10)";
         DuplicateServesNothing "an instant whose key is in use stays to be served (K10)";
         RefusedInstantIsServed "an instant whose task is refused counts as served (K10)";
@@ -202,7 +202,7 @@ flaws! {
         CancelIsByForce "cancelling takes a task from its worker (B3)";
         ForceAsks "cancelling by force leaves the claim to its worker (K5)";
         CancelTellsAfterwards "cancelling answers what the task does then";
-        CancelEndsTwice "what has ended can be cancelled";
+        CancelEndsTwice "a task that has ended can be cancelled";
         RetryOfSuccessMoves "a task that succeeded is retried under its number (K5)";
         RetryKeepsClaim "the claim of before is known after a retry (K5)";
         RetryKeepsAttempts "the attempts of before count after a retry (K5)";
@@ -217,14 +217,14 @@ flaws! {
     pausing {
         PauseIsForgotten "a queue that was paused gives out tasks (K11)";
         PauseStopsOthers "a claim gets nothing if one of its queues is paused (K11)";
-        PauseStopsRepeats "a repeated claim does not get what it holds of a paused queue (K11)";
+        PauseStopsRepeats "a repeated claim does not get its tasks of a paused queue (K11)";
         PauseStopsWorkers "the tasks of a queue that is paused are lost to their workers (K11)";
         PausedIsSwept "a task of a paused queue that is out of attempts ends (K11)";
-        PausedTellsNext "a claim is told when a task of a paused queue falls due (K11)";
+        PausedTellsNext "the answer to a claim says when a task of a paused queue falls due (K11)";
         PauseIsNotShown "paused queues are not listed";
         PauseBeginsAnew "a queue that is paused once more is paused since then";
         PauseOfBadName "a queue of any name is paused";
-        ResumeIsNotHinted "nobody is told that a queue is resumed (K6)";
+        ResumeIsNotHinted "no worker is notified that a queue is resumed (K6)";
     }
     lanes {
         LaneIsForgotten "tasks of a lane run at the same time (K8)";
@@ -237,41 +237,41 @@ flaws! {
         LaneIsFreeTooEarly "a lane is free when half of a lease is over (K8)";
         LaneWaitsForLater "a lane waits for a task that is for later (K8)";
         LaneIsOfAKind "a claim passes over the tasks of a lane that it has no handler for (K8)";
-        LaneIsInTwoSteps "what runs of a lane is looked for, and a task taken, in two steps (K8)";
+        LaneIsInTwoSteps "the running task of a lane is looked for, and a task taken, in two steps (K8)";
         LaneIsNotShown "the lane of a task is not shown";
         RetryForgetsLane "a task that is retried has no lane";
-        LaneEndIsNotHinted "nobody is told that a task of a lane has ended (K6)";
+        LaneEndIsNotHinted "no worker is notified that a task of a lane has ended (K6)";
     }
     limiting {
         LimitIsForgotten "a queue gives out more tasks than its limit (K8)";
         LimitIsOneClaims "each claim gets as many tasks as the limit says (K8)";
         LimitStopsOthers "a claim gets nothing if one of its queues is full (K8)";
-        LimitStopsRepeats "a repeated claim does not get what it holds of a queue that is full (K8)";
-        LimitStopsWorkers "what runs beyond a new limit is lost to its workers (K8)";
-        LimitCountsWhatComes "what ran before the limit does not count (K8)";
+        LimitStopsRepeats "a repeated claim does not get its tasks of a queue that is full (K8)";
+        LimitStopsWorkers "tasks that run beyond a new limit are lost to their workers (K8)";
+        LimitCountsWhatComes "tasks that ran before the limit do not count (K8)";
         LimitIsNeverLowered "a limit can be raised only";
         PlaceIsFreeTooEarly "a place is free when half of a lease is over (K8)";
         PlaceIsOfTheDead "a task whose worker died keeps its place (K8)";
-        LimitIsInTwoSteps "what runs of a queue is counted, and a task taken, in two steps (K8)";
+        LimitIsInTwoSteps "the running tasks of a queue are counted, and a task taken, in two steps (K8)";
         FullTellsNothing "a claim of a queue that is full does not say when a lease ends (K8)";
-        FullTellsWhatFallsDue "a claim is told when a task of a queue that is full falls due (K8)";
+        FullTellsWhatFallsDue "the answer to a claim says when a task of a full queue falls due (K8)";
         LimitIsNotShown "limits are not listed";
         LimitOfZero "a limit of 0 is taken";
         LimitOfBadName "a queue of any name has a limit";
-        LimitIsNotHinted "nobody is told that there is another limit (K6)";
-        PlaceIsNotHinted "nobody is told that a place of a queue is free (K6)";
+        LimitIsNotHinted "no worker is notified of a new limit (K6)";
+        PlaceIsNotHinted "no worker is notified that a place of a queue is free (K6)";
     }
     store {
-        EndedIsNotCounted "counts leave out what has ended";
-        StalledIsRunning "counts take a lease that is over for one that goes on";
+        EndedIsNotCounted "counts leave out tasks that have ended";
+        StalledIsRunning "counts take a lease that has ended for one that lasts";
         NothingIsHinted "nothing is hinted (K6)";
         BeatsAreHinted "heartbeats are hinted (K6)";
-        UnreadHintIsTheLast "nobody hears anything after a hint that was not read (K6)";
+        UnreadHintIsTheLast "no hint arrives after one that was not read (K6)";
         ListIgnoresQueue "a list ignores the queue";
         ListIgnoresState "a list ignores the state";
         ListIgnoresPlace "a list begins anew";
         ListIsUnlimited "a list ignores its limit";
-        EndedIsNotListed "a list leaves out what has ended";
+        EndedIsNotListed "a list leaves out tasks that have ended";
     }
 }
 

@@ -61,9 +61,9 @@ fn lease_dropped_after_its_runtime_neither_blocks_nor_panics() {
         (lock.acquire().await.unwrap(), guard)
     });
     drop(runtime);
-    assert!(lease.is_valid(), "the lease itself goes on");
+    assert!(lease.is_valid(), "the lease itself continues");
     drop((lease, guard));
-    assert_eq!(provider.count(Op::Release), 0, "nobody could send it");
+    assert_eq!(provider.count(Op::Release), 0, "no runtime could send it");
 }
 
 /// G3, G1: calls in progress when the runtime shuts down are cut off quietly.

@@ -130,7 +130,7 @@ fn scheduler_ends_with_its_last_lease() {
                 guard.release().await.unwrap();
             }
             settle().await;
-            assert_eq!(alive(), before, "it goes on for nobody");
+            assert_eq!(alive(), before, "it continues without a lease");
         }
     });
 }

@@ -56,7 +56,7 @@ async fn call_that_is_always_ready_ends_at_its_limit() {
         .unwrap();
     // On this task alone, so that no other task's turn ends it.
     let tried = timeout(Duration::from_secs(20), lock.try_acquire());
-    let error = tried.await.expect("the call goes on").unwrap_err();
+    let error = tried.await.expect("the call does not end").unwrap_err();
     assert!(
         matches!(&error, Error::Provider(error) if error.kind() == ErrorKind::Unknown),
         "{error:?}"

@@ -141,7 +141,7 @@ fn bites(figures: &Figures) {
         ("late renewals", figures.late_renewals, runs / 5),
         ("late grants", figures.late_grants, runs / 50),
         ("spent tries", figures.spent, runs / 50),
-        ("leases of terms that went on", figures.went_on, runs * 4),
+        ("leases of terms that continued", figures.went_on, runs * 4),
         ("tickets", figures.tickets, runs / 2),
         ("hints", figures.hints, runs * 5),
         ("cancellations", figures.cancellations, runs / 2),

@@ -47,7 +47,10 @@ pub(super) async fn hold_many_timeout(stage: &mut Stage) {
     let held = ok(second(stage).acquire().await);
     let limit = stage.lock.duration() / 120;
     let ended = stage.cut(locks.hold_timeout(limit)).await;
-    assert!(!matches!(ended, Some(Ok(_))), "got what somebody else has");
+    assert!(
+        !matches!(ended, Some(Ok(_))),
+        "got a lock that another process holds"
+    );
     drop(held);
 }
 
@@ -72,7 +75,7 @@ pub(super) async fn many_ended(stage: &mut Stage) {
     let ended = stage.cut(guard.ended()).await;
     assert!(
         ended.is_none() || !stage.fair(),
-        "told of what did not happen"
+        "notified of an event that did not happen"
     );
     assert!(
         guard.is_valid() || !stage.fair(),
@@ -136,7 +139,7 @@ async fn taken(permits: &Semaphore) -> JoinHandle<()> {
         let permit = ok(permits.try_acquire().await);
         leases.extend(permit.map(|permit| permit.lease));
     }
-    assert_eq!(leases.len(), 2, "nobody else has a permit");
+    assert_eq!(leases.len(), 2, "no other client has a permit");
     given_back_in_turn(leases)
 }
 

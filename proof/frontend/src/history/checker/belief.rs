@@ -112,7 +112,7 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
         if *valid && look.t > belief.valid_until + ROUNDING && !renewed_by_then(facts, term, *look)
         {
             let says = format!(
-                "{} was told \"valid\" at {}, after its deadline at {}",
+                "{} got the answer \"valid\" at {}, after its deadline at {}",
                 term.process,
                 Seconds(look.t),
                 Seconds(belief.valid_until)
@@ -124,7 +124,7 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
             && look.t > end.t
             && !matches!(cause, Cause::Released | Cause::HandedOver)
         {
-            let says = format!("{} was told \"valid\" after its loss", term.process);
+            let says = format!("{} got the answer \"valid\" after its loss", term.process);
             findings.broken(Invariant::I8, name, &[end, *look], says);
         }
     }
@@ -200,7 +200,7 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
     };
     if judged && told.t > by {
         let says = format!(
-            "{} was told at {} of a loss at {}",
+            "{} was notified at {} of a loss at {}",
             term.process,
             Seconds(told.t),
             Seconds(lost)

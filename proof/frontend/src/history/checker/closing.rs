@@ -67,7 +67,7 @@ fn without_work(term: &TermFacts<'_>) -> Option<String> {
     let (process, token) = (term.process, term.token()?);
     if term.delivered.is_none() {
         Some(format!(
-            "{process} closed the name with token {token}, which nobody got"
+            "{process} closed the name with token {token}, which no caller got"
         ))
     } else if let Some((_, Cause::Expired | Cause::Refused | Cause::HeldTooLong)) = term.end {
         Some(format!(

@@ -46,7 +46,7 @@ fn released_is_over(
     };
     for (look, valid) in &term.looks {
         if *valid && look.t > began.t {
-            say(*look, "was told \"valid\"");
+            say(*look, "got the answer \"valid\"");
         }
     }
     for belief in &term.beliefs {
@@ -164,7 +164,7 @@ fn released_on_the_stores_word(
                     || term.claims.iter().any(|claim| may_be_granted(claim, *at)));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
-                "{} was told \"released\", the store did not say so",
+                "{} got the answer \"released\", the store did not say so",
                 term.process
             );
             findings.broken(Invariant::I9, name, &[*at], says);
@@ -173,7 +173,7 @@ fn released_on_the_stores_word(
         let held = !term.grants.is_empty();
         if facts.has_calls && *outcome == Outcome::Lost && repeated && held {
             let says = format!(
-                "{} was told \"not held\", and an earlier attempt of its release may be the reason",
+                "{} got the answer \"not held\", and an earlier attempt of its release may be the reason",
                 term.process
             );
             findings.broken(Invariant::I9, name, &[*at], says);

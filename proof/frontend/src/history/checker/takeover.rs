@@ -274,7 +274,7 @@ fn judge(
 /// The invariant that a term without a release is judged by, and a description of the term.
 fn of_whom(term: Option<&TermFacts<'_>>) -> (Invariant, &'static str) {
     if term.is_none_or(|term| term.grants.is_empty()) {
-        (Invariant::I10, "a try that nobody has")
+        (Invariant::I10, "a try that no caller got")
     } else {
         (Invariant::I15, "a holder")
     }

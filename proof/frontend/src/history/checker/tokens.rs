@@ -114,7 +114,7 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                     && !lost(told_at)
                     && reported.insert(commit.uuid)
                 {
-                    let says = format!("the store wrote token {token}, its holder was told {told}");
+                    let says = format!("the store wrote token {token}, its holder learnt {told}");
                     findings.broken(Invariant::I3, name, &[*at, told_at], says);
                 }
             }

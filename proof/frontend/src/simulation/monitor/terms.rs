@@ -104,7 +104,7 @@ impl State {
         if before == lease {
             return;
         }
-        self.note(|| format!("c{client} goes on with {before} as {lease}"));
+        self.note(|| format!("c{client} continues {before} as {lease}"));
         if !self.terms[&before].delivered {
             self.release_begins(before);
         }
@@ -123,7 +123,7 @@ impl State {
             ),
         ];
         for (_, why) in wrong.iter().filter(|(so, _)| *so) {
-            self.complain("S1", || format!("{before} goes on as {lease}: {why}"));
+            self.complain("S1", || format!("{before} continues as {lease}: {why}"));
         }
         let seen = self.known(client, &name).elsewhere;
         if lease.token.get() <= seen {
@@ -133,7 +133,7 @@ impl State {
         }
         let Some(caller) = spans::current() else {
             return self.complain("S1", || {
-                format!("{before} goes on as {lease}, and no caller asks")
+                format!("{before} continues as {lease}, and no caller asks")
             });
         };
         self.check_order(caller);

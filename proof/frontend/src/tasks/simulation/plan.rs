@@ -72,7 +72,7 @@ pub enum End {
 pub struct TaskPlan {
     /// When it is enqueued.
     pub at: Duration,
-    /// What its handler does.
+    /// The behaviour of its handler.
     pub how: How,
     /// How long its handler takes.
     pub takes: Duration,
@@ -86,7 +86,7 @@ pub struct TaskPlan {
     pub cancel: Option<(Duration, bool)>,
 }
 
-/// The act of a task's handler.
+/// The behaviour of a task's handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
 pub enum How {

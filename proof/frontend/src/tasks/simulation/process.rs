@@ -138,7 +138,7 @@ impl Process {
             biased;
             () = end => {}
             returned = &mut self.worker => {
-                self.monitor.complain("J2", format!("a worker returned by itself: {returned:?}"));
+                self.monitor.complain("J2", format!("a worker returned unasked: {returned:?}"));
             }
         }
     }

@@ -23,7 +23,7 @@ impl State {
             {
                 wrong.push((
                     "J3",
-                    format!("task {}: a handler goes on after its time", key.id),
+                    format!("task {}: a handler continues after its time", key.id),
                 ));
             }
         }

@@ -47,7 +47,7 @@ impl State {
         let stopping = matches!(of.life, Life::Stopping(since) if !since.elapsed().is_zero());
         self.figures.claims_repeated += u64::from(!is_new);
         match (is_new, claim.again, open) {
-            (true, true, _) => self.complain("A2", "a claim that nobody has sent is repeated"),
+            (true, true, _) => self.complain("A2", "a claim that was never sent is repeated"),
             (true, false, Some((_, sent))) if sent.elapsed() < lease / 3 => {
                 self.complain("A2", "a claim without an answer is not repeated");
             }
@@ -60,7 +60,7 @@ impl State {
             _ => {}
         }
         if is_new && stopping {
-            self.complain("J2", "a worker that was told to stop claims tasks");
+            self.complain("J2", "a worker that was asked to stop claims tasks");
         }
         if claim.max + running > concurrency {
             let max = claim.max;

@@ -37,7 +37,7 @@ impl State {
             let is_suspect = is_own && self.suspects.contains(&ending.key);
             return match ending.how {
                 Written::GiveBack if is_stopping || is_suspect => Ok(()),
-                _ => Err(("J2", "ended by somebody who never ran it")),
+                _ => Err(("J2", "ended by a process that never ran it")),
             };
         };
         if held.process != process {
