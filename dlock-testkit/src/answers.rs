@@ -46,8 +46,7 @@ impl Answers {
         );
         let calls = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        // As if a hundred calls had been answered before the first: a few failures at the start are not a meaningful
-        // share.
+        // As if a hundred calls had been answered before the first: a few failures at the start prove nothing.
         let allowed = u64::from(self.allowed) * (calls + 100) / 100;
         if unanswered > allowed {
             let share = format!(

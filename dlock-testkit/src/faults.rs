@@ -73,18 +73,18 @@ impl<P: Provider> Faulty<P> {
         Arc::strong_count(&self.inner)
     }
 
-    /// Applies this fault to one future call of this operation: the next one that has no fault from an earlier `next`.
+    /// Applies this fault to one upcoming call of this operation: the next one without a fault from an earlier `next`.
     /// Takes precedence over [`always`](Self::always).
     pub fn next(&self, op: Op, fault: Fault) {
         self.script.next(op, fault);
     }
 
-    /// Applies this fault to every future call of this operation, until [`clear`](Self::clear).
+    /// Applies this fault to every subsequent call of this operation, until [`clear`](Self::clear).
     pub fn always(&self, op: Op, fault: Fault) {
         self.script.always(op, fault);
     }
 
-    /// Applies this fault to every future call of every operation, as if the store were gone, until
+    /// Applies this fault to every subsequent call of every operation, as if the store were gone, until
     /// [`clear`](Self::clear).
     pub fn everything(&self, fault: Fault) {
         for op in Op::ALL {

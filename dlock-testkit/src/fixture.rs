@@ -1,4 +1,4 @@
-//! The author of a provider implements this: how to start the store, and how to make a provider on it.
+//! The interface that the author of a provider implements: how to start the store, and how to make a provider on it.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// ([details](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_millis(500);
 
-    /// How long one case may take on any machine; a case that takes longer is taken to hang, and fails by name.
+    /// How long one case may take on any machine; a case that takes longer counts as hung, and fails by name.
     const LIMIT: Duration = Duration::from_secs(300);
 
     /// How many calls in a hundred may fail with an error other than [`Fatal`](dlock_core::ErrorKind::Fatal). The cases

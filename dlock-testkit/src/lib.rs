@@ -40,7 +40,7 @@
 //! so run many at a time: `RUST_TEST_THREADS=16 cargo test`.
 //!
 //! # Too slow, and wrong
-//! A busy machine or store makes things late, and does nothing worse. So a case that was only too late (it missed an
+//! A busy machine or store makes things late, but does nothing worse. So a case that was only too late (it missed an
 //! upper bound of time, or saw a lease end that should have been kept) is repeated with three times the lease, up to 27
 //! times the fixture's ([`Fixture::LEASE`]); each repeat is reported on standard error, and more than 48 repeats in one
 //! test program fail. A store that is always too late fails in the last round. Any other failure ends the test at once,

@@ -9,14 +9,14 @@
 //! a server that answers in parts while it still works (a query of many rows) may not have.
 //!
 //! # Faults
-//! - To one exchange: lose the request or the reply, delay either, break the connection at four [moments](Moment), or
+//! - For one exchange: lose the request or the reply, delay either, break the connection at four [moments](Moment), or
 //!   let the server execute a request late, without the client's knowledge ([`Fault`]). Choose the exchange with
 //!   [`Proxy::next`], [`Proxy::always`], [`Proxy::inject`] with a [`Rule`], or by chance and seed: [`Proxy::random`]
 //!   with a [`Mix`].
-//! - To all bytes, in either [`Direction`]: [`Proxy::hold`] (they wait, and so does the news that an end has closed: a
+//! - For all bytes, in either [`Direction`]: [`Proxy::hold`] (they wait, and so does the news that an end has closed: a
 //!   silent partition, or a stopped server), [`Proxy::swallow`] (they vanish), until [`Proxy::heal`];
 //!   [`Proxy::latency`].
-//! - To all connections: [`Proxy::reset`], [`Proxy::close`]. To new ones: [`Proxy::refuse`],
+//! - For all connections: [`Proxy::reset`], [`Proxy::close`]. For new ones: [`Proxy::refuse`],
 //!   [`Proxy::lead_to`].
 //!
 //! [`Proxy::log`] lists what the proxy did and when. The proxy cannot let connecting itself hang (the operating system
@@ -95,7 +95,7 @@ pub struct Proxy {
     network: watch::Sender<Network>,
     script: Arc<Script>,
     log: Arc<Log>,
-    /// Whether the port is being listened on.
+    /// Whether the proxy listens.
     listening: watch::Receiver<bool>,
     task: JoinHandle<()>,
 }
@@ -193,13 +193,13 @@ impl Proxy {
         drop(strikes.wait_for(|struck| *struck >= exchanges).await);
     }
 
-    /// Strikes one future exchange: the next one that has no fault from an earlier `next` or [`Rule`]. Takes precedence
+    /// Strikes one upcoming exchange: the next one without a fault from an earlier `next` or [`Rule`]. Takes precedence
     /// over [`always`](Self::always).
     pub fn next(&self, fault: Fault) {
         self.inject(Rule::new(fault).times(1));
     }
 
-    /// Strikes every future exchange that no [`Rule`] strikes, until [`clear`](Self::clear).
+    /// Strikes every subsequent exchange that no [`Rule`] strikes, until [`clear`](Self::clear).
     pub fn always(&self, fault: Fault) {
         self.script.always(fault);
     }

@@ -1,6 +1,6 @@
 //! Upper bounds of time: a missed bound is the only failure for which a case may be repeated.
 //!
-//! A busy machine or store can make anything late, and do nothing worse. So a case that measures time checks each upper
+//! A busy machine or store can make anything late, but does nothing worse. So a case that measures time checks each upper
 //! bound with [`in_time`], and asserts everything else. A missed bound ends its round, and the case runs again with a
 //! longer lease, unless that was the last; a failed assertion ends the test at once, however slow the machine is.
 

@@ -412,7 +412,7 @@ fn task(kind: &str) -> NewTask {
     NewTask::builder().kind(kind).build()
 }
 
-/// The answer of the store. An error that lateness can explain ends the round ([`slow`]) and is no wrong answer.
+/// The answer of the store. An error that lateness can explain ends the round ([`slow`]) and is not a wrong answer.
 fn answered<T>(answer: Result<T, ProviderError>) -> T {
     answer.unwrap_or_else(|error| {
         slow::in_time(error.kind() == ErrorKind::Fatal, &error);

@@ -83,7 +83,7 @@ pub trait Wired: Sized + Send + Sync + 'static {
     /// times the lease ([details](crate#too-slow-and-wrong)).
     const LEASE: Duration = Duration::from_secs(1);
 
-    /// How long one case may take on any machine; a case that takes longer is taken to hang, and fails by name.
+    /// How long one case may take on any machine; a case that takes longer counts as hung, and fails by name.
     const LIMIT: Duration = Duration::from_secs(300);
 
     /// Starts the server. If something is missing, panic and say what it is; the case then fails.

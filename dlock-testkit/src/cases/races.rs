@@ -1,4 +1,4 @@
-//! Concurrent tries: one winner, losers who learn of that winner, tokens in the order of the grants.
+//! Concurrent tries: one winner, losers that learn of that winner, tokens in the order of the grants.
 
 use std::{
     sync::{

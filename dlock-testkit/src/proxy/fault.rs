@@ -34,7 +34,7 @@ pub enum Fault {
     /// The server executes the request at once; the answer arrives this much later.
     DelayReply(Duration),
     /// The client's connection is reset at once, and the request reaches the server this much later: the client does
-    /// not know that it does, and asks again, perhaps before its first request is executed.
+    /// not learn of that, and asks again, perhaps before its first request is executed.
     Late(Duration),
     /// Both ends of the connection are reset.
     Reset(Moment),

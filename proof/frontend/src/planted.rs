@@ -68,7 +68,7 @@ pub fn caught(
     })
 }
 
-/// Those for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not reported.
+/// The elements for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not reported.
 ///
 /// # Panics
 /// If a thread panics.

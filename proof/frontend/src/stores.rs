@@ -169,7 +169,7 @@ pub async fn server_that_is_not_there_is_said_so_at_once(provider: impl Provider
     timeout(LONG, at_once).await.unwrap();
 }
 
-/// A deleted record is no lock any more, and the tokens of its name continue.
+/// A deleted record is no longer a lock, and the tokens of its name continue.
 pub async fn deleted_record_loses_the_lease_and_keeps_the_order_of_tokens(
     provider: &(impl Provider + ?Sized),
     delete: impl AsyncFnOnce(&str),

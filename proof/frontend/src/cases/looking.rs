@@ -115,7 +115,7 @@ pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
             harness.asked(questions).await;
             hand.advance(INTERVAL).await;
         }
-        // It has answered all the time, so one failure is no silence.
+        // It has answered all the time, so one failure is not silence.
         for op in [Op::Read, Op::Acquire] {
             harness.store.next(op, Fault::UNKNOWN_BEFORE);
         }

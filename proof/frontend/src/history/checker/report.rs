@@ -10,7 +10,7 @@ use crate::history::{Invariant, Micros};
 pub struct Report {
     /// The broken invariants, in the order of time.
     pub violations: Vec<Violation>,
-    /// Those that a fault breaks by design.
+    /// Broken invariants that a fault breaks by design.
     pub excused: Vec<Violation>,
     /// The counts of everything in the history.
     pub counts: Counts,

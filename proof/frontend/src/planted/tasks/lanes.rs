@@ -117,7 +117,7 @@ impl PlantedTasks {
         }
     }
 
-    /// Makes a call that does not notify those who wait for a lane, or for a place.
+    /// Makes a call that does not notify the workers that wait for a lane, or for a place.
     pub(super) async fn unheard<T>(&self, call: impl AsyncFnOnce() -> T) -> T {
         let (before, limits) = (
             self.rows(),

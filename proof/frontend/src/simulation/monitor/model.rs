@@ -19,7 +19,7 @@ pub(in super::super) type CallerId = usize;
 /// Readings of the holder's clock, each with its instant.
 pub(in super::super) type Anchors = Arc<Mutex<Vec<(Duration, Duration)>>>;
 
-/// This many calls without an answer are no outage yet.
+/// This many calls without an answer are not yet an outage.
 const HICCUPS: u32 = 3;
 
 /// One instant on three clocks.
