@@ -173,7 +173,7 @@ impl Proxy {
         self.log.round_trips()
     }
 
-    /// The events so far, in order: connections, faults, changes to the network; but not the bytes that passed as usual.
+    /// The events so far, in order: connections, faults, changes to the network; but not bytes that passed as usual.
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
         self.log.events()

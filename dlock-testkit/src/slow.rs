@@ -1,8 +1,9 @@
 //! Upper bounds of time: a missed bound is the only failure for which a case may be repeated.
 //!
-//! A busy machine or store can make anything late, but does nothing worse. So a case that measures time checks each upper
-//! bound with [`in_time`], and asserts everything else. A missed bound ends its round, and the case runs again with a
-//! longer lease, unless that was the last; a failed assertion ends the test at once, however slow the machine is.
+//! A busy machine or store can make anything late, but does nothing worse. So a case that measures time checks each
+//! upper bound with [`in_time`], and asserts everything else. A missed bound ends its round, and the case runs again
+//! with a longer lease, unless that was the last; a failed assertion ends the test at once, however slow the machine
+//! is.
 
 use std::{
     any::Any,
@@ -52,7 +53,8 @@ pub fn in_time(kept: bool, bound: impl Display) {
     }
 }
 
-/// The outcome of a future that has to end within this limit, which is an upper bound of time like those of [`in_time`].
+/// The outcome of a future that has to end within this limit, which is an upper bound of time like those of
+/// [`in_time`].
 ///
 /// # Panics
 /// If it does not end in time.

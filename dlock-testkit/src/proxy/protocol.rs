@@ -10,10 +10,10 @@ pub enum Protocol {
     /// the client sends is a request.
     #[default]
     Turns,
-    /// HTTP/2 from the first byte, as gRPC uses it: calls run concurrently, and the rule of [`Turns`](Self::Turns) holds
-    /// for each stream. Only messages are requests and answers; pings, settings and windows belong to no exchange. A
-    /// fault of the connection strikes all its streams, and bytes that are delayed delay all bytes behind them: it is
-    /// one connection.
+    /// HTTP/2 from the first byte, as gRPC uses it: calls run concurrently, and the rule of [`Turns`](Self::Turns)
+    /// holds for each stream. Only messages are requests and answers; pings, settings and windows belong to no
+    /// exchange. A fault of the connection strikes all its streams, and bytes that are delayed delay all bytes behind
+    /// them: it is one connection.
     Http2,
 }
 

@@ -1,5 +1,5 @@
-//! A wrapper that notifies the proxy of the call that is about to be sent, so that a fault of the wire strikes, say, a
-//! renewal and not the next exchange of any kind.
+//! A wrapper that notifies the proxy of the call that is about to be sent, so that a fault of the wire strikes a
+//! renewal, for example, and not the next exchange of any kind.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -68,7 +68,8 @@ pub fn caught(
     })
 }
 
-/// The elements for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not reported.
+/// The elements for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not
+/// reported.
 ///
 /// # Panics
 /// If a thread panics.

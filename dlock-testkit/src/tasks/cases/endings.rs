@@ -38,7 +38,7 @@ pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     stage.nothing().await;
 }
 
-/// E3, and K5: both identity and token must match. A claim that does not own the task has no success. 004-7.
+/// E3, and K5: both identity and token must match. The ending of another claim is not a success. 004-7.
 pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;

@@ -231,7 +231,7 @@ pub(crate) async fn end_of_a_task_of_a_lane_is_hinted(stage: Stage) {
     hears(&mut stream, "cancelled by force").await;
 }
 
-/// Workers that wait for a slot are notified that a task has ended, and that the limit was raised.
+/// Workers that wait for a place are notified that a task has ended, and that the limit was raised.
 pub(crate) async fn place_of_a_limited_queue_is_hinted(stage: Stage) {
     let Some([mut stream, _]) = stage.streams().await else {
         return;

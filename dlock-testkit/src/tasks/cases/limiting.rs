@@ -103,7 +103,7 @@ pub(crate) async fn limit_changes_while_tasks_run(stage: Stage) {
     stage.take(LONG).await;
 }
 
-/// A crash frees a slot when the lease ends, and not before; even in the last attempt.
+/// A crash frees a place when the lease ends, and not before; even in the last attempt.
 pub(crate) async fn place_is_free_when_a_lease_ends(stage: Stage) {
     stage.limit(Some(1)).await;
     let first = stage.add(task("a")).await;
@@ -206,7 +206,7 @@ pub(crate) async fn many_workers_run_no_more_than_the_limit(stage: Stage) {
     }
 }
 
-/// A slot of the queue is not a place in a lane, nor the reverse.
+/// A place of the queue is not a place in a lane, nor the reverse.
 pub(crate) async fn lanes_and_limits_hold_together(stage: Stage) {
     stage.limit(Some(3)).await;
     let mut ids = Vec::new();

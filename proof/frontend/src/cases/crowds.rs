@@ -36,7 +36,7 @@ pub(in crate::cases) async fn crowded_client_with_hints_lets_in_one_that_polls(b
     beside_crowds(bench, [true, false]).await;
 }
 
-/// Whether the crowd hears hints, and whether the other client does.
+/// The array says whether the crowd hears hints, and whether the other client does.
 async fn beside_crowds(bench: Bench, [crowd_hears, hears]: [bool; 2]) {
     rounds(bench, |round| async move {
         let second = Duration::from_secs(1);
