@@ -1,4 +1,4 @@
-//! What the kernel says that a process has used: memory and time.
+//! The memory and the processor time that a process has used, according to the kernel.
 
 use std::{fs, time::Duration};
 
@@ -20,7 +20,7 @@ pub(crate) fn family_time(pid: u32) -> Duration {
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else {
             continue;
         };
-        // The second field is a name in parentheses, which may hold anything.
+        // The second field is a name in parentheses, which may contain any character.
         let Some((head, rest)) = text.rsplit_once(')') else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! What all loads of a run share: the servers, the systems of this process, the samples.
+//! The state that all loads of a run share: the servers, the systems of this process, the samples.
 
 use std::{
     cell::RefCell,
@@ -36,7 +36,7 @@ pub(crate) struct Bench {
 /// By store and name.
 type Opened = HashMap<(Store, &'static str), Arc<dyn System>>;
 
-/// Which sample a figure belongs to.
+/// The sample that a figure belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At<'a> {
     pub(crate) run: u32,
@@ -44,7 +44,7 @@ pub(crate) struct At<'a> {
     pub(crate) case: &'a str,
 }
 
-/// Whose figures they are.
+/// The system that the figures belong to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whose {
     pub(crate) store: Store,
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    /// A span or a number of the usual run, or of a quick one.
+    /// A span or a number: the first in a usual run, the second in a quick one.
     pub(crate) fn size<T>(&self, usual: T, quick: T) -> T {
         if self.quick { quick } else { usual }
     }
@@ -114,12 +114,12 @@ impl Bench {
         Ok(system)
     }
 
-    /// A name that nothing has used: a cut-off try of an earlier load cannot be in the way.
+    /// A name that nothing has used, so that an aborted try of an earlier load cannot be in the way.
     pub(crate) fn name(&self, what: &str) -> String {
         format!("{what}-{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Keeps the figures, or the failure: one system that fails does not end the run.
+    /// Keeps the figures, or the failure: the failure of one system does not end the run.
     pub(crate) fn settle(&self, at: At<'_>, whose: impl Into<Whose>, measured: Result<Figures>) {
         let At { run, load, case } = at;
         let Whose {

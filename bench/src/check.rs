@@ -1,4 +1,4 @@
-//! A run next to the goals.
+//! Compares a run with the goals.
 
 use clap::ValueEnum as _;
 
@@ -10,7 +10,7 @@ use crate::{
     table::{Table, number},
 };
 
-/// What one figure of ours is to be on a store.
+/// The goal for one of our figures on a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     store: Store,
@@ -49,7 +49,7 @@ pub(crate) const fn goal(
 }
 
 impl Goal {
-    /// No run has reached it yet: missing it is no failure.
+    /// No run has reached it yet, so missing it is no failure.
     pub(crate) const fn open(mut self) -> Self {
         self.is_open = true;
         self
@@ -101,7 +101,7 @@ enum Verdict {
     NotMeasured,
 }
 
-/// The goals of the loads and stores that the run has, and whether all of them hold that held before.
+/// The goals for the loads and stores of the run, and whether every goal that was reached before is still reached.
 pub(crate) fn render(results: &Results) -> (String, bool) {
     let medians = Medians::of(std::slice::from_ref(results));
     let mut table = Table::new(["load", "case", "store", "figure", "measured", "goal", ""]);

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// One of a run's other processes.
     #[command(hide = true)]
     Worker {
-        /// As many threads as the machine has processors; otherwise one, since eight of these share the machine.
+        /// Use as many threads as the machine has processors; otherwise one, since eight of these share the machine.
         #[arg(long)]
         threads: bool,
     },
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Dynamodb { port: u16 },
 }
 
-/// What to measure.
+/// The loads, stores and runs to measure.
 #[derive(Args, Debug)]
 pub(crate) struct Order {
     /// Only these loads.
@@ -56,26 +56,26 @@ pub(crate) struct Order {
     /// Only these stores.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) stores: Vec<Store>,
-    /// How often to measure; the tables show medians.
+    /// The number of runs; the tables show medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
     #[command(flatten)]
     pub(crate) variant: Variant,
-    /// One run with short spans, to see that everything works.
+    /// One run with short spans, as a check that everything works.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the results go.
+    /// The file for the results.
     #[arg(long, default_value = "results/latest.json")]
     pub(crate) output: PathBuf,
 }
 
-/// How loads differ from the usual ones.
+/// Variants of the usual loads.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Variant {
-    /// The 8 tasks of the load `tasks` have an owner each.
+    /// Give each of the 8 tasks of the load `tasks` an owner of its own.
     #[arg(long)]
     pub(crate) owner_each: bool,
-    /// Half of the 8 tasks run on a current-thread runtime, the others on the usual one.
+    /// Run half of the 8 tasks on a current-thread runtime, the others on the usual one.
     #[arg(long)]
     pub(crate) two_runtimes: bool,
     /// The processes of the load `processes`: `4x2@20` is four processes of two tasks that keep the lock for 20 ms each,

@@ -14,7 +14,7 @@ impl Moment {
         Self(nanoseconds(clock_gettime(ClockId::Monotonic)))
     }
 
-    /// Read from a store.
+    /// A moment that was read from a store.
     pub(crate) const fn at(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
@@ -44,12 +44,12 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// What this process has used of the processors so far.
+/// The processor time that this process has used so far.
 pub(crate) fn process_time() -> Duration {
     Duration::from_nanos(nanoseconds(clock_gettime(ClockId::ProcessCPUTime)))
 }
 
-/// What this thread has used of the processors so far.
+/// The processor time that this thread has used so far.
 pub(crate) fn thread_time() -> Duration {
     Duration::from_nanos(nanoseconds(clock_gettime(ClockId::ThreadCPUTime)))
 }

@@ -1,4 +1,4 @@
-//! Waiters on one name: the waits of each, and what they amount to.
+//! Waiters on one name: the waits of each, and their statistics.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::{
     systems::Lock,
 };
 
-/// How long waiters may wait after the end, so that the queue empties in good order.
+/// How long waiters may wait after the end, so that the queue empties in order.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// When, and how long each holds the lock.
+/// The time span, and how long each waiter holds the lock.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) begin: Moment,
@@ -29,9 +29,9 @@ pub(crate) struct Plan {
 pub(crate) struct Turn {
     pub(crate) asked: Moment,
     pub(crate) granted: Moment,
-    /// The release was called.
+    /// When release was called.
     pub(crate) releasing: Moment,
-    /// It was answered.
+    /// When release returned.
     pub(crate) released: Moment,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Waiter {
 }
 
 impl Plan {
-    /// From `lead` after now on, for `span`.
+    /// A plan for `span`, which begins `lead` after now.
     pub(crate) fn soon(lead: Duration, span: Duration, section: Duration) -> Self {
         let begin = Moment::now().after(lead);
         Self {
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// Asks for the lock again and again, as long as the plan says.
+/// Acquires the lock again and again, as long as the plan says.
 pub(crate) async fn wait_in_turns(lock: &dyn Lock, plan: Plan) -> Result<Waiter> {
     let mut waiter = Waiter {
         turns: Vec::new(),
@@ -90,8 +90,8 @@ pub(crate) async fn wait_in_turns(lock: &dyn Lock, plan: Plan) -> Result<Waiter>
     }
 }
 
-/// What the waiters of all processes amount to, and the commands that the store was sent. Shares are those of processes,
-/// or those of waiters where there is one process.
+/// The statistics of the waiters of all processes, and of the commands that the store received. Shares are those of
+/// processes, or those of waiters where there is one process.
 pub(crate) fn amount(processes: &[Vec<Waiter>], plan: Plan, commands: u64) -> Figures {
     let waiters = || processes.iter().flatten();
     let inside = |turn: &&Turn| turn.granted < plan.end;
@@ -109,7 +109,7 @@ pub(crate) fn amount(processes: &[Vec<Waiter>], plan: Plan, commands: u64) -> Fi
         .filter(|turn| inside(turn))
         .map(|turn| micros(turn.releasing.since(turn.granted)))
         .collect();
-    // A waiter that got nothing at the end waited at least that long.
+    // A waiter without a grant at the end waited at least that long.
     let mut waited: Vec<f64> = waiters()
         .flat_map(waits)
         .map(|(asked, until)| millis(until.since(asked)))
@@ -149,7 +149,7 @@ fn longest_without(process: &[Waiter]) -> Duration {
     let turns = process.iter().flat_map(|waiter| &waiter.turns);
     let mut released: Vec<Moment> = turns.map(|turn| turn.released).collect();
     released.sort_unstable();
-    // The earliest call of those that were still waiting at each wait's end.
+    // The earliest call of the waiters that were still waiting at the end of each wait.
     let mut first = None::<Moment>;
     let mut longest = Duration::ZERO;
     for (asked, served) in waits.iter().rev() {
@@ -180,7 +180,7 @@ mod tests {
             turns: turns.to_vec(),
             unserved,
         };
-        // Two tasks that hand the lock to one another are never without it; the one outside is, for as long as it waits.
+        // Two tasks that pass the lock to each other are never without it; the one outside is, for as long as it waits.
         let pair = vec![
             waiter(&[turn(0, 1, 20), turn(20, 41, 60)], None),
             waiter(&[turn(0, 21, 40)], None),
@@ -197,7 +197,7 @@ mod tests {
         let figures = amount(&[pair, alone, starved], plan, 10);
         assert_eq!(figures["without_ms"], 1300.0);
         assert_eq!(figures["wait_worst_ms"], 1300.0);
-        // One was granted after the end: it counts for the cost, not for the rate.
+        // One grant came after the end: it counts for the cost, not for the rate.
         assert_eq!(figures["grants_per_second"], 40.0);
         assert_eq!(figures["commands_per_grant"], 2.0);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The calls that stores were sent: counted by the servers that can, and otherwise in each process.
+//! The calls that stores received: counted by the servers that can, and otherwise in each process.
 
 use std::{
     future::Future,
@@ -28,7 +28,7 @@ use crate::{
     systems::{Entry, Kind, Places, Store, postgres_pool},
 };
 
-/// Requests that this process made to stores that do not count: SQLite, and the one compatible with
+/// Requests of this process to the stores that do not count: SQLite, and the one compatible with
 /// DynamoDB.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
@@ -36,12 +36,12 @@ pub(crate) fn count() {
     REQUESTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Those so far.
+/// The number of these requests so far.
 pub(crate) fn requests() -> u64 {
     REQUESTS.load(Ordering::Relaxed)
 }
 
-/// Counts what goes out to the DynamoDB-compatible store.
+/// Counts the requests to the DynamoDB-compatible store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter;
 
@@ -61,7 +61,7 @@ impl Intercept for Meter {
     }
 }
 
-/// Counts the calls of a provider, and reports when each call was sent that granted or renewed a lease.
+/// Counts the calls of a provider, and reports when each call that granted or renewed a lease was sent.
 pub(crate) struct Counted {
     provider: Arc<dyn Provider>,
     applied: fn(Moment),
@@ -129,13 +129,13 @@ impl Provider for Counted {
         self.provider.watch().await
     }
 
-    // Not that of the provider inside: its clones would meet a client that is not counted.
+    // Not the coordinator of the provider inside: its clones would meet a client that is not counted.
     fn sharing(&self) -> Option<&Sharing> {
         None
     }
 }
 
-/// The calls that a server has been sent so far, by any client; `None` where only the clients count.
+/// The calls that a server has received so far, from any client; `None` where only the clients count.
 pub(crate) struct Server {
     redis: Option<redis::aio::MultiplexedConnection>,
     /// The commands that the clients of this system send to Redis.
@@ -147,7 +147,7 @@ impl Server {
     pub(crate) async fn of(entry: &Entry, places: &Places) -> Result<Self> {
         let mut server = Self {
             redis: None,
-            // Our scripts call SET, and we never send it; with all others it is the other way round.
+            // Our scripts call SET, and we never send it; for all other systems it is the other way round.
             commands: match entry.kind {
                 Kind::Ours => &["evalsha", "eval", "fcall"],
                 _ => &["evalsha", "eval", "fcall", "set"],
@@ -166,7 +166,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Commands that clients sent. Those that scripts call are not among them.
+    /// Commands that clients sent, without those that scripts call.
     async fn commands(&mut self) -> Result<Option<u64>> {
         if let Some(redis) = &mut self.redis {
             let info: String = redis::cmd("INFO")
@@ -182,7 +182,7 @@ impl Server {
             return Ok(Some(self.commands.iter().copied().map(calls).sum()));
         }
         if let Some(postgres) = &self.postgres {
-            // But for this statement itself.
+            // Excludes this statement itself.
             let row = postgres.query_one(
                 "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements \
                  WHERE query NOT LIKE '%pg_stat_statements%'",
@@ -195,7 +195,7 @@ impl Server {
     }
 }
 
-/// Runs something in this process, and counts the calls that its store was sent in that time.
+/// Runs something in this process, and counts the calls that its store received in that time.
 pub(crate) async fn counted<T>(
     server: &mut Server,
     work: impl Future<Output = Result<T>>,

@@ -1,4 +1,4 @@
-//! Servers of ours, each a process of its own.
+//! Our servers, each in a separate process.
 
 use std::{ffi::OsStr, path::Path, process::Command};
 
@@ -7,22 +7,22 @@ use dlock_test_servers::{Place, Service};
 
 use crate::systems::{Places, Store, ours};
 
-/// The program's name. Under it this program is the server, and nothing else.
+/// The program's name. A process of this name runs the server and nothing else.
 const PROGRAM: &str = "dlock-server";
 
-/// Gives this program, $1, the server's name and starts it with the other words.
+/// Gives this program, $1, the server's name and starts it with the remaining arguments.
 const START: &str = r#"ln -s "$1" dlock-server && shift && exec ./dlock-server "$@""#;
 
-/// Settings that the store has when it is asked directly.
+/// The settings that the store has when the clients call it directly.
 const AS_DIRECT: &str = "sslmode=disable&connections=32";
 
-/// Whether this process is the server, by the name that it was started with.
+/// Whether this process is the server, which the name that it was started with decides.
 pub(crate) fn is_the_program() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
     Path::new(&name).file_name() == Some(PROGRAM.as_ref())
 }
 
-/// Starts the program in front of a store, as a user does, with these options too.
+/// Starts the program in front of a store, as a user does, with these additional options.
 pub(crate) async fn start(store: Store, places: &Places, options: &[&OsStr]) -> Result<Service> {
     let program = std::env::current_exe()?;
     let location = location(store, places)?;
@@ -38,7 +38,7 @@ pub(crate) async fn start(store: Store, places: &Places, options: &[&OsStr]) -> 
     service.with_context(|| format!("cannot start {PROGRAM} on {store}"))
 }
 
-/// The store, as the program is told where it is.
+/// The location of the store, as an argument of the program.
 fn location(store: Store, places: &Places) -> Result<String> {
     Ok(match store {
         Store::SQLite => format!("sqlite:{}", ours::file(places)?.display()),

@@ -1,4 +1,4 @@
-//! The loads, one file each: how it is measured, which figures it shows, and its goals.
+//! The loads, one file each: how to measure it, which figures it shows, and its goals.
 
 mod attack;
 mod handoff;
@@ -30,7 +30,7 @@ pub(crate) enum Load {
     Pair,
     /// The same through a network.
     Network,
-    /// The same by many tasks, each on a name of its own.
+    /// The same by many tasks, each on its own name.
     Throughput,
     /// 8 tasks of one process on one name.
     Tasks,
@@ -42,18 +42,18 @@ pub(crate) enum Load {
     Takeover,
     /// Many leases of one process that renew themselves.
     Renewals,
-    /// Tasks of the queue: how many a second, and how long each waits.
+    /// Tasks of the queue: how many run in a second, and how long each waits.
     Queue,
-    /// Acquire and release over HTTP, next to the store asked directly.
+    /// Acquire and release over HTTP, next to direct calls to the store.
     Http,
     /// Renewals at a server that another client attacks.
     Attack,
 }
 
-/// How a load is shown, and what it is to reach.
+/// How a load is shown, and its goals.
 pub(crate) struct Page {
     pub(crate) title: &'static str,
-    /// Heads and figures of its table.
+    /// Headings and figures of its table.
     pub(crate) columns: &'static [(&'static str, &'static str)],
     /// Its lines of the short table.
     pub(crate) lines: &'static [Line],
@@ -65,7 +65,7 @@ pub(crate) struct Line {
     pub(crate) what: &'static str,
     pub(crate) case: &'static str,
     pub(crate) figure: &'static str,
-    /// Of two figures the higher is the better one.
+    /// Whether the higher of two figures is the better one.
     pub(crate) more: bool,
 }
 

@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use serde::{Deserialize, Serialize};
 
-/// What the figures depend on besides the code.
+/// The conditions of a run that its figures depend on, other than the code.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
@@ -14,9 +14,9 @@ pub(crate) struct Machine {
     pub(crate) redis: String,
     pub(crate) postgres: String,
     pub(crate) rustc: String,
-    /// The commit that was measured, with a mark if files had changed since.
+    /// The commit that was measured, marked if files had changed since.
     pub(crate) commit: String,
-    /// How busy the machine was when the run began: processes that wanted to run, over one minute.
+    /// The load of the machine when the run began: processes that wanted to run, over one minute.
     pub(crate) load: f64,
 }
 
@@ -79,7 +79,7 @@ fn newest_postgres() -> String {
     }
 }
 
-/// The first line of what a program prints; empty if there is no such program.
+/// The first line of a program's output; empty if there is no such program.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or_else(

@@ -1,4 +1,4 @@
-//! Measures dlock next to the raw calls of its stores, the locks one writes by hand and its peers, in one run on the same
+//! Measures dlock next to the raw calls of its stores, handwritten locks and its peers, in one run on the same
 //! servers. `BENCHMARKS.md` shows the figures.
 
 mod account;

@@ -1,4 +1,4 @@
-//! What several runs amount to: the median of each figure, and figures that follow from others of the same run.
+//! Statistics over several runs: the median of each figure, and figures derived from others of the same run.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,13 +87,13 @@ impl Row {
     }
 }
 
-/// What follows from a sample and the raw calls of the same run: which part of the possible grants there were, how many
-/// cycles of all waiters the longest wait took, how unequal their shares are.
+/// Figures that follow from a sample and the raw calls of the same run: the share of the possible grants, the longest
+/// wait in cycles of all waiters, and how unequal the waiters' shares are.
 fn derived(results: &Results, sample: &Sample) -> Figures {
     let figure = |name: &str| sample.figures.get(name).copied();
     let mut derived = Figures::new();
     if let (Some(least), Some(most)) = (figure("least_grants"), figure("most_grants")) {
-        // 0 grants for all waiters are equal shares of nothing.
+        // 0 grants for every waiter would count as equal shares.
         let ratio = if most == 0.0 {
             f64::INFINITY
         } else {

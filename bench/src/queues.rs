@@ -29,7 +29,7 @@ pub(crate) trait Queue: Send + Sync {
     /// Makes its tables.
     async fn setup(&self) -> Result<()>;
 
-    /// Enqueues tasks that do nothing, in one call: in turn in each of that many lanes, or in none.
+    /// Enqueues tasks that do nothing, in one call: spread in turn over that many lanes, or without a lane.
     async fn enqueue(&self, tasks: usize, lanes: usize, enqueued: Moment) -> Result<()>;
 
     /// Claims one task, and keeps it.
@@ -65,7 +65,7 @@ pub(crate) const QUEUES: [Whose; 3] = [
     },
 ];
 
-/// Where a queue has its tables.
+/// Where a queue keeps its tables.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Database {
     /// Its address.
@@ -110,7 +110,7 @@ impl Counter {
     }
 }
 
-/// What a worker is to run.
+/// The orders of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Work {
     pub(crate) kind: Kind,
@@ -120,7 +120,7 @@ pub(crate) struct Work {
     /// Tasks that begin between these are counted.
     pub(crate) begin: Moment,
     pub(crate) end: Moment,
-    /// Keep how long each task waited that was enqueued since the beginning.
+    /// Keep the waiting time of each task that was enqueued since the beginning.
     pub(crate) keeps_waits: bool,
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Working {
 /// The tasks that a worker ran.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
-    /// In the time that counts.
+    /// Those that ran in the time that counts.
     pub(crate) inside: u64,
     pub(crate) all: u64,
     /// From the call that enqueued a task to its beginning, in milliseconds.

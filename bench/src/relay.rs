@@ -1,5 +1,5 @@
-//! A network between a system and its store: a relay on loopback that holds back all bytes for a while in either
-//! direction. In threads that sleep, since a runtime's timers have a grain of a millisecond.
+//! A network between a system and its store: a relay on loopback that holds all bytes back for a while in either
+//! direction. It uses threads that sleep, since a runtime's timers have a granularity of a millisecond.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -13,7 +13,7 @@ use anyhow::Result;
 
 use crate::clock::Moment;
 
-/// A relay to one server. It lasts as long as this process, as its connections do.
+/// A relay to one server. It lasts until this process ends, and so do its connections.
 pub(crate) struct Relay {
     pub(crate) port: u16,
 }
@@ -22,13 +22,13 @@ pub(crate) struct Relay {
 type Parcel = (Moment, Vec<u8>);
 
 impl Relay {
-    /// Listens on a free port for this server on loopback, and holds each segment back for so long each way.
+    /// Listens on a free port for this server on loopback, and holds each segment back for that long each way.
     pub(crate) fn start(server: u16, one_way: Duration) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let port = listener.local_addr()?.port();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // A server that refuses closes the client's connection.
+                // If the server refuses, the client's connection is closed.
                 let _refused = connect(&client, server, one_way);
             }
         });
@@ -48,7 +48,7 @@ fn connect(client: &TcpStream, server: u16, one_way: Duration) -> io::Result<()>
     Ok(())
 }
 
-/// Until the end of the stream, which is due like any byte.
+/// Until the end of the stream, which is due at a time like any byte.
 fn read(mut from: TcpStream, one_way: Duration, parcels: &Sender<Parcel>) {
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -1,4 +1,4 @@
-//! Runs as tables: the short one of `BENCHMARKS.md`, and those with every figure.
+//! Runs as tables: the short one of `BENCHMARKS.md`, and full ones with every figure.
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
@@ -14,10 +14,10 @@ use crate::{
 /// The short table of a page stands between these lines.
 const PLACE: [&str; 2] = ["<!-- figures: begin -->\n", "<!-- figures: end -->\n"];
 
-/// Set behind a figure of a system in which a waiter got nothing.
+/// Appended to a figure of a system in which a waiter got nothing.
 const STARVES: &str = "*";
 
-/// The page with the short table of these runs in the place of the one that it has.
+/// The page, with its short table replaced by that of these runs.
 pub(crate) fn insert(runs: &[Results], page: &str) -> Result<String> {
     let place = || format!("the page has no lines {PLACE:?}");
     let (before, rest) = page.split_once(PLACE[0]).with_context(place)?;
@@ -30,7 +30,7 @@ pub(crate) fn insert(runs: &[Results], page: &str) -> Result<String> {
     ))
 }
 
-/// Everything.
+/// All tables.
 pub(crate) fn render(runs: &[Results]) -> String {
     let medians = Medians::of(runs);
     let mut text = format!("{}\n{}", heads(runs), short(&medians));
@@ -113,7 +113,7 @@ impl Line {
         )
     }
 
-    /// The best of the locks written by hand and of the peers.
+    /// The best of the handwritten locks and of the peers.
     fn best<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
         let figure = |row: &&Row| row.get(self.figure).unwrap_or(f64::NAN);
         let others = rows.filter(|row| matches!(row.kind, Kind::Hand | Kind::Peer));

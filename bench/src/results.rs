@@ -1,4 +1,4 @@
-//! The results of a run: one sample for each system under each load in each run, raw, as JSON.
+//! The results of a run as JSON: one raw sample for each system under each load in each run.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -11,17 +11,17 @@ use crate::{
     systems::{Kind, Store},
 };
 
-/// Everything that was measured.
+/// All measurements of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     /// The command line.
     pub(crate) command: String,
     pub(crate) date: String,
     pub(crate) took_seconds: u64,
-    /// How often each load was measured.
+    /// How many times each load was measured.
     pub(crate) runs: u32,
     pub(crate) machine: Machine,
-    /// Each system that could not be measured, and why.
+    /// The systems that could not be measured, and why.
     pub(crate) failures: Vec<String>,
     pub(crate) samples: Vec<Sample>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Sample {
     /// 1 and up; 0 for a load that is measured once.
     pub(crate) run: u32,
     pub(crate) load: Load,
-    /// Which one of the load's cases, such as the number of tasks; empty if there is only one.
+    /// The case of the load, such as the number of tasks; empty if there is only one.
     pub(crate) case: String,
     pub(crate) store: Store,
     pub(crate) system: String,
@@ -50,7 +50,7 @@ impl Results {
         serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))
     }
 
-    /// A line for each sample, so that differences stay readable.
+    /// One line for each sample, so that differences stay readable.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let Self {
             command,

@@ -33,7 +33,7 @@ pub(crate) struct Servers {
     _folder: Option<TempDir>,
 }
 
-/// How Postgres is started: commits wait for the disk, every statement is counted, no checkpoint falls into a run, and
+/// The settings of Postgres: commits wait for the disk, every statement is counted, no checkpoint falls into a run, and
 /// shared memory is where it is by default.
 const POSTGRES: &[&str] = &[
     "fsync=on",
@@ -131,7 +131,7 @@ impl Servers {
                 )
                 .send()
                 .await?;
-            // dynamodb-lease refuses a table without.
+            // dynamodb-lease refuses a table without time to live.
             client
                 .update_time_to_live()
                 .table_name(table)
@@ -147,8 +147,8 @@ impl Servers {
         Ok(())
     }
 
-    /// Processor time that a store's processes have used so far. Nothing for SQLite, which works in
-    /// ours.
+    /// Processor time that a store's processes have used so far. None for SQLite, which runs in
+    /// our process.
     pub(crate) fn processor_time(&self, store: Store) -> std::time::Duration {
         let pid = self
             .services

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The smallest of the values that at least this part of them does not exceed (nearest rank); NaN
+/// The smallest value that at least this part of the values does not exceed (nearest rank); NaN
 /// if there are none.
 pub(crate) fn percentile(values: &mut [f64], part: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);

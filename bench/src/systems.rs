@@ -1,4 +1,4 @@
-//! The systems under measurement: ours, the raw calls, the locks one writes by hand and the peers, all behind one trait,
+//! The systems under measurement: ours, the raw calls, handwritten locks and the peers, all behind one trait,
 //! one line each in [`SYSTEMS`].
 
 #[cfg(feature = "peers")]
@@ -31,12 +31,12 @@ pub(crate) use self::{
     postgres::{TABLES as POSTGRES_TABLES, pool_at as postgres_pool},
 };
 
-/// A lock manager, connected: one process's part of it.
+/// A connected lock manager: the part of it in one process.
 pub(crate) trait System: Send + Sync {
-    /// The lock of this name. Sends nothing.
+    /// The lock of this name. Sends no request.
     fn lock(&self, name: &str) -> Result<Box<dyn Lock>>;
 
-    /// The same lock under an owner's name, where a system knows owners.
+    /// The same lock under an owner's name, where a system has owners.
     fn owned(&self, name: &str, _owner: &str) -> Result<Box<dyn Lock>> {
         self.lock(name)
     }
@@ -77,12 +77,12 @@ pub(crate) enum Kind {
     Ours,
     /// The fewest calls that do the same to the store: compare and set, with a token and an expiry.
     Raw,
-    /// What one writes by hand where a lock without a token will do.
+    /// A handwritten lock, for cases in which a lock without a token suffices.
     Hand,
     Peer,
 }
 
-/// Where the servers of a run are.
+/// The addresses of the servers of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Places {
     pub(crate) redis: Option<u16>,
@@ -103,7 +103,7 @@ impl Places {
     }
 }
 
-/// The lease that every system gets that has one: longer than any load.
+/// The lease of every system that has one: longer than any load.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 
 /// Ours in the recommended setting, in all loads and on all stores.
@@ -116,7 +116,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) store: Store,
     pub(crate) kind: Kind,
-    /// It can wait for a lock that is held.
+    /// Whether it can wait for a lock that is held.
     pub(crate) waits: bool,
     open: fn(Places) -> Opening,
 }

@@ -1,8 +1,8 @@
-//! Tables in Markdown that can be read as they are.
+//! Markdown tables that are readable as plain text.
 
 use std::fmt::Write as _;
 
-/// A table under way.
+/// A table under construction.
 pub(crate) struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -61,7 +61,7 @@ impl Table {
     }
 }
 
-/// A number as people read it: three digits that count.
+/// A number for people: three significant digits.
 pub(crate) fn number(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),

@@ -30,7 +30,7 @@ use crate::{
 /// Longer than any order takes.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What a worker can be asked to do.
+/// An order to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Connect a system and open a lock: `Ready`.
@@ -44,7 +44,7 @@ pub(crate) enum Order {
     Contend { plan: Plan, tasks: usize },
     /// Wait for it once: `Granted`.
     Acquire,
-    /// Give it back: `Released`.
+    /// Release it: `Released`.
     Release,
     /// Take this lock of ours and renew it: `Sent` for the grant and for each renewal.
     Keep(Lease),
@@ -58,11 +58,11 @@ pub(crate) enum Order {
     },
     /// Run the tasks of a queue: `Ready`.
     Work(Work),
-    /// Stop that: `Worked`.
+    /// Stop running them: `Worked`.
     StopWork,
 }
 
-/// A lock of ours with a lease of its own.
+/// One of our locks, with its own lease.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lease {
     pub(crate) store: Store,
@@ -71,7 +71,7 @@ pub(crate) struct Lease {
     pub(crate) duration: Duration,
 }
 
-/// What it answers.
+/// An answer of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Ready,
@@ -83,14 +83,14 @@ pub(crate) enum Answer {
     Released {
         called: Moment,
     },
-    /// When the request was sent that the holder now counts from.
+    /// When the request that the holder's lease now counts from was sent.
     Sent(Moment),
     Renewed(Figures),
     Worked(queues::Tally),
     Failed(String),
 }
 
-/// A worker, as the run sees it. It is killed when this is dropped.
+/// A worker, as the run sees it. Dropping this kills it.
 pub(crate) struct Worker {
     child: Child,
     orders: ChildStdin,
@@ -98,12 +98,12 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// One of one thread.
+    /// A worker with one thread.
     pub(crate) fn start() -> Result<Self> {
         Self::with(&["worker"])
     }
 
-    /// One of as many threads as a user's program has.
+    /// A worker with as many threads as a user's program has.
     pub(crate) fn with_threads() -> Result<Self> {
         Self::with(&["worker", "--threads"])
     }
@@ -168,14 +168,14 @@ pub(crate) async fn serve() -> Result<()> {
     Ok(())
 }
 
-/// Writes an answer. If the run has ended, so does the input.
+/// Writes an answer. If the run has ended, the input ends as well.
 fn say(answer: &Answer) {
     if let Ok(line) = serde_json::to_string(answer) {
         println!("{line}");
     }
 }
 
-/// What a worker holds between two orders.
+/// The state that a worker keeps between two orders.
 #[derive(Default)]
 struct Hands {
     lock: Option<Arc<dyn Lock>>,
@@ -194,7 +194,7 @@ impl Hands {
                 name,
             } => {
                 let system = systems::find(store, &system)?.open(&places).await?;
-                // Connected before anything is measured: a lock of its own name, taken once.
+                // Connected before anything is measured: take a lock of a name of its own once.
                 let warm = system.lock(&format!("warm-{}", std::process::id()))?;
                 warm.acquire().await?.release().await?;
                 self.lock = Some(system.lock(&name)?.into());
@@ -260,11 +260,11 @@ impl Hands {
 /// How many acquires are in flight while many leases are taken.
 const AT_A_TIME: usize = 64;
 
-/// How often all leases are looked at.
+/// How often the watch looks at all leases.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl Lease {
-    /// The lock, and `applied` learns when each call was sent that granted or renewed the lease.
+    /// The lock. `applied` learns when each call that granted or renewed the lease was sent.
     async fn open(&self, applied: Option<fn(Moment)>) -> Result<DLock> {
         let (store, places) = (self.store, self.places.clone());
         // Opening a file blocks.
@@ -280,7 +280,7 @@ impl Lease {
     /// Takes many locks, and watches how they are renewed.
     async fn renew(&self, leases: usize, watch: Duration) -> Result<Figures> {
         let lock = self.open(None).await?;
-        // Everything that exists once exists before memory is looked at.
+        // Create everything that is created only once before memory is measured.
         lock.acquire().await?.release().await?;
         let (empty, began) = (resident(std::process::id()), Moment::now());
         let taking = stream::iter(0..leases).map(|number| {
@@ -291,7 +291,7 @@ impl Lease {
         let taken = Moment::now().since(began);
         let bytes = resident(std::process::id()).saturating_sub(empty) as f64 / leases as f64;
 
-        // From here on only renewals happen.
+        // From here on, only renewals happen.
         sleep(self.duration / 3).await;
         say(&Answer::Ready);
         let (begin, used) = (Moment::now(), process_time());

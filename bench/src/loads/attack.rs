@@ -1,4 +1,4 @@
-//! Renewals of one client while another one attacks the same server.
+//! Renewals of one client while another attacks the same server.
 
 mod calm;
 mod client;
@@ -25,16 +25,16 @@ use crate::{
     systems::{Kind, OURS, Places, Store},
 };
 
-/// The longest time of 99 of 100 renewals.
+/// The bound for the 99th percentile of the renewals.
 const BOUND: Duration = Duration::from_secs(1);
 
-/// How many connections the server takes: one attack takes them all.
+/// How many connections the server accepts: one attack takes them all.
 const CONNECTIONS: &str = "400";
 
-/// How long attackers have to connect before they begin without those that cannot.
+/// How long attackers have to connect. After that, those that are connected begin.
 const CONNECTED: Duration = Duration::from_secs(10);
 
-/// Between two attacks: calls that were under way have ended then.
+/// The pause between two attacks, in which calls in flight end.
 const PAUSE: Duration = Duration::from_secs(6);
 
 pub(super) const PAGE: Page = Page {
@@ -86,7 +86,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     Ok(())
 }
 
-/// The harm that the attack has done.
+/// The harm that the attack has done, if any.
 fn broken(figures: &Figures) -> Option<String> {
     let figure = |name: &str| figures.get(name).copied().unwrap_or(f64::INFINITY);
     let (p99, lost) = (figure("p99_ms"), figure("lost"));
@@ -131,7 +131,7 @@ impl Attacked {
         })
     }
 
-    /// The calm client renews in a thread of its own, which no task of the attacker delays.
+    /// The calm client renews in a separate thread, which no task of the attacker delays.
     async fn renew_during(&self, way: Way, span: Duration) -> Result<Figures> {
         let (site, mut attackers) = (self.site.anew(), JoinSet::new());
         way.attack(&site, &mut attackers);

@@ -1,4 +1,4 @@
-//! From one process's release to the grant of another that has been waiting, and that none competes with.
+//! From one process's release to the grant of another one that has been waiting, without competitors.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ pub(super) const PAGE: Page = Page {
     ],
 };
 
-/// How long the other one waits before the release: it has asked, and is asleep or listening. The
-/// primes in between keep the release from falling into step with a poll.
+/// How long the waiter waits before the release: it has asked, and now sleeps or listens. Primes
+/// keep the release from falling into step with a poll.
 const WAITS: [Duration; 5] = [
     Duration::from_millis(23),
     Duration::from_millis(41),

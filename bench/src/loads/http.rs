@@ -1,4 +1,4 @@
-//! Acquire and release by clients of one server, next to the store asked directly.
+//! Acquire and release by clients of one server, next to direct calls to the store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -50,7 +50,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
             kind: Kind::Raw,
             ..over
         };
-        // The server ends with this.
+        // The server ends when this is dropped.
         let opened = open(bench, store).await;
         for clients in [1, 64] {
             let at = At {

@@ -18,7 +18,7 @@ use crate::{
     systems::Store,
 };
 
-/// What a segment takes each way: a quick network of one data centre.
+/// The delay of a segment each way: a fast network of one data centre.
 const ONE_WAY: Duration = Duration::from_micros(250);
 
 pub(super) const PAGE: Page = Page {
@@ -34,7 +34,7 @@ pub(super) const PAGE: Page = Page {
         goal(Store::Redis, "", FIGURE, MostOfRaw(1.05)).open(),
         goal(Store::Postgres, "", FIGURE, MostOfRaw(1.05)).open(),
         goal(Store::DynamoDb, "", FIGURE, MostOfRaw(1.05)).open(),
-        // It needs more round trips.
+        // Ours needs more round trips.
         goal(
             Store::Postgres,
             "",

@@ -43,7 +43,7 @@ pub(super) const PAGE: Page = Page {
     ],
 };
 
-/// Not counted: connections, plans and caches get warm.
+/// Warm-up, not counted: connections, plans and caches.
 const WARM: u32 = 20;
 
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
@@ -59,7 +59,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     Ok(())
 }
 
-/// All systems of a store that is reached at these places.
+/// All systems of a store whose servers are at these places.
 pub(super) async fn in_turns(
     bench: &Bench,
     at: At<'_>,
@@ -78,7 +78,7 @@ pub(super) async fn in_turns(
     for _ in 0..turns {
         let mut after = Vec::new();
         for (entry, series) in all {
-            // In a task: the main thread is no worker of the runtime, and would pay for the wake-up of a thread in
+            // In a task: the main thread is no worker of the runtime, and would pay for waking a thread in
             // every call.
             after.push((entry, tokio::spawn(series.turn(span)).await?));
         }

@@ -19,7 +19,7 @@ use crate::{
     worker::{Answer, Order, Worker},
 };
 
-/// Waiters of the usual loads on one name, and how long holders that do something keep the lock.
+/// The waiters of the usual loads on one name, and how long a holder keeps the lock unless it releases at once.
 pub(super) const WAITERS: usize = 8;
 pub(super) const SECTION: Duration = Duration::from_millis(5);
 
@@ -121,7 +121,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Until every process has its order.
+/// The time that it takes to give every process its order.
 const LEAD: Duration = Duration::from_millis(50);
 
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {

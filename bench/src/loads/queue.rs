@@ -1,5 +1,5 @@
-//! Tasks that do nothing: how many workers run a second, how long each task waits in an idle queue and in one with a steady
-//! load, and what a claim costs beside tasks that wait for another one of their lane.
+//! Tasks that do nothing: how many workers run in a second, how long each task waits in an idle queue and in one with a
+//! steady load, and the cost of a claim when other tasks wait for their lane.
 
 use std::{sync::Arc, time::Duration};
 
@@ -73,7 +73,7 @@ const CONNECTIONS: usize = 10;
 /// Tasks that are enqueued in one call.
 const BATCH: usize = 1_000;
 
-/// Workers are connected and warm before anything is counted.
+/// Time for the workers to connect and to warm up before anything is counted.
 const WARM: Duration = Duration::from_millis(300);
 
 /// The name of a case, and tasks a second.
@@ -99,7 +99,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
             bench.settle(at, queue, measured.await);
         }
         if queue.kind == Kind::Raw {
-            // They poll: their latency is that of the pause. And they have no lanes.
+            // The raw statements poll, so their latency is that of the pause. And they have no lanes.
             continue;
         }
         let measured = with_database(bench, queue, async |place| {
@@ -135,14 +135,14 @@ fn at<'a>(bench: &Bench, run: u32, case: &'a str, queue: Whose) -> At<'a> {
     }
 }
 
-/// A queue with tables of its own.
+/// A queue with its own tables.
 struct Place {
     kind: Kind,
     database: Database,
     queue: Arc<dyn Queue>,
 }
 
-/// Does something with a queue in a database of its own.
+/// Does something with a queue in a separate database.
 async fn with_database<F>(bench: &Bench, whose: Whose, work: F) -> Result<Figures>
 where
     F: AsyncFnOnce(&Place) -> Result<Figures>,
@@ -212,9 +212,9 @@ async fn full(bench: &Bench, place: &Place, processes: usize, lanes: usize) -> R
     Ok(figures([(RATE, ran.inside as f64 / span.as_secs_f64())]))
 }
 
-/// The cost of a claim of one task beside tasks that wait for another one of their lane.
+/// The cost of a claim of one task while other tasks wait for the running one of their lane.
 async fn beside(bench: &Bench, place: &Place, blocked: usize) -> Result<Figures> {
-    // The first claims after an enqueueing look at each lane that it has changed.
+    // The first claims after an enqueue look at each lane that it has changed.
     const FIRST: usize = 20;
     let claims: usize = bench.size(500, 100);
     place.queue.enqueue(1, 1, Moment::now()).await?;
@@ -237,7 +237,7 @@ async fn beside(bench: &Bench, place: &Place, blocked: usize) -> Result<Figures>
     Ok(figures([("claim_p50_ms", p50)]))
 }
 
-/// An idle worker that is offered so many tasks a second.
+/// An idle worker, at this rate of new tasks a second.
 async fn offered(bench: &Bench, place: &Place, rate: u32) -> Result<Figures> {
     // Enough for a 99th percentile.
     let span = Duration::from_secs(bench.size(if rate < 100 { 24 } else { 6 }, 2));

@@ -50,7 +50,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     Ok(())
 }
 
-/// A file and an emulator are no stores for a hundred thousand leases.
+/// A file and an emulator are not meant for a hundred thousand leases.
 const fn most(store: Store) -> usize {
     match store {
         Store::Redis | Store::Postgres => usize::MAX,
@@ -59,7 +59,7 @@ const fn most(store: Store) -> usize {
     }
 }
 
-/// Leases in a process of their own, so that its time and memory are theirs.
+/// Leases in a separate process, so that its time and memory are theirs alone.
 async fn keep(bench: &Bench, entry: &Entry, leases: usize) -> Result<Figures> {
     let lease = Lease {
         store: entry.store,
@@ -85,7 +85,7 @@ async fn keep(bench: &Bench, entry: &Entry, leases: usize) -> Result<Figures> {
         .processor_time(entry.store)
         .saturating_sub(used)
         .as_secs_f64();
-    // Quicker than giving that many leases back; they run out.
+    // Faster than releasing that many leases; they run out.
     worker.kill().await?;
     let per = |figure: &str| used / renewed.get(figure).copied().unwrap_or(f64::NAN);
     renewed.extend(figures([

@@ -1,5 +1,5 @@
 //! `kill -9` of a holder, and when a waiter of another process gets the lock: on all stores at the same time, since all
-//! there is to do is to wait.
+//! the processes do is wait.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -41,7 +41,7 @@ const FIGURE: &str = "after_last_renewal_ms";
 /// The lease.
 const DURATION: Duration = Duration::from_secs(3);
 
-/// The holder lives so long: one renewal at a third of the lease has been applied, the next is not
+/// How long the holder lives: one renewal at a third of the lease has been applied, the next is not
 /// yet due.
 const LIFE: Duration = Duration::from_millis(1500);
 
@@ -87,8 +87,8 @@ async fn take_over(bench: &Bench, entry: &Entry) -> Result<Figures> {
     Ok(figures([(FIGURE, millis(granted.since(last)))]))
 }
 
-/// Keeps the last renewal that the holder knew of. One that it was killed before it could tell of
-/// would only make the takeover look later than it was.
+/// Keeps the last renewal that the holder reported. If it was killed before it could report a later one, the
+/// takeover only looks later than it was.
 async fn listen(holder: &mut Worker, last: &mut Moment) -> Result<Infallible> {
     loop {
         if let Answer::Sent(sent) = holder.hear().await? {

@@ -1,4 +1,4 @@
-//! 8 tasks of one process on one name: as they are, with an owner each, or half of them on a current-thread runtime.
+//! 8 tasks of one process on one name: unchanged, with an owner each, or half of them on a current-thread runtime.
 
 use std::{thread, time::Duration};
 
@@ -85,7 +85,7 @@ const fn worst(store: Store) -> Goal {
     goal(store, BUSY, "worst_cycles", Most(3.0))
 }
 
-/// Until every task is at the start.
+/// The time until every task is ready.
 const LEAD: Duration = Duration::from_millis(20);
 
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
@@ -154,7 +154,7 @@ async fn crowd(
     Ok(contend::amount(&[waited], plan, commands))
 }
 
-/// A current-thread runtime on a thread of its own, until this is dropped.
+/// A current-thread runtime on its own thread, until this is dropped.
 struct Second {
     handle: Handle,
     _end: oneshot::Sender<()>,

@@ -1,4 +1,4 @@
-//! Acquire and release by many tasks, each on a name of its own.
+//! Acquire and release by many tasks, each on its own name.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) const PAGE: Page = Page {
     goals: &[],
 };
 
-/// Connections are opened and their first calls made before anything is counted.
+/// Time to open connections and to make their first calls, before anything is counted.
 const WARM: Duration = Duration::from_millis(300);
 
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Our queue: a `Worker` with its defaults but for the concurrency, woken by the store.
+//! Our queue: a `Worker` with its defaults except for the concurrency, woken by the store.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{Counter, Queue};
 use crate::clock::Moment;
 
-/// The lease of a claim that outlasts what is measured.
+/// The lease of a claim that outlasts the measurement.
 const HOUR: Duration = Duration::from_secs(3_600);
 
 #[derive(Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Queue for Ours {
                 async { Ok(()) }
             });
         let stop = async {
-            // The other end is dropped.
+            // The other end has been dropped.
             drop(stop.await);
         };
         Ok(worker.run(stop).await?)

@@ -1,5 +1,5 @@
-//! The fewest statements that do a queue's work on Postgres: claim many, move many to where the ended ones are. No token,
-//! no priorities, no retries; a claim ends after half a minute.
+//! The fewest statements that do a queue's work on Postgres: claim many, move many to the table of ended ones. No
+//! token, no priorities, no retries; a claim ends after half a minute.
 
 use std::{sync::Arc, time::Duration};
 
@@ -77,7 +77,7 @@ impl Queue for Raw {
                 sleep(IDLE).await;
                 continue;
             }
-            // One claim is in flight while the tasks of the one before are ended.
+            // One claim is in flight while the tasks of the previous one are ended.
             ending.await??;
             ending = tokio::spawn(finish(self.pool.clone(), ids));
         }

@@ -1,4 +1,4 @@
-//! dlock 0.2.0, the crate of that name on crates.io: tries again at once, without a pause.
+//! dlock 0.2.0, the crate of that name on crates.io: retries at once, without a pause.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ impl System for Old {
 
 #[async_trait]
 impl Lock for OldWaiter {
-    // The way its own `with` waits, with the pause that is its default.
+    // The way its own `with` waits, with its default pause.
     async fn acquire(&self) -> Result<Box<dyn Held>> {
         let mut seen = None;
         loop {

@@ -35,7 +35,7 @@ pub(crate) const fn tables() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
-/// A client that talks plain HTTP to the store, and counts.
+/// A client that uses plain HTTP to the store, and counts its requests.
 pub(crate) fn client_at(places: &Places) -> Result<Client> {
     let port = places
         .dynamodb

@@ -18,12 +18,12 @@ use crate::counters::Counted;
 /// The table of the DynamoDB-compatible store.
 pub(crate) const TABLE: &str = "dlock";
 
-/// How waiters of other processes learn of a release, where the store can call.
+/// How waiters in other processes learn of a release, where the store can notify them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
-    /// The store calls them: the recommended setting.
+    /// The store notifies them: the recommended setting.
     Called,
-    /// They poll, as without any setting.
+    /// They poll, as they do by default.
     Polled,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn provider(
     Ok(match store {
         Store::Redis => Arc::new(redis(places, waiting)?),
         Store::Postgres => Arc::new(postgres_provider(places, waiting)?),
-        // A file counts nothing itself.
+        // A file counts no calls itself.
         Store::SQLite => Arc::new(Counted::new(SqliteProvider::open(file(places)?)?)),
         Store::DynamoDb => Arc::new(dynamodb_provider(places)?),
     })
@@ -85,7 +85,7 @@ pub(super) async fn open(
     through(Client::new(provider))
 }
 
-/// Through a server of ours.
+/// Through one of our servers.
 pub(crate) async fn over_http(port: u16) -> Result<Arc<dyn System>> {
     let address = format!("http://127.0.0.1:{port}");
     let server = Server::new(reqwest::Client::new(), [address.as_str()])?;

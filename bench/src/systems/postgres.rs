@@ -1,5 +1,5 @@
-//! Postgres without a lock manager: the raw compare-and-set statements, and the locks one writes by
-//! hand, which live and die with a connection.
+//! Postgres without a lock manager: the raw compare-and-set statements, and the handwritten locks,
+//! which live and die with a connection.
 
 use std::sync::{
     Arc,
@@ -16,10 +16,10 @@ use uuid::Uuid;
 
 use super::{Held, LEASE, Lock, Places, System};
 
-/// Connections that each system may have in one process.
+/// The most connections of each system in one process.
 const POOL: usize = 32;
 
-/// The tables of what is written by hand. No parameters, no result; safe to repeat.
+/// The tables of the handwritten locks. No parameters, no result; safe to repeat.
 pub(crate) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS raw_lock (
     name text PRIMARY KEY, uuid uuid NOT NULL, token bigint NOT NULL,
@@ -45,7 +45,7 @@ UPDATE raw_lock SET released = true FROM careless
 WHERE name = $1 AND uuid = $2 AND NOT released AND careless.set = 'off'
 RETURNING true";
 
-/// The way to the server.
+/// The address of the server.
 pub(super) fn config(places: &Places) -> Result<Config> {
     let port = places.postgres.context("there is no Postgres")?;
     let mut config = Config::new();
@@ -58,7 +58,7 @@ pub(super) fn config(places: &Places) -> Result<Config> {
     Ok(config)
 }
 
-/// A pool of the driver that dlock uses too.
+/// A pool of the same driver that dlock uses.
 pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
     let manager = Manager::new(config(places)?, NoTls);
     Ok(Pool::builder(manager).max_size(POOL).build()?)
@@ -96,7 +96,7 @@ struct PostgresLock {
     pool: Pool,
     way: Way,
     name: String,
-    /// The row that FOR UPDATE locks is there.
+    /// Makes sure that the row that FOR UPDATE locks exists.
     made: AtomicBool,
 }
 
@@ -182,8 +182,8 @@ impl Held for PostgresHeld {
     }
 }
 
-/// A connection that is closed, not returned to its pool, unless its work ended: what was waiting
-/// for a lock would go on waiting in it.
+/// A connection that is closed, not returned to its pool, unless its work ended: a statement that waits
+/// for a lock would otherwise keep waiting on it.
 struct Connection(Option<Object>);
 
 impl Connection {

@@ -1,5 +1,5 @@
-//! The raw compare-and-set on Postgres, with NOTIFY for those who wait: what one writes by hand to be called without a
-//! connection for each waiter. What a message between two processes costs shows here.
+//! The raw compare-and-set on Postgres, with NOTIFY for the waiters: the handwritten way to wake waiters without a
+//! connection for each of them. This shows the cost of a message between two processes.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
 /// A message may be lost with its connection.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Frees it, without waiting for the disk, and tells everybody. $1 name, $2 uuid. Result: a row if it was ours.
+/// Frees it, without waiting for the disk, and notifies all listeners. $1 name, $2 uuid. Result: a row if it was ours.
 const FREE: &str = "
 WITH careless AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS set),
 freed AS (
@@ -53,12 +53,12 @@ pub(super) async fn open(places: Places) -> Result<Arc<dyn System>> {
     }))))
 }
 
-/// What one process has of it.
+/// The part of the system in one process.
 struct Process {
     pool: Pool,
-    /// Some lock was given back.
+    /// Notified whenever some lock was released.
     freed: Arc<Notify>,
-    /// With it the connection ends.
+    /// Dropping it ends the connection.
     _listener: Client,
 }
 
@@ -95,7 +95,7 @@ impl Lock for NotifiedLock {
     async fn acquire(&self) -> Result<Box<dyn Held>> {
         let uuid = Uuid::new_v4();
         loop {
-            // Armed before the question.
+            // Armed before the try.
             let mut freed = pin!(self.process.freed.notified());
             freed.as_mut().enable();
             if self.take(uuid).await? {

@@ -1,4 +1,4 @@
-//! Redis without a lock manager: the raw compare-and-set calls, and the lock one writes by hand.
+//! Redis without a lock manager: the raw compare-and-set calls, and the handwritten lock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +38,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then
 end
 return 0";
 
-/// How long the lock by hand sleeps between two tries.
+/// How long the handwritten lock sleeps between two tries.
 const POLL: Duration = Duration::from_millis(50);
 
 pub(super) async fn raw(places: Places) -> Result<Arc<dyn System>> {

@@ -51,7 +51,7 @@ impl Lock for RedisLockLock {
         let (work_ends, ended) = oneshot::channel::<()>();
         let mut call = tokio::spawn(async move {
             let work = async move {
-                // Nobody waits for it any more: the lock goes back at once.
+                // No caller waits for it any more, so the lock is released at once.
                 if work_begins.send(()).is_ok() {
                     ended.await.unwrap_or_default();
                 }

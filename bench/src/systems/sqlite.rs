@@ -1,4 +1,4 @@
-//! SQLite without a lock manager: the raw statements on a file of their own, set up as dlock sets up
+//! SQLite without a lock manager: the raw statements on a separate file, set up as dlock sets up
 //! its file, one connection a process.
 
 use std::{

@@ -25,7 +25,7 @@ const LEASES: usize = 20;
 const LEASE_MS: u64 = 10_000;
 const EVERY: Duration = Duration::from_millis(200);
 
-/// How long it waits for the answer to a renewal before it connects anew: as a client of dlock does.
+/// How long it waits for the answer to a renewal before it reconnects: as long as a client of dlock does.
 const PATIENCE: Duration = Duration::from_millis(LEASE_MS / 6);
 
 /// A client with leases. Clones are the same.
@@ -38,7 +38,7 @@ pub(super) struct Calm {
 /// How its renewals ended.
 #[derive(Default)]
 pub(super) struct Renewed {
-    /// How long each took, with those tries before it that were refused or not answered.
+    /// How long each took, including earlier tries that were refused or not answered.
     pub(super) millis: Vec<f64>,
     /// Tries that were refused or not answered.
     pub(super) refused: u64,
@@ -62,7 +62,7 @@ impl Calm {
             for _ in 0..LEASES {
                 leases.push(self.take().await?);
             }
-            // Whether the other side still listens is its own business.
+            // The receiver may have gone; that does not matter here.
             ready.send(()).ok();
             let end = Moment::now().after(span);
             let mut renewing = JoinSet::new();
@@ -124,7 +124,7 @@ impl Lease {
                 match timeout(PATIENCE, self.renew(number)).await {
                     Ok(Ok(200)) => break renewed.millis.push(millis(Moment::now().since(began))),
                     Ok(Ok(409)) => break renewed.lost += 1,
-                    // The connection is of no use if its answer is outstanding.
+                    // The connection is of no use while its answer is outstanding.
                     refused => {
                         renewed.refused += 1;
                         if !matches!(refused, Ok(Ok(_))) {
@@ -133,7 +133,7 @@ impl Lease {
                         sleep(Duration::from_millis(50)).await;
                     }
                 }
-                // It would be lost by now.
+                // The lease would be lost by now.
                 if Moment::now().since(began) > Duration::from_millis(LEASE_MS) {
                     break renewed.lost += 1;
                 }

@@ -42,7 +42,7 @@ sha256 = "7e73b026cfd1b008c5580cc3d1d65bf7e59e70f8fd934508c40ad473835ea22a"
 rights = { wild = ["hold", "read", "enqueue", "work"] }
 "#;
 
-/// Whose token is sent.
+/// The token that a request carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Calm,
@@ -50,18 +50,18 @@ pub(super) enum Who {
     Stranger,
 }
 
-/// The server, and how often it was called since that was asked last. Clones are the same.
+/// The server, and the number of calls since it was last read. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Site {
     port: u16,
     config: Arc<ClientConfig>,
     calls: Arc<AtomicU64>,
-    /// Attackers that wait for the others, and whether they need not any more.
+    /// The number of attackers that wait for the others, and whether they may begin.
     waiting: Arc<AtomicUsize>,
     begun: watch::Sender<bool>,
 }
 
-/// A connection, and what came of the next answer.
+/// A connection, and the bytes read so far of the next answer.
 pub(super) struct Connection {
     stream: TlsStream<TcpStream>,
     read: Vec<u8>,
@@ -95,14 +95,14 @@ impl Site {
         }
     }
 
-    /// An attacker is connected, and waits until all are.
+    /// Counts an attacker as connected, and waits until the attack begins.
     pub(super) async fn connected(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // The sender is this very one.
+        // `self` owns the sender, so it cannot be gone.
         self.begun.subscribe().wait_for(|begun| *begun).await.ok();
     }
 
-    /// Waits until this number is connected, or this time has passed.
+    /// Waits until that many attackers are connected, or this time has passed.
     pub(super) async fn all_connected(&self, attackers: usize, longest: Duration) {
         let began = Moment::now();
         while self.waiting.load(Ordering::Relaxed) < attackers
@@ -116,7 +116,7 @@ impl Site {
         self.begun.send_replace(true);
     }
 
-    /// How many calls there were; from now on they are counted anew.
+    /// The number of calls so far; resets the count.
     pub(super) fn calls(&self) -> u64 {
         self.calls.swap(0, Ordering::Relaxed)
     }
@@ -125,14 +125,14 @@ impl Site {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection that has said nothing yet.
+    /// A connection on which nothing has been sent yet.
     pub(super) async fn dial(&self) -> Result<TcpStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
-    /// TLS for this protocol; the usual one if none is given.
+    /// TLS with this protocol, or without ALPN if none is given.
     pub(super) async fn secure(&self, protocol: Option<&[u8]>) -> Result<TlsStream<TcpStream>> {
         let mut config = ClientConfig::clone(&self.config);
         config.alpn_protocols = protocol.into_iter().map(<[u8]>::to_vec).collect();
@@ -151,7 +151,7 @@ impl Site {
 }
 
 impl Connection {
-    /// Sends a request, whose answer may be read later, or never.
+    /// Sends a request. Its answer may be read later, or never.
     pub(super) async fn send(&mut self, who: Who, what: &str, body: &str) -> Result<()> {
         let token = match who {
             Who::Calm => "Authorization: Bearer calm\r\n",
@@ -169,7 +169,7 @@ impl Connection {
         self.stream.flush().await
     }
 
-    /// Sends a request, as `GET /path`, and reads its answer: the status.
+    /// Sends a request such as `GET /path`, and reads the status of its answer.
     pub(super) async fn call(&mut self, who: Who, what: &str, body: &str) -> Result<u16> {
         self.send(who, what, body).await?;
         self.answer().await

@@ -1,4 +1,4 @@
-//! How a server is attacked: each way was once enough to take leases from other clients.
+//! Ways to attack a server. Each of them once sufficed to take leases from other clients.
 
 use std::{future::Future, time::Duration};
 
@@ -15,23 +15,23 @@ use super::client::{Connection, Site, Who};
 /// A way to attack.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    /// No attack, to compare with.
+    /// No attack, for comparison.
     None,
     /// Claims that name many queues and kinds.
     Claims,
-    /// Streams of hints, each of another queue.
+    /// Streams of hints, each of a different queue.
     Streams,
-    /// Large bodies to log in, without a token, and HTTP/2 streams whose answers are not read.
+    /// Large log-in bodies without a token, and HTTP/2 streams whose answers are not read.
     Bodies,
     /// Long lists and large claims.
     Lists,
-    /// Connections without a token that say nothing, more than the server takes.
+    /// Silent connections without a token, more than the server accepts.
     Idle,
-    /// Calls of one token, renewals above all, as fast as they are answered.
+    /// Calls of one token, mostly renewals, as fast as the server answers.
     Flood,
 }
 
-/// How many leases and tasks there are to list and to claim, and how large each is.
+/// The number of leases and tasks to list and to claim, and the size of each.
 const LEASES: usize = 500;
 const DATA: usize = 4_000;
 const TASKS: usize = 100;
@@ -60,14 +60,14 @@ impl Way {
         }
     }
 
-    /// Connects, and attacks until the tasks are aborted, once the site says that it [begins](Site::begin).
+    /// Connects, and attacks until the tasks are aborted, as soon as the site [begins](Site::begin).
     pub(super) fn attack(self, site: &Site, attackers: &mut JoinSet<()>) {
         let mut by = |count: usize, one: fn(Site, usize) -> Attack| {
             for number in 0..count {
                 let site = site.clone();
                 attackers.spawn(async move {
                     loop {
-                        // It is refused, or cut off: that is what the server is to do.
+                        // An error means that the server refused the attacker or cut it off, as it should.
                         one(site.clone(), number).await.ok();
                         sleep(Duration::from_millis(10)).await;
                     }
@@ -133,7 +133,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
-/// As many as a body has room for, and as many as are allowed.
+/// As many as a body has room for, and as many as the server allows.
 async fn claims(site: Site, number: usize) -> Result<()> {
     let mut connection = site.connect().await?;
     site.connected().await;
@@ -170,7 +170,7 @@ async fn log_ins(site: Site) -> Result<()> {
     }
 }
 
-/// A hundred answers that the server cannot send, since the client has no room for them.
+/// A hundred answers that the server cannot send, since the client does not read them.
 async fn unread(site: Site) -> Result<()> {
     let stream = site.secure(Some(b"h2")).await?;
     let mut builder = h2::client::Builder::new();
@@ -216,7 +216,7 @@ async fn lists(site: Site, number: usize) -> Result<()> {
     }
 }
 
-/// Half of them are secure, and half not even that.
+/// Half of them complete the TLS handshake, and the other half do not even do that.
 async fn idle(site: Site, number: usize) -> Result<()> {
     site.connected().await;
     site.count();
