@@ -1,4 +1,4 @@
-//! The program `dlock-server`, built beside the tests that look at its dashboard in a browser.
+//! The program `dlock-server`, built next to the tests that check its dashboard in a browser.
 
 use std::process::ExitCode;
 

@@ -11,10 +11,10 @@ use crate::{
     tasks, worker,
 };
 
-/// What every part of the program may fail with.
+/// The error of every part of the program.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Locks under chaos: workers, a store, and somebody who breaks things.
+/// Locks under chaos: workers, a store, and a nemesis that breaks things.
 #[derive(Parser)]
 #[command(name = "dlock-chaos")]
 struct Cli {
@@ -28,54 +28,54 @@ enum Command {
     ///
     /// Exit code 0: nothing is broken. 1: something is, or the run proves nothing. 2: there was no run.
     Run(Box<Run>),
-    /// Runs workers of a queue while a nemesis breaks things, and judges what became of their tasks.
+    /// Runs workers of a queue while a nemesis breaks things, and judges the outcome of their tasks.
     ///
-    /// Exit codes as of `run`. On stores that have a queue: `postgres` and `sqlite`.
+    /// Exit codes as for `run`. The stores that have a queue are `postgres` and `sqlite`.
     Tasks(Box<Run>),
     /// One worker. The controller starts it.
     #[command(hide = true)]
     Worker {
-        /// What it shall do, as JSON.
+        /// Its orders, as JSON.
         orders: String,
     },
     /// A server that is compatible with DynamoDB. The controller starts it.
     #[cfg(feature = "dynamodb")]
     #[command(hide = true)]
     Dynamodb {
-        /// The file of its data.
+        /// The file for its data.
         file: std::path::PathBuf,
         /// The port on 127.0.0.1.
         port: u16,
     },
 }
 
-/// How to run.
+/// The options of a run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
     /// The store.
     #[arg(long, value_enum)]
     pub(crate) store: Kind,
-    /// What the workers and the nemesis draw their choices from; drawn if not given. The same seed
-    /// gives the same choices, not the same run: the machine takes part too.
+    /// The seed of all choices of the workers and the nemesis; random if not given. The same seed
+    /// gives the same choices, not the same run, which also depends on the machine.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How long the nemesis works. Starting, recovering and judging come on top.
+    /// How long the nemesis works. Starting, recovering and judging take extra time.
     #[arg(long, default_value_t = 40)]
     pub(crate) seconds: u64,
-    /// How many worker processes there are, each with two tasks.
+    /// The number of worker processes, each with two tasks.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=32))]
     pub(crate) workers: u8,
-    /// The leases that workers ask for, in milliseconds: each try draws one.
+    /// The leases that workers request, in milliseconds: each try draws one of them.
     #[arg(long, value_delimiter = ',', default_values_t = [300, 1000, 2000],
           value_parser = clap::value_parser!(u64).range(100..=60_000))]
     pub(crate) leases: Vec<u64>,
-    /// Keeps the history also where nothing is broken.
+    /// Keeps the history even if nothing is broken.
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Ends when the standard input closes, so that a test's death is its death too.
+    /// Ends when the standard input closes, so that the run dies with the test that started it.
     #[arg(long, hide = true)]
     pub(crate) tethered: bool,
-    /// Breaks the run itself, to see that it notices.
+    /// Breaks the run itself, to check that the run notices.
     #[arg(long, value_enum)]
     pub(crate) sabotage: Option<Sabotage>,
 }
@@ -86,7 +86,7 @@ impl Run {
         Duration::from_millis(self.leases.iter().copied().max().unwrap_or(1000))
     }
 
-    /// The command that runs it again.
+    /// The command that repeats the run.
     pub(crate) fn command(&self, part: &str, seed: u64) -> String {
         let leases: Vec<String> = self.leases.iter().map(u64::to_string).collect();
         let mut command = format!(
@@ -104,7 +104,7 @@ impl Run {
     }
 }
 
-/// The program.
+/// The command line of the program.
 #[must_use]
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {

@@ -1,7 +1,7 @@
-//! The workers' processes: starting, stopping, killing and starting them again.
+//! The workers' processes: starting, stopping, killing and restarting them.
 //!
-//! Only children of this process that were not waited for are ever signalled: until then nobody else
-//! can get their number. Each is in a process group of its own, reads a pipe that this process holds
+//! Only children of this process that were not waited for are ever signalled: until then no other process
+//! can get their number. Each is in its own process group, reads a pipe that this process holds
 //! open, and ends when that closes; if this process dies while one is stopped, the system ends the
 //! orphan (a stopped process group without a parent gets SIGHUP and SIGCONT).
 
@@ -23,11 +23,11 @@ use crate::{
     orders::Orders,
 };
 
-/// All workers. A task that does something to one holds its mutex meanwhile.
+/// All workers. A task that acts on one holds its mutex meanwhile.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     workers: Vec<Mutex<Worker>>,
-    /// The way of each to the store, where that is a network.
+    /// The proxy between each worker and the store, where the store is reached over a network.
     proxies: Vec<Proxy>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Worker {
     orders: Orders,
     folder: PathBuf,
     log: Log,
-    /// What was wrong with earlier lives.
+    /// The complaints about earlier lives.
     complaints: Vec<String>,
 }
 
@@ -51,13 +51,13 @@ struct Running {
     lifeline: Option<ChildStdin>,
 }
 
-/// What the worker with this proxy is called in the history, in whichever of its lives.
+/// The worker behind this proxy, as the history calls it in any of its lives.
 pub(crate) fn every_life(proxy: usize) -> String {
     format!("worker-{}#", proxy + 1)
 }
 
 impl Fleet {
-    /// Starts a worker for each of these orders, which say where its store is.
+    /// Starts a worker for each of these orders, which contain the address of its store.
     pub(crate) fn start(
         orders: Vec<Orders>,
         proxies: Vec<Proxy>,
@@ -85,7 +85,7 @@ impl Fleet {
         &self.proxies
     }
 
-    /// One of those that nobody is doing something to.
+    /// One of the workers on which no task acts at the moment.
     pub(crate) fn any(&self, random: &mut fastrand::Rng) -> Option<MutexGuard<'_, Worker>> {
         let mut order: Vec<usize> = (0..self.workers.len()).collect();
         random.shuffle(&mut order);
@@ -94,7 +94,7 @@ impl Fleet {
             .find_map(|index| self.workers[index].try_lock().ok())
     }
 
-    /// The worker of this name, if it is still in the life that the name says.
+    /// The worker of this name, if it is still in the life that the name states.
     pub(crate) async fn named(&self, name: &str) -> Option<MutexGuard<'_, Worker>> {
         let number = name.strip_prefix("worker-")?.split('#').next()?;
         let index = number.parse::<usize>().ok()?.checked_sub(1)?;
@@ -102,7 +102,7 @@ impl Fleet {
         (worker.name() == name).then_some(worker)
     }
 
-    /// The names of all, in their present lives.
+    /// The names of all workers, in their present lives.
     pub(crate) async fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for worker in &self.workers {
@@ -111,7 +111,7 @@ impl Fleet {
         names
     }
 
-    /// Tells all to give everything back and end. What went wrong with any of them, in words.
+    /// Orders all workers to release everything and to end. Returns the complaints about them.
     pub(crate) async fn end(&self) -> io::Result<Vec<String>> {
         for worker in &self.workers {
             worker.lock().await.let_go()?;
@@ -127,7 +127,7 @@ impl Fleet {
 }
 
 impl Worker {
-    /// What it is called in its present life.
+    /// Its name in its present life.
     pub(crate) fn name(&self) -> String {
         match self.life {
             0 | 1 => format!("worker-{}", self.number),
@@ -135,7 +135,7 @@ impl Worker {
         }
     }
 
-    /// Begins a life.
+    /// Starts a life.
     pub(crate) fn start(&mut self) -> io::Result<()> {
         self.life += 1;
         let name = self.name();
@@ -158,10 +158,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Ends its life, now. The history says when it was over.
+    /// Ends its life at once. The history records when it had ended.
     pub(crate) async fn kill(&mut self) -> io::Result<()> {
         if let Some(status) = self.ended()? {
-            self.complain(&format!("ended by itself with {status}"));
+            self.complain(&format!("ended on its own with {status}"));
         } else if self.signal(Signal::KILL)? {
             self.until_ended().await?;
         }
@@ -170,7 +170,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Stops it, until [`Worker::go_on`]. `None`: it has ended by itself.
+    /// Stops it, until [`Worker::go_on`]. `None`: it has ended on its own.
     pub(crate) async fn stop(&mut self) -> io::Result<Option<OpenFault>> {
         let pause = self.log.fault(PAUSE, &self.name());
         if self.ended()?.is_some() || !self.signal(Signal::STOP)? {
@@ -181,7 +181,7 @@ impl Worker {
                 return true;
             };
             let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-            // Nothing is taken from the child's own wait.
+            // This does not consume the status that the child's own wait needs.
             waitid(WaitId::Pid(pid(running)), options).is_ok_and(|stopped| stopped.is_some())
         })
         .await;
@@ -207,7 +207,7 @@ impl Worker {
         }
     }
 
-    /// Sends a signal to a child that was not waited for. Whether there is one.
+    /// Sends a signal to a child that was not waited for. Returns whether there is one.
     fn signal(&self, signal: Signal) -> io::Result<bool> {
         match &self.running {
             Some(running) => {
@@ -230,7 +230,7 @@ impl Worker {
 
     fn let_go(&mut self) -> io::Result<()> {
         if let Some(status) = self.ended()? {
-            self.complain(&format!("ended by itself with {status}"));
+            self.complain(&format!("ended on its own with {status}"));
             self.running = None;
         }
         if let Some(running) = &mut self.running {
@@ -263,7 +263,7 @@ impl Worker {
             .push(format!("{} {what}: {}", self.name(), said.trim()));
     }
 
-    /// What it wrote to its standard error.
+    /// The text that it wrote to its standard error.
     fn errors(&self) -> String {
         let path = self.folder.join(format!("{}.err", self.name()));
         std::fs::read_to_string(path).unwrap_or_default()
@@ -272,7 +272,7 @@ impl Worker {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // An error on the way out of the controller. What has ended stays unsignalled.
+        // The controller is failing already, so errors are ignored. A child that has ended is not signalled.
         if matches!(self.child.try_wait(), Ok(None)) && self.child.kill().is_ok() {
             drop(self.child.wait());
         }

@@ -1,14 +1,14 @@
-//! dlock under chaos: worker processes lock and write on a real store, a nemesis does to them, to the
-//! wire and to the store what machines do, and a checker judges what happened.
+//! dlock under chaos: worker processes lock and write on a real store, a nemesis subjects them, the
+//! wire and the store to the faults of real machines, and a checker judges the history.
 //!
 //! One program plays every part:
 //! - `dlock-chaos run` is the controller. It starts the store, a proxy and a process for each worker,
-//!   the storage that the workers write to, and the nemesis; in the end it gives the verdict.
-//! - `dlock-chaos tasks` does the same to the workers of a queue, and judges what became of their tasks.
+//!   the storage that the workers write to, and the nemesis; in the end it prints the verdict.
+//! - `dlock-chaos tasks` does the same to the workers of a queue, and judges the outcome of their tasks.
 //! - `dlock-chaos worker` is one worker, `dlock-chaos dynamodb` a DynamoDB-compatible server. The
 //!   controller starts them.
 //!
-//! The README of this crate says how to run it, and how to read what it prints.
+//! The README of this crate explains how to run it, and how to read its output.
 
 #![cfg(unix)]
 

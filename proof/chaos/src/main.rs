@@ -1,4 +1,4 @@
-//! The program `dlock-chaos`; its library says what it does.
+//! The program `dlock-chaos`; its library has the documentation.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
-//! Who breaks things: three hands at once, each with its own seeded choices, and a trap.
+//! The nemesis, which breaks things: three hands at once, each with its own seeded choices, and a trap.
 //!
-//! A hand deals its blows from a shuffled deck, so that each comes about in a run that lasts for one.
-//! Every blow stands in the history, from before it begins until after it is over, and everything is
-//! as usual again when a hand has finished.
+//! A hand deals its blows from a shuffled deck, so that each occurs in a run that is long enough for one.
+//! The history records every blow, from before it begins until after it has ended, and everything is
+//! back to normal when a hand has finished.
 
 mod wire;
 
@@ -24,11 +24,11 @@ use crate::{
     store::Store,
 };
 
-/// What was done how often.
+/// How many times each blow was dealt.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<BTreeMap<&'static str, u64>>);
 
-/// What is there to be broken, and until when.
+/// The targets of the nemesis, and when it stops.
 pub(crate) struct Nemesis<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) storage: &'a Storage,
@@ -39,19 +39,19 @@ pub(crate) struct Nemesis<'a> {
     pub(crate) until: Instant,
 }
 
-/// What happens to a worker.
+/// The fate of a worker.
 #[derive(Clone, Copy)]
 enum Fate {
     Killed,
     Paused,
 }
 
-/// Whether a blow of this name strikes the wire.
+/// Whether a blow of this name is one to the wire.
 pub(crate) fn strikes_the_wire(blow: &str) -> bool {
     Wire::ALL.iter().any(|wire| wire.name() == blow)
 }
 
-/// Blows in an order of their own each time round.
+/// Blows, in a new order each round.
 struct Deck<T> {
     all: Vec<T>,
     left: Vec<T>,
@@ -89,13 +89,13 @@ impl Nemesis<'_> {
         Ok(())
     }
 
-    /// Does to the store what can be done to it.
+    /// Deals the store every blow that it has.
     pub(crate) async fn strike_store(
         &self,
         store: &mut dyn Store,
         mut random: fastrand::Rng,
     ) -> Result<(), Failure> {
-        // Every other one so short that a lease rides it out.
+        // Half of the blows are so short that a lease outlasts them.
         let mut blows = store.blows(self.lease.mul_f64(1.5));
         blows.extend(store.blows(self.lease / 4));
         let mut deck = Deck::new(blows);
@@ -123,7 +123,7 @@ impl Nemesis<'_> {
             let Some(wire) = deck.draw(&mut random) else {
                 continue;
             };
-            // One worker's, or everybody's.
+            // The wire of one worker, or of all.
             let one = random.usize(0..proxies.len());
             let struck = if wire.is_everywhere() || random.u32(0..5) == 0 {
                 0..proxies.len()
@@ -148,7 +148,7 @@ impl Nemesis<'_> {
         Ok(())
     }
 
-    /// These faults are over. Calls that they struck end by their own limits, and are felt until then.
+    /// Ends these faults. Calls that they struck end by their own limits, and their effects last until then.
     fn over(&self, faults: Vec<OpenFault>, whose: &[String]) {
         let felt: Vec<_> = whose
             .iter()
@@ -172,7 +172,7 @@ impl Nemesis<'_> {
     }
 
     /// The scripted pause: a worker is stopped after it has seen that its lease is valid and has read
-    /// what is there, until a later holder has written; then it goes on. Whether the worker undid
+    /// the value, until a later holder has written; then it continues. Returns whether the worker undid
     /// that write where tokens are not checked, and was refused where they are.
     pub(crate) async fn set_trap(&self) -> Result<bool, Failure> {
         let Ok(Ok(caught)) = timeout(TAKEOVER, self.storage.trap()).await else {
@@ -184,7 +184,7 @@ impl Nemesis<'_> {
         let Some(pause) = worker.stop().await? else {
             return Ok(false);
         };
-        // Its answer waits for it. Should the connection be gone, nobody misses the answer.
+        // The worker waits for this answer. If its connection is gone, the answer is not needed.
         let _gone = caught.answer.send(());
         let (storage, lock, token) = (self.storage, &caught.lock, caught.token);
         let succeeded = until(TAKEOVER, || storage.succeeded(lock, token)).await;
@@ -197,7 +197,7 @@ impl Nemesis<'_> {
         Ok(bitten)
     }
 
-    /// Lets everybody breathe, so many times as long as usual. Whether there is time for another blow.
+    /// Pauses for that many times the usual rest. Returns whether there is time for another blow.
     async fn rest(&self, times: u32, random: &mut fastrand::Rng) -> bool {
         sleep(times * Duration::from_millis(random.u64(200..1500))).await;
         Instant::now() < self.until
@@ -227,7 +227,7 @@ impl<T: Clone> Deck<T> {
         Self { all, left }
     }
 
-    /// `None` only where there is no card at all.
+    /// `None` only if the deck has no cards at all.
     fn draw(&mut self, random: &mut fastrand::Rng) -> Option<T> {
         if self.left.is_empty() {
             self.left.clone_from(&self.all);

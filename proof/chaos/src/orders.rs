@@ -1,4 +1,4 @@
-//! What the controller tells a worker.
+//! The controller's orders to a worker.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -10,14 +10,14 @@ use crate::store::Kind;
 /// A worker's orders. They travel as one argument of its command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// What it is called in the history: `worker-1`, and `worker-1#2` in its second life.
+    /// Its name in the history: `worker-1`, and `worker-1#2` in its second life.
     pub(crate) name: String,
-    /// What it does.
+    /// Its kind of work.
     pub(crate) load: Load,
     pub(crate) store: Kind,
-    /// Where the store is, as the worker sees it: an address or a file.
+    /// The store, as the worker reaches it: an address or a file.
     pub(crate) place: String,
-    /// Where the storage is that it writes to.
+    /// The address of the storage that it writes to.
     pub(crate) storage: SocketAddr,
     /// The file that it appends its history to.
     pub(crate) history: PathBuf,
@@ -26,11 +26,11 @@ pub(crate) struct Orders {
     pub(crate) leases: Vec<u64>,
     /// The names of the locks.
     pub(crate) locks: Vec<String>,
-    /// Until when it enqueues tasks, by the clock of the host.
+    /// The instant until which it enqueues tasks, by the clock of the host.
     pub(crate) until: Micros,
 }
 
-/// What workers do.
+/// The kinds of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Load {
     /// They lock, and write under the lock.

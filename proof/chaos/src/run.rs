@@ -25,12 +25,12 @@ use crate::{
 /// The locks that the workers compete for.
 const LOCKS: [&str; 3] = ["door", "gate", "hatch"];
 
-/// Ways to break the run itself, each of which it has to notice.
+/// Ways to break the run itself. The run has to notice each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sabotage {
     /// The fenced storage accepts every token.
     Unfenced,
-    /// Nobody breaks anything.
+    /// The nemesis breaks nothing.
     Peaceful,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Sabotage {
     }
 }
 
-/// Runs, and prints what there was and the verdict. Whether it is good.
+/// Runs, and prints the figures and the verdict. Returns whether it is good.
 pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
     let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
     println!(
@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
     Ok(!failed)
 }
 
-/// Everything but the verdict.
+/// The whole run except the verdict.
 async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failure> {
     let log = Log::append(files.join("controller.jsonl"))?;
     log.header(header(arguments, "run", seed));
@@ -106,7 +106,7 @@ async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failur
     let mut complaints = Vec::new();
     if !recovered(&fleet, &storage).await {
         complaints.push(format!(
-            "not everybody had worked again {RECOVERY:?} after the last fault"
+            "not every worker had worked again {RECOVERY:?} after the last fault"
         ));
     }
     complaints.extend(fleet.end().await?);
@@ -120,7 +120,7 @@ async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failur
     })
 }
 
-/// All at once, until the time is over and a scripted pause has bitten.
+/// All hands at once, until the time has passed and a scripted pause has bitten.
 pub(crate) async fn strike(
     nemesis: &Nemesis<'_>,
     store: &mut dyn Store,
@@ -134,7 +134,7 @@ pub(crate) async fn strike(
         nemesis.strike_wire(wire),
         nemesis.set_traps(traps),
     )?;
-    // In peace it bites, if anything does.
+    // Without other faults it bites, if ever.
     let patience = Instant::now() + 2 * TAKEOVER;
     while !nemesis.tally.counts().contains_key(BITTEN) && Instant::now() < patience {
         nemesis.set_trap().await?;
@@ -153,11 +153,11 @@ async fn recovered(fleet: &Fleet, storage: &Storage) -> bool {
     until(RECOVERY, || storage.all_have_written(&tasks, &locks)).await
 }
 
-/// After which time a server ends a connection whose client has gone without a word. Until then a session of PostgreSQL
-/// that waits for the rest of a message keeps what it has locked. Systems take two hours by default, longer than any run.
+/// The time after which a server ends a connection whose client has gone silently. Until then a session of PostgreSQL
+/// that waits for the rest of a message keeps its locks. Systems take two hours by default, longer than any run.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
-/// What so many workers are told, and their ways to the store.
+/// The orders of that many workers, and the proxies between them and the store.
 pub(crate) async fn orders(
     template: &Orders,
     workers: u8,
@@ -196,14 +196,14 @@ pub(crate) fn header(arguments: &Run, part: &str, seed: u64) -> Header {
     let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     header.seed = Some(seed);
     header.command = arguments.command(part, seed);
-    // The longest that any waiter of these leases sleeps, with wake-ups or without.
+    // The longest that any waiter of these leases sleeps, with or without wake-ups.
     header.poll =
         micros((arguments.lease() / 3).clamp(Duration::from_secs(1), Duration::from_secs(5)));
     header.slack = micros(SLACK);
     header
 }
 
-/// What all processes wrote, in one.
+/// The history of all processes, merged.
 pub(crate) fn history(files: &Path) -> Result<Vec<Line>, Failure> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(files)? {

@@ -1,4 +1,4 @@
-//! What the machine itself was slow at, told in the history: measured beside what is judged, so that not every
+//! Delays of the machine itself, recorded in the history: measured concurrently with what is judged, so that not every
 //! bound of time needs as much slack as the busiest machine.
 
 use std::{
@@ -25,20 +25,20 @@ use crate::cli::Failure;
 
 const BEAT: Duration = Duration::from_millis(20);
 
-/// What is no stall: a thread that wakes up so late.
+/// How late a thread may wake up before that counts as a stall.
 const USUAL: Duration = Duration::from_millis(50);
 
-/// What is none, either: a store that takes so long for an answer. Half of what the shortest lease of a run, 300 ms,
-/// gives a renewal (a sixth of it): where answers take longer than that, it may be lost although nobody breaks anything.
+/// How long a store may take for an answer before that counts as a stall. Half of what the shortest lease of a run,
+/// 300 ms, gives a renewal (a sixth of it): with slower answers it may be lost even without a fault.
 const USUAL_ANSWER: Duration = Duration::from_millis(25);
 
-/// A thread of a worker that does nothing but wake up and write a byte, as every line of the history is written
-/// before its task goes on: tells when that was late.
+/// A thread of a worker that only wakes up and writes a byte, as every line of the history is written
+/// before its task continues. It records when that was late.
 #[derive(Debug)]
 pub(crate) struct LateThreads(Arc<AtomicBool>);
 
-/// A caller that goes past frontends and proxies: tells, for everybody, when the store took its time for an
-/// answer. One that fails tells nothing: that is what providers are judged for.
+/// A caller that bypasses frontends and proxies. It records, for all workers, when the store was slow to
+/// answer. A failed call records nothing, since failures are what providers are judged for.
 #[derive(Debug)]
 pub(crate) struct SlowAnswers(JoinHandle<()>);
 
@@ -68,7 +68,7 @@ impl Drop for LateThreads {
 }
 
 impl SlowAnswers {
-    /// Holds a lock of its own, and renews it all the time.
+    /// Holds a separate lock, and renews it all the time.
     pub(crate) async fn watch(log: &Log, provider: Arc<dyn Provider>) -> Result<Self, Failure> {
         let (name, uuid) = (Name::new("pulse")?, Uuid::new_v4());
         let day = Duration::from_hours(24);
@@ -95,7 +95,7 @@ impl Drop for SlowAnswers {
     }
 }
 
-/// Tells of what has taken from then until now, if that is more than usual.
+/// Records the time from then until now, if it is longer than usual.
 fn tell(log: &Log, process: &str, from: Micros, usual: Duration) {
     let to = log.now();
     if to.saturating_sub(from) > micros(usual) {

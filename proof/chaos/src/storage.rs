@@ -1,11 +1,11 @@
 //! The storage that the workers write to: for each lock one resource that checks tokens and one that
-//! does not, each a number. It lives in the controller, so that no fault of the store touches it, and
-//! it writes the history of its decisions in the order in which it makes them.
+//! does not. Each resource is a number. The storage lives in the controller, so that no fault of the store touches it,
+//! and it writes the history of its decisions in the order in which it makes them.
 //!
-//! The fenced resource keeps T3 for reads too: a read presents its token and is remembered. Without
-//! that a holder that was replaced could still write between its successor's read and the successor's
-//! first write, and the successor would overwrite that: no stale write was accepted, and yet an
-//! update is lost. With it none is, ever, and that is judged.
+//! The fenced resource applies T3 to reads too: a read presents its token, which is remembered. Otherwise
+//! a replaced holder could still write between its successor's read and the successor's
+//! first write, and the successor would overwrite that: the resource would have accepted no stale write, and yet an
+//! update would be lost. With T3 for reads no update is ever lost, and the checker judges that.
 
 mod door;
 
@@ -28,13 +28,13 @@ use tokio::{
 
 pub(crate) use self::door::Door;
 
-/// What a worker asks, a line of JSON.
+/// A worker's request, a line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Question {
-    /// The task that asks: its process, a slash, and its number.
+    /// The task that sent it: its process, a slash, and its number.
     pub(crate) task: String,
     pub(crate) lock: String,
-    /// Of the two resources of that lock.
+    /// Which of the two resources of that lock.
     pub(crate) fenced: bool,
     pub(crate) token: u64,
     pub(crate) ask: Ask,
@@ -43,11 +43,11 @@ pub(crate) struct Question {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Ask {
     Read {
-        /// The worker will write without looking at its lease again.
+        /// The worker will write without checking its lease again.
         blind: bool,
     },
     Write {
-        /// What it had read.
+        /// The value that it had read.
         read: u64,
         value: u64,
     },
@@ -56,9 +56,9 @@ pub(crate) enum Ask {
 /// The answer, a line of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// What is there now.
+    /// The present value.
     Value(u64),
-    /// A later holder was here.
+    /// A later holder has presented its token.
     Stale { highest: u64 },
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Storage {
 #[derive(Debug)]
 struct Shelf {
     log: Log,
-    /// It looks at tokens; otherwise it only says so.
+    /// Whether it enforces the tokens of a fenced resource.
     checks: bool,
     state: Mutex<State>,
 }
@@ -91,10 +91,10 @@ struct Shelf {
 struct State {
     resources: BTreeMap<(String, bool), Resource>,
     trap: Option<oneshot::Sender<Caught>>,
-    /// How often each task has written, and how often was written under each lock.
+    /// The number of writes of each task, and of writes under each lock.
     by_task: BTreeMap<String, u64>,
     by_lock: BTreeMap<String, u64>,
-    /// Tokens whose unfenced writes undid somebody's, and whose fenced ones were refused.
+    /// The tokens of unfenced writes that undid another, and of refused fenced writes.
     undoing: Vec<u64>,
     refused: Vec<u64>,
 }
@@ -108,7 +108,7 @@ struct Resource {
 }
 
 impl Storage {
-    /// Empty storage, which writes its part of the history there.
+    /// Empty storage, which writes its part of the history to this log.
     pub(crate) async fn start(log: Log, checks: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let shelf = Arc::new(Shelf {
@@ -127,7 +127,7 @@ impl Storage {
         self.address
     }
 
-    /// The next worker that reads an unfenced resource, and will write blindly, is caught there.
+    /// Catches the next worker that reads an unfenced resource in order to write blindly.
     pub(crate) fn trap(&self) -> oneshot::Receiver<Caught> {
         let (caught, trapped) = oneshot::channel();
         self.shelf.state().trap = Some(caught);
@@ -148,14 +148,14 @@ impl Storage {
         state.undoing.contains(&token) && (!checks || state.refused.contains(&token))
     }
 
-    /// Forgets who has written so far.
+    /// Forgets which tasks have written so far.
     pub(crate) fn count_anew(&self) {
         let mut state = self.shelf.state();
         state.by_task.clear();
         state.by_lock.clear();
     }
 
-    /// Whether each of these tasks has written since, and somebody under each of these locks.
+    /// Whether each of these tasks has written since, and whether a task has written under each of these locks.
     pub(crate) fn all_have_written(&self, tasks: &[String], locks: &[String]) -> bool {
         let state = self.shelf.state();
         tasks.iter().all(|task| state.by_task.contains_key(task))
@@ -175,11 +175,11 @@ async fn serve(listener: TcpListener, shelf: Arc<Shelf>) {
             Ok((stream, _)) => {
                 let shelf = Arc::clone(&shelf);
                 tokio::spawn(async move {
-                    // A worker that is gone hears nothing.
+                    // The worker may have gone.
                     drop(shelf.converse(stream).await);
                 });
             }
-            // Too many open files: others will close theirs.
+            // Too many open files: other connections will close theirs.
             Err(_) => tokio::task::yield_now().await,
         }
     }
@@ -194,7 +194,7 @@ impl Shelf {
             let question: Question = serde_json::from_str(&line)?;
             let answer = self.answer(&question)?;
             if let Some(held) = self.caught(question) {
-                // If the task that set the trap has gone: as if there had been none.
+                // If the task that set the trap has gone, the answer is sent at once.
                 drop(held.await);
             }
             let mut line = serde_json::to_vec(&answer)?;
@@ -204,7 +204,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Decides, and writes the decision down, in one step.
+    /// Decides, and records the decision, in one step.
     fn answer(&self, question: &Question) -> io::Result<Answer> {
         let Question {
             task,
@@ -265,7 +265,7 @@ impl Shelf {
         })
     }
 
-    /// If the trap catches this question: what its answer waits for.
+    /// If the trap catches this request: the signal that its answer waits for.
     fn caught(&self, question: Question) -> Option<oneshot::Receiver<()>> {
         let Ask::Read { blind: true } = question.ask else {
             return None;

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::Failure;
 
-/// Which store.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Dynamodb,
@@ -47,33 +47,33 @@ pub(crate) enum Kind {
     Sqlite,
 }
 
-/// What can be done to a store as a whole.
+/// A fault of a store as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blow {
     /// The server is killed, and started again after this time.
     Restart(Duration),
-    /// The server stands still for this time.
+    /// The server is stopped for this time.
     Freeze(Duration),
     /// The server closes every connection.
     Cut,
-    /// Somebody keeps the file locked for this time.
+    /// Another connection keeps the file locked for this time.
     Occupy(Duration),
 }
 
 /// A running store. Dropping it ends it.
 #[async_trait]
 pub(crate) trait Store: Send {
-    /// Where it is.
+    /// The address or the file of the store.
     fn place(&self) -> Place;
 
-    /// What can be done to it; the durations are the longest.
+    /// The faults that it supports; the durations are the longest.
     fn blows(&self, longest: Duration) -> Vec<Blow>;
 
-    /// Does it. Returns when it is over and the store works again.
+    /// Carries the fault out. Returns when it has ended and the store works again.
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure>;
 }
 
-/// Where a store is.
+/// The address or the file of a store.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     not(all(
@@ -98,7 +98,7 @@ pub(crate) trait Backend: Sync {
     /// Starts a store, which may keep its files in this folder.
     async fn start(&self, folder: &Path) -> Result<Box<dyn Store>, Failure>;
 
-    /// A worker's provider on the store at this place.
+    /// A worker's provider for the store at this place.
     async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure>;
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn backend(kind: Kind) -> Result<&'static dyn Backend, Failure> {
 }
 
 impl Blow {
-    /// What it is called in the history and in the figures.
+    /// Its name in the history and in the figures.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Restart(_) => "store killed",
@@ -138,7 +138,7 @@ impl Blow {
         }
     }
 
-    /// The same with a time drawn up to its own.
+    /// The same with a random time, at most its own.
     pub(crate) fn drawn(self, random: &mut fastrand::Rng) -> Self {
         let mut up_to = |most: Duration| most.mul_f64(random.f64());
         match self {

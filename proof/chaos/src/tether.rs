@@ -1,4 +1,4 @@
-//! A process that ends with the one that started it: however that ends, the pipe between them closes.
+//! A process that ends with the process that started it: however that one ends, the pipe between them closes.
 
 use std::{
     io::{self, Read},
@@ -23,7 +23,7 @@ pub(crate) fn until_let_go() -> watch::Receiver<bool> {
     let_go
 }
 
-/// Does the work, and gives it up when its starter is gone if it is tethered to that.
+/// Does the work, and abandons it when the process that started this one is gone, if it is tethered to that.
 pub(crate) async fn tethered<T>(
     tethered: bool,
     work: impl Future<Output = Result<T, Failure>>,

@@ -1,4 +1,4 @@
-//! What there was, and what to think of it.
+//! The figures of a run, and the verdict.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,18 +9,17 @@ use dlock_proof::history::{
 
 use crate::nemesis::BITTEN;
 
-/// The figures of a run, and what is wrong with it.
+/// The figures of a run, and its faults.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) seconds: u64,
     /// The workers reached the store over a wire.
     pub(crate) networked: bool,
-    /// What the nemesis did, by name.
+    /// The blows of the nemesis, by name.
     pub(crate) blows: BTreeMap<&'static str, u64>,
     /// Single exchanges on the wire that met a fault.
     pub(crate) struck: usize,
-    /// What is wrong with the lock, in words; whatever the history shows is added by
-    /// [`Figures::judge`].
+    /// The faults of the lock, in words; [`Figures::judge`] adds whatever the history shows.
     pub(crate) complaints: Vec<String>,
     pub(crate) report: Report,
     /// Why the run proves nothing.
@@ -40,7 +39,7 @@ impl Figures {
         self.complaints.is_empty() && self.toothless.is_empty()
     }
 
-    /// What was too little. The floors are far below what a busy machine reaches.
+    /// The shortfalls. The floors are far below what a busy machine reaches.
     fn lacks(&self) -> Vec<String> {
         let counts = &self.report.counts;
         let mut lacks = Vec::new();
@@ -63,7 +62,7 @@ impl Figures {
             counts.unfenced.lost_updates,
             1,
         );
-        // A quarter of the least that 35 s gave on any store.
+        // A quarter of the fewest that 35 s gave on any store.
         for (invariant, each) in [
             (Invariant::I8, 17),
             (Invariant::I10, 35),
@@ -88,7 +87,7 @@ impl Figures {
     }
 }
 
-/// What the history shows to be wrong with the lock.
+/// The faults of the lock that the history shows.
 fn wrongs(report: &Report) -> Vec<String> {
     let mut wrongs: Vec<String> = report
         .violations
@@ -108,7 +107,7 @@ fn wrongs(report: &Report) -> Vec<String> {
         ));
     }
     for (call, times) in calls {
-        // A retry helped, so it was wrong to say that none can.
+        // A retry helped, so `Fatal` was wrong.
         if call.ends_with(" fatal") {
             wrongs.push(format!(
                 "{call}: {times} times, on a store that only failed for a while"

@@ -1,4 +1,4 @@
-//! One worker: two tasks that lock by every way there is, and read, change and write two numbers
+//! One worker: two tasks that lock in every possible way, and read, change and write two numbers
 //! under the lock.
 
 mod task;
@@ -15,10 +15,10 @@ use crate::{
     store::backend, tether::until_let_go,
 };
 
-/// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
+/// How many tasks share a worker's client: two leases of one process compete like those of two processes (I12).
 pub(crate) const TASKS: u64 = 2;
 
-/// Works until the standard input closes, then gives everything back.
+/// Works until the standard input closes, then releases everything.
 pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let mut let_go = until_let_go();
     let log = Log::append(&orders.history)?;
@@ -39,7 +39,7 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
         tasks.spawn(task.run(let_go.clone()));
     }
     while let Some(ended) = tasks.join_next().await {
-        // A panic of the frontend is a finding: the worker ends, and says so.
+        // A panic of the frontend is a finding: the worker ends, and reports it.
         ended?;
     }
     timeout(GOODBYE / 2, client.close())
@@ -48,7 +48,7 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a task is called in the storage.
+/// The name of a task in the storage.
 pub(crate) fn task_name(process: &str, number: u64) -> String {
     format!("{process}/{number}")
 }

@@ -1,4 +1,4 @@
-//! Nothing is left behind by a controller that is killed, not even a worker that stands still.
+//! A controller that is killed leaves nothing behind, not even a stopped worker.
 
 #![cfg(all(target_os = "linux", feature = "sqlite"))]
 #![expect(clippy::unwrap_used, reason = "test code")]
@@ -22,8 +22,8 @@ fn children(pid: u32) -> Vec<u32> {
     all.map(|child| child.parse().unwrap()).collect()
 }
 
-/// What a process is doing, `T` if it was stopped; and when it began, so that another process with
-/// its number is not taken for it. `None` if there is none.
+/// The state of a process, `T` if it was stopped; and when it began, so that another process with
+/// its number is not mistaken for it. `None` if there is no such process.
 fn state(pid: u32) -> Option<(char, String)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();

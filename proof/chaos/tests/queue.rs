@@ -1,5 +1,4 @@
-//! A short run with tasks on each store that has a queue finds nothing, and runs that are broken on purpose are
-//! noticed: `.ci/run`.
+//! A short run with tasks on each store that has a queue finds nothing, and sabotaged runs are noticed: `.ci/run`.
 
 #![cfg(all(unix, any(feature = "postgres", feature = "sqlite")))]
 
@@ -36,7 +35,7 @@ fn sabotaged(how: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The scripted pause is enough to find an account that checks nothing.
+/// The scripted pause suffices to find an account that checks no tokens.
 #[cfg(feature = "sqlite")]
 #[test]
 #[ignore = "the better part of a minute: scripts/proof"]

@@ -1,4 +1,4 @@
-//! A short run of chaos on each store finds nothing (`.ci/run`), and runs that are broken on purpose are noticed.
+//! A short run of chaos on each store finds nothing (`.ci/run`), and sabotaged runs are noticed.
 
 #![cfg(unix)]
 
@@ -56,7 +56,7 @@ fn sqlite_keeps_its_promises_under_chaos() {
     nothing_is_found_on("sqlite");
 }
 
-/// Five seconds that fail on purpose: what they printed, with the history kept.
+/// Five seconds that fail on purpose: the output, with the history kept.
 #[cfg(feature = "sqlite")]
 fn sabotaged(how: &str) -> String {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
@@ -79,7 +79,7 @@ fn sabotaged(how: &str) -> String {
     printed
 }
 
-/// I5: the scripted pause is enough to find storage that checks nothing.
+/// I5: the scripted pause suffices to find storage that checks no tokens.
 #[cfg(feature = "sqlite")]
 #[test]
 fn fenced_storage_that_does_not_check_is_found() {

@@ -216,7 +216,7 @@ impl Model for Turns {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![Property::always(
-            "nobody waits for longer",
+            "no waiter waits for longer",
             |turns: &Self, state: &State| state.waited <= turns.bound(),
         )]
     }

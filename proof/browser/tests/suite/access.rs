@@ -5,7 +5,7 @@ use crate::{
     server::Server,
 };
 
-/// What can be used has to say what it is.
+/// Every control has to have a name.
 const USED: [&str; 8] = [
     "button",
     "link",
@@ -93,7 +93,7 @@ async fn everything_has_a_role_and_a_name() {
     .await;
 }
 
-/// What is told of contrast by WCAG 2.2, 1.4.3, of all text that can be seen.
+/// All visible text whose contrast is below the one required by WCAG 2.2, 1.4.3.
 const PALE: &str = "
     const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
     const light = ([r, g, b]) => [r, g, b].map((part) => part / 255)
@@ -129,7 +129,7 @@ async fn text_stands_out_from_what_is_behind_it() {
                 assert_eq!(browser.run(PALE).await, json!([]), "{scheme} {part}");
             }
         }
-        // The measure itself.
+        // Shows that the measure itself works.
         browser
             .run("document.getElementById('tasks-title').style.color = 'rgb(100 100 100)'")
             .await;

@@ -1,4 +1,4 @@
-//! A browser, and what its driver can do beyond clicks.
+//! A browser, and the functions of its driver beyond clicks.
 
 use std::{fmt, process::Command, time::Duration};
 
@@ -12,26 +12,26 @@ use tokio::{
 };
 use url::{ParseError, Url};
 
-/// Until when a test waits for what must come: longer than any machine takes.
+/// How long a test waits for what must come: longer than any machine takes.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// So many browsers at a time: each of them is a dozen processes.
+/// That many browsers at a time: each of them is a dozen processes.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// Kept by the browser itself, before any script of the page runs.
+/// The browser itself records these reports, before any script of the page runs.
 const REPORTS: &str = "window.reports = [];
     addEventListener('securitypolicyviolation', (event) => reports.push(`${event.violatedDirective} ${event.blockedURI}`));
     addEventListener('error', (event) => reports.push(event.message));
     addEventListener('unhandledrejection', (event) => reports.push(String(event.reason)));";
 
-/// A browser with one window. It ends with this value; [`with`] ends it in good order.
+/// A browser with one window. It ends when this value is dropped; [`with`] ends it in an orderly way.
 pub(crate) struct Browser {
     pub(crate) client: Client,
     _driver: Service,
     _place: SemaphorePermit<'static>,
 }
 
-/// Runs a test with a browser of its own.
+/// Runs a test with its own browser.
 pub(crate) async fn with<Test, Done>(test: Test)
 where
     Test: FnOnce(std::sync::Arc<Browser>) -> Done,
@@ -58,8 +58,8 @@ impl Browser {
         .await
         .expect("chromedriver does not start; on Debian it is in the package chromium-driver");
         let profile = driver.place().dir().join("profile");
-        // Everything that the pages load is of this test's own server, so there is nothing that the sandbox, which not every
-        // machine of tests has, would keep away.
+        // Every page that it loads comes from this test's own server, so the sandbox, which not every test
+        // machine has, would keep nothing away.
         let arguments = [
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -126,7 +126,7 @@ impl Browser {
         }
     }
 
-    /// What the page was refused, and what went wrong in its scripts. Refusals of the server are no errors of the page.
+    /// What the page was refused, and which of its scripts failed. Refusals of the server are not errors of the page.
     pub(crate) async fn reports(&self) -> Vec<String> {
         let log = self
             .client
@@ -149,7 +149,7 @@ impl Browser {
 
 type Connector = hyper_util::client::legacy::connect::HttpConnector;
 
-/// A request that the driver of Chromium knows beyond the standard.
+/// A request that Chromium's driver supports beyond the standard.
 #[derive(Debug)]
 struct Extra(&'static str, Value);
 

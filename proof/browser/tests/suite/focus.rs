@@ -1,4 +1,4 @@
-//! Where the focus is when what had it is gone, and what is read out.
+//! Where the focus goes when its element disappears, and what is read aloud.
 
 use fantoccini::key::Key;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::{
     server::Server,
 };
 
-/// Gives the focus to what is called so.
+/// Gives the focus to the element of this name.
 async fn focus(browser: &Browser, name: &str) {
     let name = json!(name);
     let script = format!(
@@ -21,7 +21,7 @@ async fn focus(browser: &Browser, name: &str) {
     browser.until(&format!("there is no {name}"), &script).await;
 }
 
-/// Waits until the focus is there.
+/// Waits until the element of this name has the focus.
 async fn is_at(browser: &Browser, name: &str) {
     let name = json!(name);
     let script = format!(
@@ -43,7 +43,7 @@ async fn the_focus_goes_on_to_what_is_next_when_its_button_goes() {
         focus(&browser, "Ask for door").await;
         strike(&browser, Key::Enter).await;
         is_at(&browser, "Revoke door").await;
-        // A question that is answered gives it back, and then its button goes.
+        // The dialog gives the focus back when it is answered, and then its button disappears.
         strike(&browser, Key::Enter).await;
         is_at(&browser, "Leave it").await;
         strike(&browser, Key::Tab).await;
@@ -72,7 +72,7 @@ async fn the_focus_stays_near_what_is_no_longer_shown() {
         focus(&browser, "Force a").await;
         server.release("a", &one).await;
         is_at(&browser, "b").await;
-        // A question about what is gone is answered with no.
+        // The page answers no to a question about a lease that is gone.
         focus(&browser, "Force b").await;
         strike(&browser, Key::Enter).await;
         browser.question(true).await;
@@ -105,7 +105,7 @@ async fn the_focus_stays_near_what_is_no_longer_shown() {
     .await;
 }
 
-/// What is shown changes each second, and is no news.
+/// A text that changes each second is not announced.
 #[tokio::test]
 async fn nothing_is_read_out_while_all_goes_well() {
     let server = Server::open().await;
@@ -130,7 +130,7 @@ async fn nothing_is_read_out_while_all_goes_well() {
         }
         browser.row("leases-table", "door", "held").await;
         assert_eq!(browser.run("return news").await, json!([]));
-        // The measure itself.
+        // Shows that the measure itself works.
         browser.press("Ask for door").await;
         browser.until("nothing is read out", "return news.length > 0").await;
     })

@@ -28,7 +28,7 @@ async fn what_happened_before_the_page_was_opened_is_shown_until_the_server_is_s
     .await;
 }
 
-/// Of two answers the one to the older question may come last.
+/// Of two answers, the one to the older question may come last.
 #[tokio::test]
 async fn a_history_that_comes_late_does_not_replace_a_newer_one() {
     let server = Server::open().await;

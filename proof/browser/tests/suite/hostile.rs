@@ -22,7 +22,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         )
         .await;
     server.acquire(r"safe\u{202e}gnp.exe", "another one").await;
-    // Letters without a shape, which are no controls and no spaces.
+    // Letters without a glyph that are neither controls nor spaces.
     server
         .acquire("no\u{3164}thing\u{2800}.", "a\u{34f}b\u{fe0f}c")
         .await;
@@ -43,7 +43,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         browser.row("leases-table", IMAGE, script).await;
         browser.row("leases-table", r"safe\u{202e}gnp.exe", r"a\u{7}\u{200b}b\u{2028}\u{a0}c").await;
         browser.row("leases-table", r"no\u{3164}thing\u{2800}.", r"a\u{34f}b\u{fe0f}c").await;
-        // No name looks like another.
+        // No two names look alike.
         browser.row("leases-table", r"safe\\u{202e}gnp.exe", "another one").await;
         browser.press(IMAGE).await;
         browser.row("leases-table", IMAGE, "Seen since").await;
@@ -82,7 +82,7 @@ async fn names_of_others_are_text_and_nothing_else() {
     .await;
 }
 
-/// The other tests rest on being told of it.
+/// The other tests rely on this report.
 #[tokio::test]
 async fn what_the_policy_forbids_is_refused_and_reported() {
     let server = Server::open().await;

@@ -44,7 +44,7 @@ async fn everything_is_reached_in_order_and_works_by_keys_alone() {
         strike(&browser, Key::Enter).await;
         browser.question(true).await;
         assert_eq!(browser.run("return document.activeElement.id").await, "typed");
-        // The focus stays within the question.
+        // The focus stays within the dialog.
         for _ in 0..6 {
             strike(&browser, Key::Tab).await;
             let inside = "return document.activeElement === document.body || document.getElementById('question').contains(document.activeElement)";
@@ -62,7 +62,7 @@ async fn everything_is_reached_in_order_and_works_by_keys_alone() {
     .await;
 }
 
-/// The row changes all the time; what has the focus stays the same.
+/// The row changes all the time; the element with the focus stays the same.
 #[tokio::test]
 async fn the_focus_and_an_open_row_outlast_what_changes() {
     let server = Server::open().await;

@@ -61,7 +61,7 @@ async fn a_holder_is_asked_and_a_lease_is_revoked() {
     .await;
 }
 
-/// A browser tells that a question was closed a moment after it was, and the next one can be open by then.
+/// A browser reports that a dialog was closed a moment later, and by then the next one can be open.
 #[tokio::test]
 async fn a_question_asked_again_at_once_stays() {
     let server = Server::open().await;
@@ -125,7 +125,7 @@ async fn a_lease_is_forced_only_after_its_name_was_typed() {
             browser.fill("typed", typed).await;
             assert_eq!(browser.run(is_off).await, off, "{typed:?}");
         }
-        // The key Escape is a no, whatever was typed.
+        // The key Escape means no, whatever was typed.
         browser.fill("typed", "door\u{e00c}").await;
         browser.question(false).await;
         assert_eq!(server.lease("door").await["released"], false);
@@ -229,7 +229,7 @@ async fn pages_and_filters_lead_to_every_lease_and_back() {
         browser.fill("prefix", "c/").await;
         browser.follow("Show all").await;
         browser.row(TABLE, "a/100", "held").await;
-        // What another view has shown is gone.
+        // Rows of the previous view are gone.
         browser.follow("Tasks").await;
         browser
             .until(

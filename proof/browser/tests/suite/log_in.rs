@@ -40,7 +40,7 @@ async fn a_token_opens_the_page_until_the_log_out() {
         browser.row("leases-table", "door", "web-1").await;
         browser.press("Log out").await;
         browser.asks_for_a_token().await;
-        // Nothing stays of what was shown.
+        // No row that was shown remains.
         let rest = "return document.documentElement.textContent.includes('door')";
         assert_eq!(browser.run(rest).await, false);
         browser.client.refresh().await.unwrap();
@@ -83,7 +83,7 @@ async fn a_namespace_without_a_right_says_so() {
     .await;
 }
 
-/// The browser sends the cookie to every port of a machine, and does so for pages of other ports, too.
+/// The browser sends the cookie to every port of a machine, also for pages of other ports.
 #[tokio::test]
 async fn a_page_of_another_port_cannot_use_the_log_in() {
     let server = Server::with_tokens(&[]).await;
@@ -95,7 +95,7 @@ async fn a_page_of_another_port_cannot_use_the_log_in() {
         browser.live().await;
         let token = server.lease("door").await["token"].clone();
         let (url, body) = (json!(format!("{}v1/default/leases/force", server.url())), json!({"name": "door", "uuid": uuid, "token": token}));
-        // Its own policy would keep it from that. One of an evil page does not.
+        // The page's own policy would forbid this request. A malicious page's policy would not.
         browser.tell("Page.setBypassCSP", json!({"enabled": true})).await;
         browser.client.refresh().await.unwrap();
         let script = format!(
@@ -104,7 +104,7 @@ async fn a_page_of_another_port_cannot_use_the_log_in() {
         );
         browser.run(&script).await;
         assert_eq!(server.lease("door").await["released"], false);
-        // It did come, with the cookie, and was refused for where it came from.
+        // The request did arrive, with the cookie, and the server refused it because of its origin.
         let metrics = server.metrics().await;
         let refused = metrics.lines().find(|line| {
             ["seconds_count{", "leases/force\"", "status=\"403\""].iter().all(|part| line.contains(part))
@@ -147,7 +147,7 @@ async fn other_rights_are_shown_without_a_reload() {
     .await;
 }
 
-/// One of two servers does not know the token that the other one has given the cookie for.
+/// One of two servers does not know the token in the cookie that the other one has set.
 #[tokio::test]
 async fn a_server_that_knows_no_token_is_asked_no_more_often() {
     let server = Server::with_tokens(&[("anna", &["read"])]).await;

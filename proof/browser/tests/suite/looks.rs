@@ -5,7 +5,7 @@ use crate::{
     server::Server,
 };
 
-/// A server with something of everything. Some of its leases are short, so it is filled when there is a browser to look.
+/// A server with one of everything. Some of its leases are short, so the test fills it once a browser is there.
 async fn filled() -> Server {
     let server = Server::open().await;
     for (name, owner, seconds) in [
@@ -59,7 +59,7 @@ async fn fits(browser: &Browser, part: &str) {
             (element.parentElement.closest('.card, dialog') ?? document.documentElement).getBoundingClientRect().right)
         .map((element) => `${element.tagName} ${element.className} ${element.innerText}`)";
     assert_eq!(browser.run(wide).await, json!([]), "{part}");
-    // WCAG 2.2, 2.5.5: what a finger can hit.
+    // WCAG 2.2, 2.5.5: the size of a touch target.
     let small = "return [...document.querySelectorAll('main .buttons button')].filter((button) => button.checkVisibility())
         .filter((button) => button.offsetHeight < 44 || button.offsetWidth < 44).map((button) => button.innerText)";
     assert_eq!(browser.run(small).await, json!([]), "{part}");

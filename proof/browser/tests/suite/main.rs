@@ -1,5 +1,5 @@
-//! The dashboard, as people with a browser meet it: Debian's Chromium without a window, driven by its own driver, before
-//! a server of each test's own. Both are gone after the test.
+//! The dashboard, as people with a browser use it: Debian's headless Chromium and its own driver, in front of
+//! a separate server for each test. Both are gone after the test.
 
 #![cfg(unix)]
 #![expect(

@@ -11,7 +11,7 @@ async fn a_server_that_is_gone_is_told_and_found_again() {
         browser
             .until("the page claims to be live", "return document.getElementById('live').dataset.state === 'waiting' && document.getElementById('trouble').innerText.includes('out of date')")
             .await;
-        // What was seen last stays.
+        // The rows that were shown last stay.
         browser.row("leases-table", "door", "web-1").await;
         browser.press("Ask for door").await;
         browser.said("Not done").await;

@@ -1,11 +1,11 @@
-//! The page, in the words of who uses it.
+//! The page, in the words of its users.
 
 use fantoccini::{Locator, elements::Element};
 use serde_json::{Value, json};
 
 use crate::{browser::Browser, server::Server};
 
-/// Finds what can be seen, by what it is called.
+/// Finds visible elements by their names.
 const CALLED: &str = "const called = (name, what) => [...document.querySelectorAll(what)]
     .filter((element) => element.checkVisibility())
     .find((element) => (element.getAttribute('aria-label') ?? element.innerText).trim() === name);";
@@ -52,7 +52,7 @@ impl Browser {
         field.send_keys(text).await.unwrap();
     }
 
-    /// Clicks on the button of this name.
+    /// Clicks the button of this name.
     pub(crate) async fn press(&self, name: &str) {
         self.find(name, "button").await.click().await.unwrap();
     }
@@ -79,7 +79,7 @@ impl Browser {
         Element::from_element_id(self.client.clone(), reference.into())
     }
 
-    /// What the buttons that can be seen in a table are called.
+    /// The names of the visible buttons in a table.
     pub(crate) async fn buttons(&self, table: &str) -> Vec<String> {
         let script = format!(
             "return [...document.querySelectorAll('#{table} .buttons button')]
@@ -94,7 +94,7 @@ impl Browser {
             .collect()
     }
 
-    /// Waits until the row that begins with this has this text in it.
+    /// Waits until the row that begins with this text contains that text.
     pub(crate) async fn row(&self, table: &str, first: &str, text: &str) -> String {
         let (row, wanted) = (json!(first), json!(text));
         let script = format!(
@@ -113,7 +113,7 @@ impl Browser {
         self.run(&script).await.as_u64().unwrap()
     }
 
-    /// Waits until it was said what was done.
+    /// Waits until the page has reported this action.
     pub(crate) async fn said(&self, words: &str) {
         let wanted = json!(words);
         let script = format!("return document.getElementById('said').innerText.includes({wanted})");
@@ -121,19 +121,19 @@ impl Browser {
             .await;
     }
 
-    /// Whether the page has done nothing that its policy forbids, and none of its scripts has failed.
+    /// Checks that the page has done nothing that its policy forbids, and that none of its scripts has failed.
     pub(crate) async fn is_quiet(&self) {
         assert_eq!(self.reports().await, Vec::<String>::new());
     }
 
-    /// Waits until a question is asked, or until none is any more.
+    /// Waits until a dialog is open, or until none is.
     pub(crate) async fn question(&self, is_open: bool) {
         let script = format!("return document.getElementById('question').open === {is_open}");
         self.until("the question does not come or go", &script)
             .await;
     }
 
-    /// Waits until the log-in is there.
+    /// Waits until the log-in is shown.
     pub(crate) async fn asks_for_a_token(&self) {
         let form = "return document.getElementById('log-in').checkVisibility()";
         self.until("the log-in does not come", form).await;
@@ -147,7 +147,7 @@ impl Browser {
             .await;
     }
 
-    /// The screen of a telephone of this width, or a window.
+    /// A screen of this width: a telephone or a window.
     pub(crate) async fn width(&self, width: u32, is_phone: bool) {
         let screen =
             json!({"width": width, "height": 780, "deviceScaleFactor": 1, "mobile": is_phone});
@@ -161,7 +161,7 @@ impl Browser {
         self.tell("Emulation.setEmulatedMedia", features).await;
     }
 
-    /// What the browser tells those who have the page read out: the role and the name of each thing.
+    /// The page as a screen reader gets it: the role and the name of each element.
     pub(crate) async fn read_out(&self) -> Vec<(String, String)> {
         let tree = self.tell("Accessibility.getFullAXTree", json!({})).await;
         let nodes = tree["nodes"].as_array().unwrap().iter();

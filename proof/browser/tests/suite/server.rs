@@ -1,4 +1,4 @@
-//! Servers before a file of their own, and requests past the page.
+//! Servers with a file of their own, and requests that bypass the page.
 
 use std::process::Command;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// A process of the program; it ends with this value.
+/// A process of the program; it ends when this value is dropped.
 pub(crate) struct Server {
     service: Service,
     client: Client,
-    /// Sent with each request past the page.
+    /// Sent with each request that bypasses the page.
     token: Option<&'static str>,
 }
 
-/// The token of those who may do everything.
+/// The token with all rights.
 pub(crate) const ROOT: &str = "root";
 
 const TOKENS: &str = "tokens.toml";
@@ -32,17 +32,17 @@ fn entries(tokens: &[(&str, &[&str])]) -> String {
 }
 
 impl Server {
-    /// One that asks nobody who they are.
+    /// A server that requires no token.
     pub(crate) async fn open() -> Self {
         Self::start(String::new(), None).await
     }
 
-    /// One whose tokens have these rights in all namespaces.
+    /// A server whose tokens have these rights in all namespaces.
     pub(crate) async fn with_tokens(tokens: &[(&str, &[&str])]) -> Self {
         Self::start(entries(tokens), Some(ROOT)).await
     }
 
-    /// From now on these are the tokens, and that of [`ROOT`].
+    /// Replaces all tokens but that of [`ROOT`] with these.
     pub(crate) fn reload(&mut self, tokens: &[(&str, &[&str])]) {
         let file = self.service.place().dir().join(TOKENS);
         std::fs::write(file, entries(tokens)).unwrap();
@@ -70,12 +70,12 @@ impl Server {
         }
     }
 
-    /// What a browser opens.
+    /// The address that a browser opens.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.service.place().port())
     }
 
-    /// Kills it, and starts it anew.
+    /// Kills the server, and starts it again.
     pub(crate) async fn restart(&mut self) {
         self.service.restart(is_ready).await.unwrap();
     }
@@ -84,7 +84,7 @@ impl Server {
         self.service.signal(name).unwrap();
     }
 
-    /// What Prometheus reads.
+    /// The metrics, as Prometheus reads them.
     pub(crate) async fn metrics(&self) -> String {
         let mut request = self.client.get(format!("{}metrics", self.url()));
         if let Some(token) = self.token {
@@ -93,7 +93,7 @@ impl Server {
         request.send().await.unwrap().text().await.unwrap()
     }
 
-    /// A request past the page; its status, and the JSON of the answer.
+    /// A request that bypasses the page; its status, and the JSON of the answer.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Value) -> (u16, Value) {
         let mut request = self
             .client
@@ -107,7 +107,7 @@ impl Server {
         (status, response.json().await.unwrap_or_default())
     }
 
-    /// The same, and it has to succeed.
+    /// The same, but it has to succeed.
     #[track_caller]
     pub(crate) fn post(&self, path: &str, body: Value) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
@@ -127,7 +127,7 @@ impl Server {
         answer
     }
 
-    /// Takes a lease for ten minutes; the uuid of its term.
+    /// Takes a lease for ten minutes; returns the uuid of its term.
     pub(crate) async fn acquire(&self, name: &str, owner: &str) -> String {
         let uuid = Uuid::new_v4().to_string();
         let body = json!({"name": name, "uuid": uuid, "owner": owner, "duration_ms": 600_000});
@@ -145,7 +145,7 @@ impl Server {
         uuid
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     pub(crate) async fn release(&self, name: &str, uuid: &str) {
         let body = json!({"name": name, "uuid": uuid});
         self.post("v1/default/leases/release", body).await;
@@ -157,7 +157,7 @@ impl Server {
         leases.find(|lease| lease["name"] == name).unwrap().clone()
     }
 
-    /// Adds a task; its number.
+    /// Adds a task; returns its number.
     pub(crate) async fn enqueue(&self, task: Value) -> u64 {
         let added = self
             .post("v1/default/tasks", json!({"tasks": [task]}))
@@ -165,7 +165,7 @@ impl Server {
         added["tasks"][0]["id"].as_u64().unwrap()
     }
 
-    /// Adds a task to resize something to the queue of images; its number.
+    /// Adds a task to resize an image to the queue of images; returns its number.
     pub(crate) async fn image(&self) -> u64 {
         self.enqueue(json!({"kind": "resize", "queue": "images"}))
             .await
@@ -177,7 +177,7 @@ impl Server {
         self.post("v1/default/leases/renew", body).await;
     }
 
-    /// Claims a task of a queue for ten minutes; what came.
+    /// Claims a task of a queue for ten minutes; returns the answer.
     pub(crate) async fn claim(&self, queue: &str, owner: &str) -> (String, Value) {
         let uuid = Uuid::new_v4().to_string();
         let claim =
@@ -196,7 +196,7 @@ async fn is_ready(place: Place) -> bool {
 }
 
 fn client() -> Client {
-    // Another package of the workspace asks for rustls without a provider of cryptography.
+    // Another package of the workspace enables rustls without a cryptography provider.
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();

@@ -1,14 +1,14 @@
-//! Streams that break off, and those that the server refuses.
+//! Streams that break, and streams that the server refuses.
 
 use crate::{browser, server::Server};
 
-/// Notes when a stream is asked for, and what the page says of it.
+/// Records when the page requests a stream, and what it reports about it.
 const NOTES: &str = "window.opened = [];
     window.told = [];
     const look = () => told.push(document.getElementById('live').dataset.state + document.getElementById('trouble').textContent);
     new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });";
 
-/// A proxy may let no answer last for longer than a minute.
+/// A proxy may cut every answer off after a minute.
 #[tokio::test]
 async fn a_stream_that_is_cut_is_opened_again_without_a_word() {
     let server = Server::open().await;
@@ -35,7 +35,7 @@ async fn a_stream_that_is_cut_is_opened_again_without_a_word() {
         let complaints =
             "return told.filter((text) => text.startsWith('waiting') || text.includes('old'))";
         assert_eq!(browser.run(complaints).await, serde_json::json!([]));
-        // Nor is the server asked without a pause.
+        // The page pauses between two requests.
         let shortest = "return Math.min(...opened.slice(1).map((at, index) => at - opened[index]))";
         let shortest = browser.run(shortest).await.as_f64().unwrap();
         assert!(shortest >= 499.0, "{shortest}");

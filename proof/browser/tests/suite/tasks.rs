@@ -93,14 +93,14 @@ async fn a_limit_is_set_and_taken_away() {
         assert_eq!(limits().await, json!([{"queue": "images", "limit": 12}]));
         browser.row(QUEUES, "images", "12 at a time").await;
         browser.press("Limit images").await;
-        // What it is now is there to be changed.
+        // The field shows the present limit, to be changed.
         let now = "return document.getElementById('number').value";
         assert_eq!(browser.run(now).await, "12");
         browser.fill("number", "").await;
         browser.press("Set the limit").await;
         browser.said("images has no limit").await;
         assert_eq!(limits().await, json!([]));
-        // Other questions have no such field.
+        // Other dialogs have no such field.
         browser.press("Cancel task 1").await;
         let field = "return document.getElementById('number').checkVisibility()";
         assert_eq!(browser.run(field).await, false);
@@ -130,7 +130,7 @@ async fn tasks_are_cancelled_and_retried() {
     server.post(&path, proof).await;
     browser::with(async move |browser| {
         browser.open(&server, TASKS).await;
-        // What has succeeded is not done again at one click.
+        // One click does not repeat a task that has succeeded.
         browser.press(&format!("Retry task {done}")).await;
         browser.press("Leave it").await;
         assert_eq!(server.task(done).await["state"], "succeeded");
@@ -194,7 +194,7 @@ async fn counts_errors_and_checkpoints_are_shown_as_they_come() {
             .row(TABLE, &format!("#{id}"), "Attempt 1 failed: no space left")
             .await;
         browser.row(TABLE, &format!("#{id}"), "due in").await;
-        // Tasks are counted less often than a page is looked at.
+        // The page counts tasks less often than it reads a page of them.
         let chips = "return document.getElementById('states').innerText.replace(/\\s+/g, ' ').includes('Scheduled 1')";
         browser.until("the task is not counted", chips).await;
         browser.follow("Dead 0").await;
@@ -211,7 +211,7 @@ async fn counts_errors_and_checkpoints_are_shown_as_they_come() {
     .await;
 }
 
-/// A row is asked for anew when its task changes, and the first answer may come last.
+/// The page requests a row anew when its task changes, and the first answer may come last.
 #[tokio::test]
 async fn an_answer_that_is_late_does_not_replace_a_newer_one() {
     let server = Server::open().await;

@@ -1,4 +1,4 @@
-//! What can happen on the way between a worker and the store.
+//! Faults of the wire between a worker and the store.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::up_to;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// Nothing passes, and nobody says so.
+    /// Nothing passes, and neither end gets an error.
     Partition,
     /// Requests wait; answers pass.
     OneWayOut,
     /// Requests pass; answers wait.
     OneWayBack,
-    /// Answers vanish, and their connections are silent for ever.
+    /// Answers vanish, and their connections stay silent for ever.
     Swallow,
     Latency,
     Reset,
     Close,
     Refuse,
-    /// Single exchanges are lost, delayed, repeated by their clients, broken off: by chance.
+    /// Random single exchanges are lost, delayed, repeated by their clients, or broken off.
     Mix,
 }
 
@@ -37,7 +37,7 @@ impl Wire {
         Self::Mix,
     ];
 
-    /// What it is called in the history and in the figures.
+    /// Its name in the history and in the figures.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Partition => "partition",
@@ -52,18 +52,18 @@ impl Wire {
         }
     }
 
-    /// How long it goes on until the wire is calmed: up to two leases, or so short that a lease rides it out.
+    /// How long it lasts until the wire is calmed: up to two leases, or so short that a lease outlasts it.
     pub(super) fn lasts(self, lease: Duration, random: &mut fastrand::Rng) -> Duration {
         match self {
             Self::Reset | Self::Close => Duration::ZERO,
-            // Long enough to strike somebody.
+            // Long enough to strike at least one exchange.
             Self::Mix => 2 * lease,
             _ if random.bool() => lease / 20 + up_to(lease / 4, random),
             _ => lease / 10 + up_to(2 * lease, random),
         }
     }
 
-    /// Whether it always strikes everybody: the chance of a single exchange is small enough.
+    /// Whether it always strikes all workers, since the chance of a single exchange is small enough.
     pub(super) const fn is_everywhere(self) -> bool {
         matches!(self, Self::Mix)
     }

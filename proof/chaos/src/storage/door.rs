@@ -1,4 +1,4 @@
-//! A worker's way to the storage.
+//! A worker's connection to the storage.
 
 use std::{
     io::{self, ErrorKind},
@@ -12,10 +12,10 @@ use tokio::{
 
 use super::{Answer, Ask, Question};
 
-/// One task's connection, opened when it is needed.
+/// The connection of one task, opened when it is needed.
 ///
-/// A question whose future is dropped may still be answered: the next one takes a new connection, so
-/// that it does not hear that answer, and the old question may be decided late, as in any storage.
+/// The storage may still answer a request whose future was dropped. The next request takes a new connection, so
+/// that it does not read that answer; the old request may be decided late, as in any storage.
 #[derive(Debug)]
 pub(crate) struct Door {
     address: SocketAddr,
@@ -64,7 +64,7 @@ impl Door {
         };
         let mut line = serde_json::to_vec(&question)?;
         line.push(b'\n');
-        // Taken out: dropped in the middle, the connection is gone.
+        // Taken out of the option, so that the connection closes if this future is dropped.
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => {

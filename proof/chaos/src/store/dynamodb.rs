@@ -1,6 +1,6 @@
-//! A store that is compatible with DynamoDB, in a process of its own: this program as
-//! `dlock-chaos dynamodb`, which serves `dynoxide` from a file. A killed server finds everything
-//! there that it had acknowledged.
+//! A store that is compatible with DynamoDB, in a separate process: this program as
+//! `dlock-chaos dynamodb`, which serves `dynoxide` from a file. After a kill, the server finds every write
+//! in the file that it had acknowledged.
 
 use std::{net::SocketAddr, path::Path, process::Command, sync::Arc, time::Duration};
 
@@ -66,8 +66,8 @@ pub(crate) async fn serve(file: &Path, port: u16) -> Result<(), Failure> {
 fn on(server: SocketAddr) -> Result<DynamodbProvider, Failure> {
     let http = aws_smithy_http_client::Builder::new()
         .build_with_connector_fn(|_, _| Connector::builder().build_http());
-    // Without the SDK's feature `rt-tokio` a client has no timer, so whatever needs one is off here.
-    // The provider brings its own.
+    // Without the SDK's feature `rt-tokio` a client has no timer, so everything that needs one is off here.
+    // The provider brings its own timer.
     let config = Config::builder()
         .retry_config(RetryConfig::disabled())
         .timeout_config(TimeoutConfig::disabled())

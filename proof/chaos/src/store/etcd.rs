@@ -1,4 +1,4 @@
-//! etcd, with one member. What is acknowledged is on its disk.
+//! etcd, with one member. Everything that it acknowledged is on its disk.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -10,8 +10,8 @@ use etcd_client::{Client, ConnectOptions};
 use super::{Backend, Store, server::Server};
 use crate::cli::Failure;
 
-/// How long a connection may be quiet until it is asked whether it lives, and how long the answer may take: all calls
-/// share it, and no other sign tells that the wire is cut. Some leases here are shorter than this takes.
+/// How long a connection may be silent until a ping checks it, and how long the answer may take. All calls
+/// share the connection, and no other sign shows that the wire is cut. Some leases here are shorter than this takes.
 const ALIVE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
 
 pub(super) struct Etcd;

@@ -1,4 +1,4 @@
-//! PostgreSQL. A killed server recovers from its log, so nothing that it acknowledged is lost.
+//! PostgreSQL. A killed server recovers from its log, so it loses nothing that it acknowledged.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -16,11 +16,11 @@ use dlock_test_servers::postgres::{is_ready, postgres};
 use super::{Backend, Store, server::Server};
 use crate::cli::Failure;
 
-/// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
+/// The connections of a worker: as many as its tasks may need at once, and one for renewals.
 const POOL: usize = 4;
 
-/// The second is what the guide asks for: a connection that falls silent in a transaction would keep the row of a task
-/// locked for as long as the run lasts.
+/// The second setting is the one that the guide recommends: otherwise a connection that falls silent in a transaction
+/// would keep the row of a task locked for as long as the run lasts.
 const SETTINGS: [&str; 2] = [
     "max_connections=300",
     "idle_in_transaction_session_timeout=5s",
@@ -34,7 +34,7 @@ impl Backend for Postgres {
         let server = Server {
             service: postgres(&SETTINGS).await?,
             ready: |place| Box::pin(async move { is_ready(&place) }),
-            // Frozen is the process that accepts connections; those that serve them go on.
+            // This stops the process that accepts connections; those that serve them continue.
             cut: Some(|server| Box::pin(cut(server))),
         };
         on(server.address())?.create_schema().await?;
@@ -64,7 +64,7 @@ fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
     Ok(provider.build()?)
 }
 
-/// How to reach it.
+/// The address of the server.
 pub(crate) fn config(server: SocketAddr) -> Config {
     let mut config = Config::new();
     config

@@ -1,4 +1,4 @@
-//! Redis, which writes everything to its disk before it answers: without that a killed server forgets
+//! Redis, which writes everything to its disk before it answers: otherwise a killed server forgets
 //! locks, as documented.
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
@@ -36,7 +36,7 @@ impl Backend for Redis {
 async fn cut(server: SocketAddr) -> Result<(), Failure> {
     let client = redis::Client::open(format!("redis://{server}/"))?;
     let mut connection = client.get_multiplexed_async_connection().await?;
-    // All but the one that asks.
+    // All connections except this one.
     for kind in ["normal", "pubsub"] {
         redis::cmd("CLIENT")
             .arg(&["KILL", "TYPE", kind])

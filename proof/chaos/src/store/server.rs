@@ -1,4 +1,4 @@
-//! A server, and what can be done to any.
+//! A server, and the faults that any server supports.
 
 use std::{net::SocketAddr, pin::Pin, time::Duration};
 
@@ -17,7 +17,7 @@ pub(super) struct Server {
     pub(super) service: Service,
     /// Whether it serves its clients again.
     pub(super) ready: fn(Place) -> Later<bool>,
-    /// Makes it close all connections, if it can be told to; the proxies do that to the others.
+    /// Makes it close all connections, if it has a command for that; for the other servers the proxies close them.
     pub(super) cut: Option<Cut>,
 }
 

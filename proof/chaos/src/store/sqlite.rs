@@ -28,7 +28,7 @@ impl Backend for Sqlite {
             let file = PathBuf::from(place);
             match spawn_blocking(move || SqliteProvider::open(file)).await? {
                 Ok(provider) => return Ok(Arc::new(provider)),
-                // "Try again", it says.
+                // The error says "Try again".
                 Err(OpenError::Busy { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -36,8 +36,8 @@ impl Backend for Sqlite {
     }
 }
 
-/// The file. This process never opens it as a provider: closing one handle of it drops the locks of
-/// the others, and the one here is SQLite's own.
+/// The file. This process never opens it as a provider: closing one handle drops the locks of the others. The
+/// handle here is SQLite's own.
 struct File(PathBuf);
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl Store for File {
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         if let Blow::Occupy(time) = blow {
             let file = self.0.clone();
-            // Beside the other hands: one that stands still may have it, until one of them lets it go on.
+            // Concurrently with the other hands: a stopped worker may hold the file until a hand lets it continue.
             if let Some(connection) = spawn_blocking(move || occupied(&file)).await?? {
                 sleep(time).await;
                 connection.execute_batch("ROLLBACK")?;
@@ -63,7 +63,7 @@ impl Store for File {
     }
 }
 
-/// A connection that keeps the file locked. `None` if somebody else has it for long: it is occupied all the same.
+/// A connection that keeps the file locked. `None` if another process holds it for long: it is occupied all the same.
 fn occupied(file: &Path) -> Result<Option<Connection>, rusqlite::Error> {
     let connection = Connection::open(file)?;
     connection.busy_timeout(SIGNAL)?;

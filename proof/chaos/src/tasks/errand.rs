@@ -1,4 +1,4 @@
-//! What the tasks are about.
+//! The payloads of the tasks.
 
 use dlock_tasks::Payload;
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use uuid::Uuid;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Errand {
     pub(crate) how: How,
-    /// How long it is worked at before anything is written, in milliseconds.
+    /// How long its handler works before it writes anything, in milliseconds.
     pub(crate) takes: u64,
-    /// It is completed in the transaction that keeps its effect and enqueues one more errand.
+    /// Whether the transaction that completes it also keeps its effect and enqueues one more errand.
     pub(crate) within: bool,
     /// The order whose row was written in the transaction that enqueued it.
     pub(crate) order: Option<Uuid>,
@@ -22,7 +22,7 @@ impl Payload for Errand {
     const KIND: &'static str = "errand";
 }
 
-/// What the handler makes of it.
+/// How the handler treats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum How {
     Succeeds,
@@ -34,13 +34,13 @@ pub(crate) enum How {
     Panics,
     /// Four steps, after each of which it leaves a checkpoint.
     Steps,
-    /// Comes again later, once.
+    /// Snoozes, once.
     Snoozes,
     /// Gives the task up at once.
     Discards,
 }
 
-/// A task of the clock.
+/// A task of the schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tick {}
 
@@ -53,7 +53,7 @@ impl How {
     pub(crate) const fn attempts(self) -> u32 {
         match self {
             Self::Fails => 3,
-            // Beyond what faults can use up.
+            // More than faults can use up.
             _ => 200,
         }
     }
@@ -64,7 +64,7 @@ impl How {
 }
 
 impl Errand {
-    /// One by chance; a long one takes longer than this lease, in milliseconds.
+    /// A random errand; a long one takes longer than this lease, in milliseconds.
     pub(crate) fn drawn(lease: u64, random: &mut fastrand::Rng) -> Self {
         let how = match random.u32(0..20) {
             0..2 => How::FailsTwice,
@@ -88,7 +88,7 @@ impl Errand {
         }
     }
 
-    /// What is enqueued when a task was completed.
+    /// The errand that is enqueued when this task has been completed.
     pub(crate) const fn after(parent: i64) -> Self {
         Self {
             how: How::Succeeds,

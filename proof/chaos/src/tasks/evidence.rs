@@ -1,4 +1,4 @@
-//! Everything that a run has left behind.
+//! The traces that a run has left.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,27 +18,27 @@ use super::{
 };
 use crate::cli::Failure;
 
-/// What the verdict rests on.
+/// The evidence for the verdict.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
     /// By time.
     pub(super) notes: Vec<Note>,
-    /// The errands, as their store shows them in the end.
+    /// The errands, in their final state in the store.
     pub(super) errands: BTreeMap<i64, Ended>,
-    /// When the tasks of the clock were enqueued, in order.
+    /// When the tasks of the schedule were enqueued, in order.
     pub(super) ticks: Vec<SystemTime>,
     /// The rows of orders and of effects: the task, and the token of the claim.
     pub(super) orders: Vec<Uuid>,
     pub(super) effects: Vec<(i64, u64)>,
-    /// What the store has made of tasks with a lane or a queue with a limit, in order.
+    /// The changes that the store has made to tasks with a lane or a queue with a limit, in order.
     pub(super) ledger: Vec<Entry>,
     /// Writes to the accounts, in the order of their decisions.
     pub(super) writes: Vec<Write>,
-    /// What somebody wanted cancelled.
+    /// The tasks that the customer wanted cancelled.
     pub(super) cancelled: BTreeSet<i64>,
 }
 
-/// An errand in the end.
+/// An errand in its final state.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) errand: Errand,
@@ -56,7 +56,7 @@ pub(super) struct Write {
 }
 
 impl Evidence {
-    /// Gathers it from the store, the workers' notes and the storage's history.
+    /// Collects it from the store, the workers' notes and the storage's history.
     pub(super) async fn gather<S: Shop>(
         shop: &S,
         files: &Path,

@@ -1,4 +1,4 @@
-//! How an errand is done.
+//! The handler of errands.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::storage::{Answer, Door};
 
-/// How far apart a handler's looks are.
+/// The time between two checks of the claim by a handler.
 const LOOKS: Duration = Duration::from_millis(20);
-/// After an attempt that failed.
+/// The pause after a failed attempt.
 const SOON: Duration = Duration::from_millis(50);
-/// The steps of an errand that has some.
+/// The number of steps of an errand that has some.
 const STEPS: u64 = 4;
 
-/// What all handlers of a process share.
+/// The state that all handlers of a process share.
 #[derive(Debug)]
 pub(super) struct Desk<S> {
     pub(super) shop: S,
@@ -55,7 +55,7 @@ pub(super) async fn handle<S: Shop>(
         }
         _ => {}
     }
-    // A task of its own: like a step that a process is in the middle of when it is paused, it goes on
+    // Spawned as a task: like a step that a process is in the middle of when it is paused, it continues
     // when the handler is dropped. The tokens have to stop it.
     let step = tokio::spawn(
         Arc::clone(&desk).write(*context.key(), errand.within && errand.how.is_done(attempt)),
@@ -71,7 +71,7 @@ pub(super) async fn handle<S: Shop>(
 }
 
 impl How {
-    /// Whether this attempt does it.
+    /// Whether this attempt completes the errand.
     const fn is_done(self, attempt: u32) -> bool {
         match self {
             Self::FailsTwice => attempt > 2,
@@ -82,7 +82,7 @@ impl How {
 }
 
 impl<S: Shop> Desk<S> {
-    /// Works at something, and looks now and then whether the claim still is its own.
+    /// Works for this time, and checks now and then whether the claim is still its own.
     async fn stay(&self, context: &Context, time: Duration) {
         let mut left = time;
         loop {
@@ -100,14 +100,14 @@ impl<S: Shop> Desk<S> {
     }
 
     async fn keep(&self, context: &Context, step: u64) -> Result<(), Stop> {
-        // Soon: after ten attempts that faults have ended the usual wait is ten minutes.
+        // Soon: after ten attempts that faults have ended, the usual wait is ten minutes.
         let kept = context.keep(&step).await;
         kept.map_err(|error| Stop::retry_in(SOON, error))?;
         self.notes.note(Some(context.key()), What::Kept { step });
         Ok(())
     }
 
-    /// Writes the effect: to the account that checks no tokens and the one that does; and, if it is `within`, in
+    /// Writes the effect: to the account that checks no tokens and to the one that does; and, if it is `within`, in
     /// the transaction that completes the task.
     async fn write(
         self: Arc<Self>,
@@ -133,7 +133,7 @@ impl<S: Shop> Desk<S> {
         }
     }
 
-    /// Adds one to both accounts of the task. A token that is refused stops nothing here: what comes after has
+    /// Adds one to both accounts of the task. A refused token stops nothing here: whatever follows has
     /// to be refused, too.
     async fn account(&self, key: &ClaimKey, blind: bool) -> io::Result<()> {
         let (task, token) = (key.id.to_string(), key.token.get());

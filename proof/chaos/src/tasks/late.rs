@@ -1,4 +1,4 @@
-//! Answers that come late: a claim that was granted a while ago is where a worker may believe for too long.
+//! Late answers: a worker may believe for too long in a claim that was granted a while ago.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -10,7 +10,7 @@ use dlock_core::ProviderError;
 use dlock_proof::tasks::{Answer, Call, Passage};
 use tokio::time::sleep;
 
-/// Keeps the answers of some claims for up to this long.
+/// Delays the answers of some claims by up to this time.
 #[derive(Clone, Debug)]
 pub(super) struct Late {
     most: Duration,
@@ -23,7 +23,7 @@ impl Late {
         Self { most, random }
     }
 
-    /// How late the answer to this call is.
+    /// The delay of the answer to this call.
     fn by(&self, call: &Call) -> Option<Duration> {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         (matches!(call, Call::Claim(_)) && random.u32(..20) == 0)

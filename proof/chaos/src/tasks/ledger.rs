@@ -1,5 +1,5 @@
-//! What the store itself says of the tasks that have a lane or a queue with a limit: a ledger beside their table, which
-//! triggers write in the transactions that change a task. So it tells what was so, and not what somebody heard of it.
+//! The store's own record of the tasks that have a lane or a queue with a limit: a ledger next to their table, which
+//! triggers write in the transactions that change a task. So it shows the state itself, not what a client heard of it.
 
 /// A task as one change has left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,28 +12,28 @@ pub(crate) struct Entry {
     pub(crate) priority: u8,
     /// In microseconds of Unix time.
     pub(crate) run_at: i64,
-    /// That of its newest claim, 0 if there was none.
+    /// The token of its newest claim, 0 if it has had none.
     pub(crate) token: u64,
-    /// Nobody has given it back: not its worker, and no ending.
+    /// Neither its worker nor an ending has given it back.
     pub(crate) held: bool,
     /// When the lease ends, and how long it was when it was written, in nanoseconds of the store's clock for leases.
     pub(crate) expiry: i64,
     pub(crate) duration: i64,
     /// The task has ended.
     pub(crate) gone: bool,
-    /// An instant that lies certainly before the change looked for tasks that are due, in microseconds of Unix time.
+    /// An instant that is certainly before the change looked for due tasks, in microseconds of Unix time.
     pub(crate) due: i64,
     pub(crate) seen: Seen,
 }
 
-/// Which transactions a change has seen.
+/// The transactions that a change has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Its own.
     pub(crate) own: u64,
     /// All smaller ones,
     pub(crate) below: u64,
-    /// but for these.
+    /// except these.
     pub(crate) open: Vec<u64>,
 }
 
@@ -43,17 +43,17 @@ impl Entry {
         self.expiry.saturating_sub(self.duration)
     }
 
-    /// Whether this change begins a claim of a task that was like that before.
+    /// Whether this change begins a claim of a task whose last entry is `before`.
     pub(crate) const fn begins(&self, before: &Self) -> bool {
         self.held && !self.gone && (!before.held || before.token != self.token)
     }
 
-    /// Whether somebody has the task at an instant of the store's clock.
+    /// Whether a claim holds the task at an instant of the store's clock.
     pub(crate) const fn is_valid_at(&self, instant: i64) -> bool {
         self.held && !self.gone && self.expiry > instant
     }
 
-    /// Whether what wrote this entry has seen the other one.
+    /// Whether the transaction of this entry has seen the other entry.
     pub(crate) fn sees(&self, other: &Self) -> bool {
         if other.seen.own == self.seen.own {
             return other.place < self.place;

@@ -1,5 +1,5 @@
-//! What a worker writes down as it happens: a line of JSON in one write, so that a worker that is killed
-//! loses nothing but what it was writing.
+//! The notes that a worker writes as things happen: a line of JSON in one write, so that a worker that is killed
+//! loses nothing but the note that it was writing.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use crate::cli::Failure;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Note {
-    /// By the host's clock, one for all processes: before a look, and after anything else.
+    /// By the host's clock, one for all processes: before a check of the claim, and after any other event.
     pub(crate) t: Micros,
     pub(crate) process: String,
     /// The task, and the token of the claim; 0 where there is none.
@@ -33,7 +33,7 @@ pub(crate) struct Note {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(crate) enum What {
-    /// The store has said that this order and its task are kept.
+    /// The store has confirmed that this order and its task are kept.
     Placed { order: Uuid },
     /// A handler has begun, and believes in its claim.
     Began {
@@ -41,21 +41,21 @@ pub(crate) enum What {
         /// The checkpoint that it found.
         found: u64,
     },
-    /// A handler has looked whether the claim is its own.
+    /// A handler has checked whether the claim is its own.
     Look {
         valid: bool,
-        /// The instant after it.
+        /// The instant after the check.
         to: Micros,
     },
-    /// A checkpoint is kept, the store has said.
+    /// The store has confirmed a checkpoint.
     Kept { step: u64 },
-    /// The handler has answered, so that the attempt does not count.
+    /// The handler has snoozed, so the attempt does not count.
     Snoozed,
-    /// The task is completed with its effect, the store has said.
+    /// The store has confirmed that the task is completed, with its effect.
     Completed,
-    /// The completion was refused: the claim was over.
+    /// The completion was refused: the claim had ended.
     Refused,
-    /// The worker was told to stop.
+    /// The worker was ordered to stop.
     Stopping,
 }
 
@@ -80,7 +80,7 @@ impl Notes {
         u64::try_from(self.clock.reading().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Something has happened by now.
+    /// Records an event that has happened by now.
     pub(crate) fn note(&self, key: Option<&ClaimKey>, what: What) {
         self.note_at(self.now(), key, what);
     }

@@ -30,7 +30,7 @@ use crate::{
     tether::tethered,
 };
 
-/// Runs, and prints what there was and the verdict. Whether it is good.
+/// Runs, and prints the figures and the verdict. Returns whether it is good.
 pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
     match arguments.store {
         #[cfg(feature = "postgres")]
@@ -63,7 +63,7 @@ async fn run_on<S: Shop>(arguments: &Run) -> Result<bool, Failure> {
     Ok(!failed)
 }
 
-/// Everything, the verdict included.
+/// The whole run, including the verdict.
 async fn act<S: Shop>(
     arguments: &Run,
     seed: u64,
@@ -131,8 +131,8 @@ async fn act<S: Shop>(
     Ok((figures, evidence))
 }
 
-/// A customer whom no fault of a worker touches: it enqueues until the faults are over, and cancels some. The
-/// tasks that it wanted cancelled.
+/// A customer whom no fault of a worker touches: it enqueues until the faults have ended, and cancels some tasks.
+/// Returns the tasks that it wanted cancelled.
 async fn enqueue(tasks: impl TaskStore, seed: u64, over: watch::Receiver<bool>) -> BTreeSet<i64> {
     let mut random = fastrand::Rng::with_seed(seed.rotate_left(17));
     let mut cancelled = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The database of the queue with tables of the run's own beside it.
+//! The database of the queue, with the run's own tables next to it.
 
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -16,16 +16,16 @@ pub(super) use self::sqlite::SqliteShop;
 use super::ledger::Entry;
 use crate::cli::Failure;
 
-/// What became of a completion.
+/// The outcome of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
     /// It is committed.
     Done,
-    /// The claim was over, and nothing was kept.
+    /// The claim had ended, and nothing was kept.
     Refused,
 }
 
-/// One way to the database.
+/// A connection to the database.
 #[async_trait]
 pub(super) trait Shop: Clone + Send + Sync + 'static {
     type Tasks: TaskStore + Clone;
@@ -33,7 +33,7 @@ pub(super) trait Shop: Clone + Send + Sync + 'static {
     /// Makes the tables, if they are missing.
     async fn create(place: &str) -> Result<Self, Failure>;
 
-    /// Opens what is there.
+    /// Opens the existing database.
     async fn open(place: &str) -> Result<Self, Failure>;
 
     fn tasks(&self) -> Self::Tasks;
@@ -47,7 +47,7 @@ pub(super) trait Shop: Clone + Send + Sync + 'static {
     /// The orders that are kept.
     async fn orders(&self) -> Result<Vec<Uuid>, Failure>;
 
-    /// What the database has written down of the tasks that have a lane or a queue with a limit, in order.
+    /// The changes that the database has recorded of the tasks that have a lane or a queue with a limit, in order.
     async fn ledger(&self) -> Result<Vec<Entry>, Failure>;
 
     /// The effects that are kept: the task, and the token of the claim.

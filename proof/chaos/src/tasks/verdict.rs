@@ -1,4 +1,4 @@
-//! What became of the tasks, and what to think of it.
+//! The outcome of the tasks, and the verdict.
 
 mod claims;
 mod lanes;
@@ -11,7 +11,7 @@ use dlock_tasks::State;
 use super::{errand::How, evidence::Evidence, note::What};
 use crate::nemesis::{BITTEN, strikes_the_wire};
 
-/// The figures of a run, and what is wrong with it.
+/// The figures of a run, and its faults.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) seconds: u64,
@@ -26,7 +26,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Compares what was left behind.
+    /// Compares the traces of the run.
     pub(super) fn judge(&mut self, evidence: &Evidence) {
         self.counts = counts(evidence);
         self.complaints.extend(rules::broken(evidence));
@@ -39,7 +39,7 @@ impl Figures {
         self.complaints.is_empty() && self.toothless.is_empty()
     }
 
-    /// What was too little. The floors are far below what a busy machine reaches.
+    /// The shortfalls. The floors are far below what a busy machine reaches.
     fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         let mut floor = |what: &str, is: u64, least: u64| {
@@ -72,7 +72,7 @@ impl Figures {
                 least,
             );
         }
-        // A short run has time for some of them only.
+        // A short run has time only for some of them.
         let those = |of: fn(&str) -> bool| {
             let blows = self.blows.iter().filter(|(name, _)| of(name));
             blows.map(|(_, times)| times).sum()
@@ -120,7 +120,7 @@ fn counts(evidence: &Evidence) -> BTreeMap<&'static str, u64> {
     count("ticks", evidence.ticks.len());
     let refused = evidence.writes.iter().filter(|write| !write.accepted);
     count("stale writes refused", refused.count());
-    // Those of tasks that one attempt was enough for.
+    // Those of tasks that needed only one attempt.
     let alone = |id| {
         let task = evidence.errands.get(id);
         task.is_some_and(|task| task.errand.how == How::Succeeds)

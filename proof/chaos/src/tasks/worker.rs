@@ -1,4 +1,4 @@
-//! One worker process: it enqueues errands, and runs the worker that does them.
+//! One worker process: it enqueues errands, and runs the worker that handles them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{cli::Failure, orders::Orders, store::Kind, tether::until_let_go};
 
-/// How many tasks a process runs at a time.
+/// The number of tasks that a process runs at a time.
 const AT_A_TIME: usize = 8;
 
-/// Works until the standard input closes, then ends in good order.
+/// Works until the standard input closes, then ends in an orderly way.
 pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     match orders.store {
         #[cfg(feature = "postgres")]
@@ -58,7 +58,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
     let tick = NewTask::of(&Tick {})?.queue(QUEUE).build();
     let worker = Worker::builder()
         .store(Behind::new(shop.tasks(), late))
-        // The other one is never empty for long.
+        // The queue without a limit is never empty for long.
         .queues([LIMITED, QUEUE])
         .concurrency(AT_A_TIME)
         .lease(lease)
@@ -74,7 +74,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
             tick,
         ));
     let stop = async {
-        // An error: the holder of the other end is gone, too.
+        // An error means that the holder of the other end is gone, too.
         drop(let_go.wait_for(|gone| *gone).await);
         desk.notes.note(None, What::Stopping);
     };
@@ -83,7 +83,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Enqueues errands until then, half of them with an order in one transaction. What fails is what the run is about.
+/// Enqueues errands until then, half of them with an order in one transaction. Failures here are the point of the run.
 async fn enqueue<S: Shop>(
     desk: Arc<Desk<S>>,
     (lease, until): (u64, u64),
@@ -107,7 +107,7 @@ async fn enqueue<S: Shop>(
     }
 }
 
-/// An errand as a task: one of four is for the queue with a limit, and one of four has a lane.
+/// An errand as a task: one in four is for the queue with a limit, and one in four has a lane.
 pub(super) fn task(errand: &Errand, random: &mut fastrand::Rng) -> Option<NewTask> {
     let task = NewTask::of(errand).ok()?;
     let queue = if random.u32(..4) == 0 { LIMITED } else { QUEUE };

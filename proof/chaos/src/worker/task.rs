@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::storage::{Answer, Door};
 
-/// What one task works with.
+/// The state of one task.
 pub(super) struct Task {
     process: Process,
     locks: Vec<DLock>,
@@ -19,7 +19,7 @@ pub(super) struct Task {
     random: fastrand::Rng,
 }
 
-/// Whether the storage let a change pass.
+/// Whether the storage accepted a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Done,
@@ -41,8 +41,8 @@ impl Task {
         }
     }
 
-    /// Until the worker is let go. What fails here (a lost lease, a store that does not answer, a
-    /// refused write) is what the run is about, and stands in the history.
+    /// Runs until the worker is let go. Failures here (a lost lease, a store that does not answer, a
+    /// refused write) are the point of the run, and the history records them.
     pub(super) async fn run(mut self, mut let_go: watch::Receiver<bool>) {
         while !*let_go.borrow() {
             tokio::select! {
@@ -69,7 +69,7 @@ impl Task {
 
     /// Under a guard, which renews.
     async fn hold(&mut self, lock: &DLock) {
-        // Not within `hold()`: a limit of its own, so that nobody waits for ever for one lock.
+        // Not within `hold()`: a separate limit, so that no task waits for ever for one lock.
         if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
             self.guarded(lock, lease.keep_alive()).await;
         }
@@ -78,12 +78,12 @@ impl Task {
     async fn guarded(&mut self, lock: &DLock, guard: Guard) {
         let token = guard.token().get();
         let named = (guard.uuid(), guard.token());
-        // Somebody waits for the loss meanwhile, and is told of it (I8).
+        // A concurrent task waits for the loss, and is notified of it (I8).
         let watch = guard.view();
         tokio::spawn(async move { drop(watch.ended().await) });
         for _ in 0..self.changes() {
-            // The last look. What follows is what a worker does that believes for a while in what
-            // it has just seen; a pause in the middle of it is what only a token protects against.
+            // The last check. Afterwards the worker believes for a while in what it has just seen;
+            // only a token protects against a pause in the middle of that.
             let valid = || guard.is_valid();
             if !self.process.look(lock.name(), named, valid) {
                 return;
@@ -94,7 +94,7 @@ impl Task {
             sleep(self.up_to(60)).await;
         }
         if self.random.u32(0..4) > 0 {
-            // How it ended stands in the history; otherwise dropping it releases it, too.
+            // The history records how it ended; otherwise dropping it releases it, too.
             drop(guard.release().await);
         }
     }
@@ -139,7 +139,7 @@ impl Task {
         drop(lease.release().await);
     }
 
-    /// A lease that is neither renewed nor given back before the store ends it.
+    /// A lease that is neither renewed nor released before the store ends it.
     async fn let_run_out(&mut self, lock: &DLock) {
         if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
             lease.ended().await;
@@ -164,7 +164,7 @@ impl Task {
         drop(lease.release().await);
     }
 
-    /// Asks, and goes away at some instant of it.
+    /// Acquires, and drops the acquire at a random instant.
     async fn give_up(&mut self, lock: &DLock) {
         let soon = self.up_to(300);
         if let Ok(Ok(lease)) = timeout(soon, lock.acquire()).await {
@@ -172,7 +172,7 @@ impl Task {
         }
     }
 
-    /// Reads both numbers of a lock, and writes both with one more.
+    /// Reads both numbers of a lock, and writes both back, plus one.
     async fn change(&mut self, lock: &DLock, token: u64, blind: bool) -> io::Result<Change> {
         let name = lock.name().as_str();
         let Answer::Value(fenced) = self.door.read(name, true, token, blind).await? else {
@@ -189,7 +189,7 @@ impl Task {
         })
     }
 
-    /// Now and then enough for several renewals of the longest lease.
+    /// Now and then long enough for several renewals of the longest lease.
     fn changes(&mut self) -> u32 {
         match self.random.u32(0..4) {
             0 => 60,

@@ -7,7 +7,7 @@ pub(crate) fn chaos() -> Command {
     Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
 }
 
-/// Runs the program, which ends with this process; what it printed is the test's output.
+/// Runs the program, which ends with this process; its output is the output of the test.
 pub(crate) fn run(command: &mut Command) -> Output {
     let child = command
         .arg("--tethered")
@@ -25,9 +25,9 @@ pub(crate) fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Nothing is found by a run that much can be judged of. How much that is, chance and the machine decide: where it was too
-/// little, nothing was found either, and another run follows, three at most. One that has found something is never
-/// repeated.
+/// A run that could judge enough finds nothing. Whether it could judge enough depends on chance and on the machine: a
+/// run that judged too little found nothing either, and another run follows, three at most. A run that has found
+/// something is never repeated.
 #[cfg(any(
     feature = "dynamodb",
     feature = "etcd",
@@ -50,7 +50,7 @@ pub(crate) fn finds_nothing(store: &str, chaos: impl Fn() -> Output) {
             "{store}: {}",
             output.status
         );
-        // Past the harness, which keeps back what a passing test prints.
+        // Bypasses the test harness, which hides the output of a passing test.
         let lacks = printed.lines().filter(|line| line.starts_with("TOOTHLESS"));
         let lacks: Vec<&str> = lacks.collect();
         let _unreported = writeln!(

@@ -1,4 +1,4 @@
-//! A server: the queue's, with a schema of two tables beside it.
+//! A server: the queue's, with a schema of two tables next to it.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
     tasks::ledger::{Entry, Seen},
 };
 
-/// How long a transaction may take. What it has locked is given to nobody, so its connection is closed then: a
+/// How long a transaction may take. Its locks block every other client, so its connection is closed then: a
 /// server that waits for the rest of a message obeys no time-out of its own.
 const LONGEST: Duration = Duration::from_secs(2);
 /// How many connections a worker's queue has.
@@ -34,7 +34,7 @@ pub(in crate::tasks) struct PostgresShop {
     server: SocketAddr,
 }
 
-/// A connection that is closed when this is dropped, whatever answers it still waits for.
+/// A connection that is closed when this is dropped, whatever answer it still waits for.
 struct Connected {
     client: Client,
     connection: JoinHandle<Result<(), Error>>,
@@ -47,7 +47,7 @@ impl Drop for Connected {
 }
 
 impl PostgresShop {
-    /// A connection of its own.
+    /// A separate connection.
     async fn connect(&self) -> Result<Connected, Failure> {
         let (client, connection) = postgres_config(self.server).connect(NoTls).await?;
         let connection = tokio::spawn(connection);
@@ -146,7 +146,7 @@ impl Shop for PostgresShop {
 
 fn entry(row: &Row) -> Result<Entry, Failure> {
     let number = |column| row.get::<_, i64>(column).cast_unsigned();
-    // The smallest one that is open, the first that is to come, and those that are open.
+    // The smallest open transaction, the next one to come, and the open ones.
     let seen: Vec<&str> = row.get::<_, &str>("seen").split(':').collect();
     let [_, below, open] = seen[..] else {
         return Err("a snapshot that is none".into());

@@ -1,4 +1,4 @@
--- The tables of the run's own beside those of the queue, and the ledger of tasks with a lane or a limit. No parameters,
+-- The run's own tables next to those of the queue, and the ledger of tasks with a lane or a limit. No parameters,
 -- no result. The instants of run_at and due are microseconds of Unix time, and those of leases nanoseconds.
 CREATE SCHEMA shop;
 CREATE TABLE shop.orders (number text NOT NULL);
@@ -32,7 +32,7 @@ CREATE FUNCTION shop.write(t dlock.dlock_task, gone boolean, seen pg_snapshot) R
         pg_current_xact_id()::text::bigint, seen::text)
 $$;
 
--- STABLE: the snapshot is the one that the changing statement itself has looked through.
+-- STABLE: the snapshot is the one that the changing statement itself used.
 CREATE FUNCTION shop.observe() RETURNS trigger LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN

@@ -1,4 +1,4 @@
-//! A file: the queue's, with two tables beside it.
+//! A file: the queue's, with two tables next to it.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -29,7 +29,7 @@ pub(in crate::tasks) struct SqliteShop {
 }
 
 impl SqliteShop {
-    /// Something in a transaction of its own, which is kept if it answers `Ok`.
+    /// Runs statements in a separate transaction, which is committed if they return `Ok`.
     async fn transact<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>, &SqliteTasks) -> Result<T, TransactionError>
@@ -46,7 +46,7 @@ impl SqliteShop {
             transaction.commit()?;
             Ok(answer)
         });
-        // Its thread is gone: the process ends.
+        // The thread is gone: the process ends.
         done.await
             .unwrap_or_else(|_| Err(rusqlite::Error::InvalidQuery.into()))
     }
@@ -72,7 +72,7 @@ impl Shop for SqliteShop {
             let path = file.clone();
             match spawn_blocking(move || SqliteTasks::open(path)).await? {
                 Ok(tasks) => return Ok(Self { tasks, file }),
-                // "Try again", it says.
+                // The error says "Try again".
                 Err(OpenError::Busy { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -158,7 +158,7 @@ fn entry(row: &Row<'_>) -> Result<Entry, rusqlite::Error> {
         duration: row.get(9)?,
         gone: row.get(10)?,
         due: row.get(11)?,
-        // One transaction after the other.
+        // Transactions run one after the other.
         seen: Seen {
             own: place,
             below: place,

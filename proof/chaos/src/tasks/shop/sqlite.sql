@@ -1,4 +1,4 @@
--- The tables of the run's own beside those of the queue, and the ledger of tasks with a lane or a limit. No parameters,
+-- The run's own tables next to those of the queue, and the ledger of tasks with a lane or a limit. No parameters,
 -- no result. The instants of run_at and added are microseconds of Unix time, and those of leases nanoseconds.
 CREATE TABLE IF NOT EXISTS orders (number TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS effect (task INTEGER NOT NULL, token INTEGER NOT NULL) STRICT;

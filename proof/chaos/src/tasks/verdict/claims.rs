@@ -1,4 +1,4 @@
-//! What must be so of the claims of each task, as their workers saw them.
+//! The rules for the claims of each task, as their workers saw them.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::tasks::{
     note::{Note, What},
 };
 
-/// A handler that is still polled so often after it has seen that its claim is lost was not dropped (J2). Its
+/// A handler that is still polled that often after it has seen that its claim is lost was not dropped (J2). Its
 /// worker needs one turn for that, so no machine is too slow.
 const TURNS: u32 = 10;
 
-/// What is not so, in words.
+/// The violations, in words.
 pub(super) fn broken(evidence: &Evidence) -> Vec<String> {
     let mut of_task: BTreeMap<i64, Vec<&Note>> = BTreeMap::new();
     for note in evidence.notes.iter().filter(|note| note.task != 0) {
@@ -41,7 +41,7 @@ fn twice(notes: &[&Note]) -> Option<String> {
     })
 }
 
-/// I6: nobody believes in a claim when a later one is believed in. A look lies between two instants: the earliest
+/// I6: no handler believes in a claim when a later one is believed in. A check lies between two instants: the earliest
 /// of the one is compared with the latest of the other, so that no slack is needed.
 fn beliefs(notes: &[&Note]) -> Option<String> {
     let valid = || {
@@ -50,7 +50,7 @@ fn beliefs(notes: &[&Note]) -> Option<String> {
             _ => None,
         })
     };
-    // By token: when it was certainly granted.
+    // By token: an instant at which it had certainly been granted.
     let mut granted: BTreeMap<u64, u64> = BTreeMap::new();
     for (note, to) in valid() {
         let first = granted.entry(note.token).or_insert(to);
@@ -61,12 +61,12 @@ fn beliefs(notes: &[&Note]) -> Option<String> {
         let (token, _) = later.find(|(_, granted)| **granted < note.t)?;
         let (old, process) = (note.token, &note.process);
         Some(format!(
-            "{process} believes in token {old} when somebody has believed in {token}"
+            "{process} believes in token {old} after a handler believed in token {token}"
         ))
     })
 }
 
-/// A later claim is no earlier attempt.
+/// A later claim is not an earlier attempt.
 fn attempts(notes: &[&Note]) -> Option<String> {
     let mut by_token: Vec<(u64, u32)> = notes
         .iter()
@@ -84,7 +84,7 @@ fn attempts(notes: &[&Note]) -> Option<String> {
     })
 }
 
-/// What a claim has left, a later one finds.
+/// A later claim finds the checkpoint that an earlier one has left.
 fn checkpoints(notes: &[&Note]) -> Option<String> {
     notes.iter().find_map(|note| {
         let What::Began { found, .. } = note.what else {
@@ -111,7 +111,9 @@ fn goes_on(notes: &[&Note]) -> Option<String> {
         *turns = if valid { 0 } else { *turns + 1 };
         let (process, token) = (&note.process, note.token);
         (*turns >= TURNS).then(|| {
-            format!("the handler in {process} goes on, though its claim with token {token} is lost")
+            format!(
+                "the handler in {process} continues, though its claim with token {token} is lost"
+            )
         })
     })
 }

@@ -1,9 +1,9 @@
-//! K8: of a lane one task runs at a time, in the order of the queue, and of a queue with a limit so many; and what a
-//! worker had that was killed is free again when its lease has run out.
+//! K8: of a lane one task runs at a time, in the order of the queue, and of a queue with a limit at most that many; and
+//! the lane or place of a killed worker is free again when its lease has run out.
 //!
-//! The ledger says what was so in the store, without any slack: whenever it gives out a task, the claims that are valid
-//! in that instant of its clock are counted, and the order is that of the tasks that it could see. The notes say what the
-//! workers believed.
+//! The ledger records the state of the store, without any slack: whenever it gives out a task, the claims that are
+//! valid at that instant of its clock are counted, and the order is that of the tasks that it could see. The notes
+//! record what the workers believed.
 
 mod beliefs;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::tasks::{LIMIT, LIMITED, evidence::Evidence, ledger::Entry};
 
-/// How often things happened without which the rules would say nothing.
+/// How often things happened without which the rules would mean nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     /// Tasks of lanes that were given out,
@@ -27,11 +27,11 @@ pub(super) struct Tally {
     pub(super) places_freed: u64,
 }
 
-/// How soon after a lease a lane or a place must be taken now and then, in nanoseconds: a busy worker looks at what lies
-/// before its marks once a second, and what it claims then takes its time on a busy machine.
+/// How soon after a lease a lane or a place must be taken now and then, in nanoseconds: a busy worker looks at the
+/// tasks before its marks once a second, and then its claim takes time on a busy machine.
 const SOON: i64 = 5_000_000_000;
 
-/// What is not so, in words.
+/// The violations, in words.
 pub(super) fn broken(evidence: &Evidence) -> Vec<String> {
     let Scene {
         newest, mut wrong, ..
@@ -40,16 +40,16 @@ pub(super) fn broken(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// How much there was to judge.
+/// How much could be judged.
 pub(super) fn tally(evidence: &Evidence) -> Tally {
     Scene::of(evidence).tally
 }
 
-/// The tasks as the ledger has left them so far.
+/// The tasks, as of the last entry of the ledger so far.
 #[derive(Default)]
 struct Scene<'a> {
     newest: BTreeMap<i64, &'a Entry>,
-    /// All entries of those that have a lane, but for the tasks that have ended long since.
+    /// All entries of tasks that have a lane, except those that ended long ago.
     lanes: BTreeMap<(&'a str, &'a str), BTreeMap<i64, Vec<&'a Entry>>>,
     /// The claims of the queue with a limit that have not ended, though their leases may have run out.
     limited: BTreeMap<i64, &'a Entry>,
@@ -151,7 +151,7 @@ impl<'a> Scene<'a> {
         let run = valid.len() + 1;
         self.tally.limited += 1;
         self.tally.filled += u64::from(run == most);
-        // But for leases that have run out there would be no place.
+        // Without expired leases there would be no place.
         let over: Vec<&Entry> = over
             .into_iter()
             .chain(before.held.then_some(before))
@@ -171,7 +171,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// In which order the tasks of a lane run: what has begun and was not given back goes before all others.
+/// The order in which the tasks of a lane run: a task that has begun and was not given back goes before all others.
 const fn order(entry: &Entry) -> (bool, u8, i64, i64) {
     (!entry.held, entry.priority, entry.run_at, entry.task)
 }

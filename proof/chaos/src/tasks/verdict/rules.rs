@@ -1,4 +1,4 @@
-//! What must be so of each task in the end, and of the data that was written with it.
+//! The rules for each task in its final state, and for the data that was written with it.
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::tasks::{
     note::What,
 };
 
-/// What is not so, in words.
+/// The violations, in words.
 pub(super) fn broken(evidence: &Evidence) -> Vec<String> {
     let mut wrong = Vec::new();
     let effects = tally(evidence.effects.iter().map(|(task, _)| *task));
@@ -63,13 +63,13 @@ fn end(evidence: &Evidence, id: i64, task: &Ended) -> Option<String> {
             _ => false,
         },
         State::Cancelled => evidence.cancelled.contains(&id),
-        // It must end.
+        // Every task must end.
         _ => false,
     };
     (!may).then(|| format!("task {id} ({how:?}) is {state} after {attempt} attempts"))
 }
 
-/// K5, K7: what a claim has completed nobody claims any more, so a completion beside a later claim was a stale one's.
+/// K5, K7: once a claim has completed a task, no later claim gets it, so a completion next to a later claim was stale.
 fn stale(evidence: &Evidence) -> Vec<String> {
     let mut newest: BTreeMap<i64, u64> = BTreeMap::new();
     for note in &evidence.notes {
@@ -87,7 +87,7 @@ fn stale(evidence: &Evidence) -> Vec<String> {
     effects.collect()
 }
 
-/// Rows and tasks that were written in one transaction are both there; and what was acknowledged is.
+/// Rows and tasks that were written in one transaction both exist; and so does everything that was acknowledged.
 fn orders(evidence: &Evidence) -> Vec<String> {
     let rows = tally(evidence.orders.iter().copied());
     let tasks = tally(evidence.errands.values().filter_map(|it| it.errand.order));
@@ -109,7 +109,7 @@ fn orders(evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// I5: an account that checks tokens takes none that is smaller than one before.
+/// I5: an account that checks tokens accepts none that is smaller than an earlier one.
 fn accounts(evidence: &Evidence) -> Vec<String> {
     let mut highest: BTreeMap<i64, u64> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -134,7 +134,7 @@ fn ticks(evidence: &Evidence) -> Option<String> {
     };
     let first = second(evidence.ticks.first()?);
     let too_many = |(place, tick): (usize, &std::time::SystemTime)| {
-        // The first may be that of the instant before, enqueued late.
+        // The first may be the task of the previous instant, enqueued late.
         let instants = second(tick) - first + 2;
         (place as u64 >= instants)
             .then(|| format!("{} tasks of the clock for {instants} instants", place + 1))

@@ -1,4 +1,4 @@
-//! What the verdict says of evidence that was made by hand.
+//! What the verdict says of handmade evidence.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +38,7 @@ fn ended(how: How, state: State, attempt: u32) -> Ended {
     }
 }
 
-/// A task that a second worker took over and completed in a transaction, and what must go with it.
+/// A task that a second worker took over and completed in a transaction, with all its traces.
 fn good() -> Evidence {
     let look = |to| What::Look { valid: true, to };
     let mut evidence = Evidence {
@@ -187,7 +187,7 @@ fn handler_that_goes_on_is_seen_and_one_late_poll_is_not() {
     evidence.notes.extend((14..23).map(lost));
     assert_eq!(complaints(&evidence), [""; 0]);
     evidence.notes.push(lost(23));
-    assert!(complaints(&evidence)[0].contains("goes on"));
+    assert!(complaints(&evidence)[0].contains("continues"));
 }
 
 impl Evidence {

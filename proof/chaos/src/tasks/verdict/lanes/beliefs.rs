@@ -1,4 +1,4 @@
-//! What the workers believed of tasks that have a lane or a queue with a limit.
+//! What the workers believed about tasks that have a lane or a queue with a limit.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::tasks::{
     note::{Note, What},
 };
 
-/// In what too many believed at the same time.
+/// The lanes and queues in which too many claims were believed in at the same time.
 pub(super) fn broken(evidence: &Evidence, tasks: &BTreeMap<i64, &Entry>) -> Vec<String> {
     let mut lanes: BTreeMap<(&str, &str), Vec<Span>> = BTreeMap::new();
     let mut limited = Vec::new();
     for span in spans(&evidence.notes) {
-        // Of tasks with neither there are no entries. One that is cancelled by force frees its lane at once, and its worker
+        // Tasks with neither have no entries. A task that is cancelled by force frees its lane at once, and its worker
         // learns that from its next heartbeat.
         let Some(entry) = tasks.get(&span.task) else {
             continue;
@@ -41,7 +41,7 @@ pub(super) fn broken(evidence: &Evidence, tasks: &BTreeMap<i64, &Entry>) -> Vec<
     lanes.chain(limited).collect()
 }
 
-/// A claim, and between which instants of the host's clock its handler certainly believed in it.
+/// A claim, and the instants of the host's clock between which its handler certainly believed in it.
 #[derive(Clone, Copy)]
 struct Span {
     task: i64,
@@ -50,8 +50,8 @@ struct Span {
     to: u64,
 }
 
-/// Those of all claims. A look lies between two instants: the later one of the first look, and the earlier one of the
-/// last, so that no slack is needed.
+/// The spans of all claims. A check lies between two instants: the span is from the later one of the first check to the
+/// earlier one of the last, so that no slack is needed.
 fn spans(notes: &[Note]) -> Vec<Span> {
     let mut spans: BTreeMap<(i64, u64), Span> = BTreeMap::new();
     for note in notes {
@@ -76,7 +76,7 @@ fn spans(notes: &[Note]) -> Vec<Span> {
         .collect()
 }
 
-/// The claims that were believed in when more than so many were, if that was ever so.
+/// The claims that were believed in at an instant when more than `most` were, if there was one.
 fn crowd(mut spans: Vec<Span>, most: usize) -> Option<String> {
     spans.sort_by_key(|span| span.from);
     let mut open: Vec<Span> = Vec::new();

@@ -1,4 +1,4 @@
-//! What the rules of lanes and limits say of ledgers that were made by hand.
+//! What the rules of lanes and limits say of handmade ledgers.
 
 use super::*;
 use crate::tasks::{
@@ -9,10 +9,10 @@ use crate::tasks::{
 
 type Spoil = fn(&mut Evidence);
 
-/// How long the leases are here, in nanoseconds.
+/// The duration of the leases here, in nanoseconds.
 const LEASE: i64 = 100;
 
-/// What one change has left of a task in a lane that nobody has, and that has been due for long.
+/// The entry of a task in a lane that no claim holds, and that has been due for long.
 fn entry(place: u64, task: i64) -> Entry {
     Entry {
         place,
@@ -35,7 +35,7 @@ fn entry(place: u64, task: i64) -> Entry {
     }
 }
 
-/// The store has given it out at this instant, or renewed its lease then.
+/// The store has given the task out at this instant, or renewed its lease then.
 fn held(place: u64, task: i64, token: u64, at: i64) -> Entry {
     Entry {
         token,
@@ -73,13 +73,13 @@ fn look(task: i64, token: u64, t: u64) -> Note {
     }
 }
 
-/// Three tasks in a lane: the second is more urgent and becomes visible late, the first is taken over. And as many as may
-/// run in the queue with a limit, of which one loses its place.
+/// Three tasks in a lane: the second is more urgent and becomes visible late, the first is taken over. And as many
+/// tasks as may run in the queue with a limit, of which one loses its place.
 fn good() -> Evidence {
     let mut urgent = entry(3, 2);
     urgent.priority = 4;
     let mut first = held(4, 1, 7, 1000);
-    // The more urgent one was not committed when it looked.
+    // The more urgent task was not committed when the claim looked.
     first.seen.open.push(3);
     let mut ledger = vec![
         entry(1, 1),
@@ -155,7 +155,7 @@ fn everything_that_must_not_be_is_seen() {
             "task 2 with token 9 90 ns before the end of the lease of task 1",
             |it| it.without(7),
         ),
-        // Its lease has run out, but nobody has given it back.
+        // Its lease has run out, but it has not been given back.
         ("task 2 before task 1", |it| {
             it.without(7);
             it.entry(8).expiry = 1251 + LEASE;
@@ -200,7 +200,7 @@ fn everything_that_must_not_be_is_seen() {
     }
 }
 
-/// What was not due for certain, or not visible, does not come first.
+/// A task that was not certainly due, or not visible, does not come first.
 #[test]
 fn task_that_falls_due_while_a_claim_looks_keeps_nobody_waiting() {
     let mut evidence = good();
@@ -211,7 +211,7 @@ fn task_that_falls_due_while_a_claim_looks_keeps_nobody_waiting() {
     assert_eq!(broken(&evidence).len(), 1);
 }
 
-/// A task that is cancelled by force frees its lane before its worker knows.
+/// A task that is cancelled by force frees its lane before its worker learns of it.
 #[test]
 fn belief_in_a_task_that_is_cancelled_is_nothing_wrong() {
     let mut evidence = good();
