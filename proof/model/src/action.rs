@@ -1,4 +1,4 @@
-//! What can happen next. One action is one atomic step of one party.
+//! The actions of the model. One action is one atomic step of one party.
 
 use crate::state::Claim;
 
@@ -9,20 +9,20 @@ use crate::state::Claim;
     reason = "the model and its traces are one crate"
 )]
 pub enum Action {
-    /// Time passes: one tick, for everybody alike unless a clock goes wrong.
+    /// Time passes: one tick on every clock, unless one goes wrong.
     Tick(Drift),
-    /// The store's clock jumps by so many ticks.
+    /// The store's clock jumps by that many ticks.
     ClockStep(i8),
     /// A client draws a uuid, reads its clock and sends acquire.
     Start {
         /// Which client.
         client: u8,
-        /// What it says in `prev`, and why it may.
+        /// The claim that it makes in `prev`, and its ground.
         claim: Claim,
     },
     /// The client repeats an open try: same uuid, same `sent`.
     Repeat(u8),
-    /// An acquire of this term arrives. Copies of it may stay on their way.
+    /// An acquire of this term arrives. Copies of it may stay in flight.
     Acquire {
         /// Which term.
         term: u8,
@@ -33,10 +33,10 @@ pub enum Action {
     Answer {
         /// Which term.
         term: u8,
-        /// Which of the answers on their way.
+        /// Which of the answers in flight.
         slot: u8,
     },
-    /// The client gives the try up (W5): no answer, dropped, `Fatal`. A release goes out.
+    /// The client gives the try up (W5): no answer, a dropped call, or `Fatal`. It then sends a release.
     GiveUp(u8),
     /// The holder draws number and `sent` of a renewal, and sends it.
     Renew {
@@ -79,43 +79,43 @@ pub enum Action {
     },
     /// H7: the holder ends its handle and gives out a ticket.
     HandOver(u8),
-    /// S1: a lease ends, and its term goes on: for a waiter of the same client.
+    /// S1: a lease ends, and its term continues: for a waiter of the same client.
     Give(u8),
     /// S1: the next lease of the term begins.
     Succeed(u8),
-    /// A trap's: the lease before this one ends.
+    /// Only in a trap: the lease before this one ends.
     GiverEnds(u8),
-    /// T6: a client is told of the highest token that the resource has seen.
+    /// T6: a client learns the highest token that the resource has seen.
     Told(u8),
-    /// T5: the record is deleted, long after its end.
+    /// T5: the record is deleted, long after its lease has ended.
     Purge,
-    /// The store loses everything that it has acknowledged. Its clock is ahead of the token that it showed, or far
+    /// The store loses everything that it has acknowledged. Its clock is ahead of the last token that it showed, or far
     /// behind.
     Failover,
-    /// A client asks what the record is (`read`).
+    /// A client reads the record (`read`).
     Look(u8),
     /// A process dies, and may start again without memory.
     Crash(u8),
-    /// A person reads the record and sends a revoke of what it shows (B1).
+    /// A person reads the record and sends a revoke of the version that it shows (B1).
     Revoke(u8),
     /// A revoke arrives.
     Revoked {
         /// It is delivered once more, later.
         again: bool,
     },
-    /// A person reads the record and sends a release of what it shows (B2).
+    /// A person reads the record and sends a release of the version that it shows (B2).
     Force,
-    /// The holder of this lease writes to the resource, or a write of it arrives there.
+    /// The holder of this lease writes to the resource, or an earlier write of it arrives there.
     Write(u8),
-    /// A trap's: the waiter asks again with the uuid of a try that was answered.
+    /// Only in a trap: the waiter sends another acquire with the uuid of an answered try.
     Reuse(u8),
 }
 
-/// Whose clock goes wrong in a tick.
+/// The clock that goes wrong in a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a clock is right, slow or fast")]
 pub enum Drift {
-    /// Nobody's.
+    /// None.
     None,
     /// This client's stands still.
     Slow(u8),

@@ -1,4 +1,4 @@
-//! A request arrives at the store, which answers, and what must hold of that answer.
+//! A request arrives at the store. The store answers, and this module checks the answer.
 
 use crate::{
     client::{number, prev},
@@ -49,7 +49,7 @@ impl<L: Log> Step<'_, L> {
             let free = replies.iter().position(|slot| *slot == Reply::None);
             assert!(free.is_some(), "more answers to one try than REPLIES");
             replies[free.unwrap_or_default()] = reply;
-            // The order in which they were made says nothing about the order in which they come.
+            // The order in which the requests were sent does not determine the order in which they arrive.
             replies.sort_unstable_by_key(|reply| reply.order());
         }
     }
@@ -85,7 +85,7 @@ impl<L: Log> Step<'_, L> {
                 }
             }
             Rule::A2 if term.phase == Phase::Pending => self.log.log(Event::ReplayAnswered),
-            // The try was sent with a right to this very version, and did not get past it.
+            // The client sent the try with a right to this very version, and was refused.
             Rule::A7 if term.claim.version == before.version => match term.claim.ground {
                 Ground::None => {}
                 Ground::Observed => self.violated(Property::ObservationEnds),

@@ -1,16 +1,16 @@
-//! A second, small model: how a request of the protocol becomes looks and conditional writes.
+//! A second, small model: how a request of the protocol becomes reads and conditional writes.
 //!
-//! The first model takes it for granted that a request meets the record once, in one atomic step. A store that can only
-//! read, and write what is unchanged, takes several: a write on the strength of what was seen before, a look
-//! after it was refused, another write. This model shows that nobody can tell the difference: every write
-//! is what the rules make of the record that it replaces, so it is an arrival of the request or of a copy of it, and every
-//! answer without a write was true of the record at an instant within the call. Then everything that the first
-//! model shows holds for such stores too, and it need not be shown again.
+//! The first model assumes that a request meets the record once, in one atomic step. A store that can only
+//! read, and write a record if it is unchanged, takes several: a write based on an earlier read, a new read
+//! after a refusal, another write. This model shows that no client can tell the difference: every write
+//! is the result of the rules for the record that it replaces, so it is an arrival of the request or of a copy of it,
+//! and every answer without a write was true of the record at an instant within the call. So everything that the first
+//! model shows holds for such stores too, and need not be shown again.
 //!
-//! Modelled are one name, clients that do whatever the protocol may ask of them, in any order, with what
-//! each has seen last; writes that are lost, late, or repeated by the client's library in secret; calls
-//! that are given up. A look is one step: it is linearizable, and what is decided on it is decided at once.
-//! Left out is what decides nothing here: time, durations, data, who may claim what.
+//! The model has one name; clients that make any request that the protocol allows them, in any order, based on the
+//! last record that each has seen; writes that are lost, late, or silently repeated by the client's library; calls
+//! that are given up. A read is one step: it is linearizable, and the decision based on it is immediate.
+//! The model leaves out what decides nothing here: time, durations, data, and the grounds of claims.
 
 mod rules;
 mod step;
@@ -22,61 +22,61 @@ pub use self::{
     step::{Action, Call, Client, Late, State},
 };
 
-/// How many clients take part.
+/// The number of clients.
 pub const CLIENTS: usize = 2;
 
 /// One configuration.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests build it")]
 pub struct Cas {
-    /// Calls of each client.
+    /// The calls of each client.
     pub calls: u8,
-    /// Writes that arrive once more, now or later, all clients together.
+    /// Writes that arrive once more, at once or later, of all clients together.
     pub copies: u8,
-    /// Writes that a call tries.
+    /// The writes that a call tries.
     pub rounds: u8,
-    /// What is wrong on purpose.
+    /// The trap, if any.
     pub trap: Option<Trap>,
 }
 
-/// Something wrong on purpose.
+/// A deliberate mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Trap {
-    /// What a client has seen last decides an answer.
+    /// The last record that a client has seen decides an answer.
     VerdictFromCache,
-    /// The store writes whatever is there.
+    /// The store writes unconditionally.
     PutWithoutCondition,
-    /// Contents do not say how often they were renewed, so they repeat.
+    /// The contents do not contain the number of renewals, so they repeat.
     ContentsRepeat,
-    /// A look shows what was there before the last write.
+    /// A read shows the record before the last write.
     StaleLook,
-    /// After a refused write a look fails, and the call says that nothing happened.
+    /// After a refused write a read fails, and the call reports that nothing happened.
     FailedLookDenies,
-    /// After a refused write a release finds another's record, and says that it was not held.
+    /// After a refused write a release finds another's record, and reports that the lock was not held.
     NotHeldAfterRefusal,
-    /// A renewal whose write was refused is lost: that may have been a mark.
+    /// A renewal whose write was refused counts as lost, although the write that came first may have been a mark.
     RefusedRenewalIsLost,
 }
 
-/// What must hold in every reachable state.
+/// A property of every reachable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Property {
-    /// A write is what its request makes of the record that it replaces.
+    /// Every write is the result of its request's rules for the record that it replaces.
     EffectsFit,
-    /// An answer without a write was true at an instant within the call.
+    /// Every answer without a write was true at an instant within the call.
     VerdictsFit,
-    /// What is said not to have happened did not.
+    /// A request that is reported as not applied was not.
     NothingDenied,
-    /// "Not held" is not said of a release that freed the lock.
+    /// No release that freed the lock is answered "not held".
     NoFalseNotHeld,
-    /// Every grant has a larger token than all before it.
+    /// Every grant has a larger token than all earlier ones.
     TokensGrow,
 }
 
 impl Trap {
-    /// All of them, each with what notices.
+    /// All traps, each with the property that it violates.
     pub const ALL: &'static [(Self, Property)] = &[
         (Self::VerdictFromCache, Property::VerdictsFit),
         (Self::PutWithoutCondition, Property::EffectsFit),
@@ -114,7 +114,7 @@ impl Model for Cas {
     }
 
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
-        // What was violated stays so.
+        // A violation stays recorded.
         (state.violated == 0).then(|| state.after(self, action))
     }
 

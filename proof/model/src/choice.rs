@@ -1,4 +1,4 @@
-//! What may happen next.
+//! The possible actions.
 
 use crate::{
     action::{Action, Drift},
@@ -122,7 +122,7 @@ fn terms(
     }
 }
 
-/// One copy arrives, and perhaps it is not the last.
+/// One copy arrives, and possibly another one later.
 fn arrivals(on_way: u8, copies: bool) -> impl Iterator<Item = bool> {
     let most = if on_way == 0 {
         0
@@ -167,7 +167,8 @@ fn leased(config: &Config, state: &State, index: u8, term: &Term, actions: &mut 
     }
 }
 
-/// S1, and S3 where it forbids one: the block is used up, the name is closed, the token lies below the floor.
+/// S1, and S3 where it forbids a successor: the block is used up, the release closes the name, or the token is below
+/// the floor.
 fn successors(config: &Config, state: &State, index: u8, term: &Term, actions: &mut Vec<Action>) {
     let place = usize::from(index);
     if term.giver {
@@ -184,7 +185,7 @@ fn successors(config: &Config, state: &State, index: u8, term: &Term, actions: &
     }
 }
 
-/// T5, and what it is like where the store fails.
+/// T5, and the failures of the store.
 fn store(config: &Config, state: &State, actions: &mut Vec<Action>) {
     let kept = state.record.row != Row::Absent;
     let acts = |term: &Term| matches!(term.phase, Phase::Pending | Phase::Leased);
@@ -197,7 +198,7 @@ fn store(config: &Config, state: &State, actions: &mut Vec<Action>) {
     }
 }
 
-/// B1 and B2: somebody reads the record and acts on what it shows.
+/// B1 and B2: a person reads the record and acts on it.
 fn people(config: &Config, state: &State, actions: &mut Vec<Action>) {
     let held = state.record.row == Row::Held && state.record.version.uuid < REVOKED;
     if held && state.revoke.left > 0 {

@@ -1,4 +1,4 @@
-//! What a client does and believes: V1 to V9, G4, W5, H2, H7, H8.
+//! The decisions and beliefs of a client: V1 to V9, G4, W5, H2, H7, H8.
 
 use crate::{
     config::Config,
@@ -9,7 +9,7 @@ use crate::{
     trap::Trap,
 };
 
-/// The claims that a client may make in its next try, beside making none.
+/// The claims that a client may make in its next try, in addition to making none.
 pub(crate) fn claims(config: &Config, state: &State, client: usize) -> impl Iterator<Item = Claim> {
     let known = &state.clients[client];
     let seen = known.seen;
@@ -43,7 +43,7 @@ pub(crate) fn claims(config: &Config, state: &State, client: usize) -> impl Iter
     .map(|(_, ground, version)| Claim { ground, version })
 }
 
-/// G4: the record shown is of a try or a lease of this client that is over.
+/// G4: the record shown is of a try or a lease of this client that has ended.
 fn over(config: &Config, state: &State, client: usize, seen: Version) -> bool {
     if seen.uuid == REVOKED {
         return config.is(Trap::RevokerClaims) && usize::from(state.revoke.by) == client;
@@ -65,7 +65,7 @@ fn over(config: &Config, state: &State, client: usize, seen: Version) -> bool {
         }
 }
 
-/// What a claim puts into `prev`.
+/// The claim that goes into `prev`.
 pub(crate) fn prev(config: &Config, state: &State, claim: Claim) -> Option<Version> {
     match claim.ground {
         Ground::None => None,
@@ -81,7 +81,7 @@ pub(crate) fn prev(config: &Config, state: &State, claim: Claim) -> Option<Versi
 }
 
 impl<L: Log> Step<'_, L> {
-    /// A fresh uuid and a `sent` of its own (W5).
+    /// A fresh uuid and a separate `sent` (W5).
     pub(crate) fn start(&mut self, client: usize, claim: Claim) {
         let known = &mut self.state.clients[client];
         let floor = known.floor;
@@ -119,7 +119,7 @@ impl<L: Log> Step<'_, L> {
 
     fn acquired(&mut self, index: usize, token: u8, grant: u8) {
         let belief = self.config.belief(index);
-        // V1: what is left counts from before the question.
+        // V1: the remaining time counts from before the request.
         let left = belief.saturating_sub(self.state.terms[index].clock);
         let credited = if self.config.is(Trap::DeadlineFromReply) {
             belief
@@ -196,18 +196,18 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// V7: invalid from here on.
+    /// V7: invalid from now on.
     pub(crate) fn release(&mut self, index: usize) {
         let closes = self.config.closes;
         let term = &mut self.state.terms[index];
         term.releases += 1;
-        // B4: work that ended in time. What was lost closes nothing.
+        // B4: work that ended in time. A lost lease closes nothing.
         if closes > 0 && term.phase == Phase::Leased {
             term.closing = true;
             term.clock = closes;
         }
         match term.phase {
-            // A lease that was handed over stays the ticket's: its giver claims it no more (G4).
+            // A lease that was handed over stays the ticket's: its giver no longer claims it (G4).
             Phase::Handed => term.clock = 1,
             Phase::Leased if self.config.is(Trap::ValidWhileReleasing) => {}
             _ => term.phase = Phase::Over,

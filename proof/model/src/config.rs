@@ -1,14 +1,14 @@
-//! What a run searches: who takes part, what may happen, how often.
+//! A configuration of a search: the parties, the possible events, and how often each may happen.
 
 use crate::{property::Property, state::CLIENTS, trap::Trap};
 
-/// Who decides that a lease ended.
+/// How it is decided that a lease has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has two")]
 pub enum Discipline {
-    /// The store, by its own clock.
+    /// The store decides, by its own clock.
     StoreClock,
-    /// The contenders, by what they have observed.
+    /// The contenders decide, by their observations.
     Observer,
 }
 
@@ -17,7 +17,7 @@ pub enum Discipline {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests and the binary build it")]
 pub struct Config {
-    /// O1: who decides that a lease ended.
+    /// O1: how it is decided that a lease has ended.
     pub discipline: Discipline,
     /// Processes that want the name.
     pub clients: u8,
@@ -25,15 +25,15 @@ pub struct Config {
     pub tries: u8,
     /// Renewals of each client.
     pub renewals: u8,
-    /// Requests of each client that arrive once more, at any later time: made by the network, by
+    /// Requests of each client that arrive once more, at any later time: copies made by the network, by
     /// an SDK, or by the client after `Unknown`.
     pub copies: u8,
-    /// Crashes of each client. A process that starts again is a stranger to its own past.
+    /// Crashes of each client. A restarted process knows nothing of its past.
     pub crashes: u8,
     /// D of each client, in ticks.
     pub durations: [u8; CLIENTS],
-    /// Tokens that each client's grants bring: as many leases may follow one another on a term (T1, S1). One: the
-    /// client is of a release that knows no successors, or its store says nothing of a block.
+    /// Tokens that each client's grants bring: that many leases may follow one another on a term (T1, S1). One: the
+    /// client has a release of dlock without successors, or its store reports no block.
     pub blocks: [u8; CLIENTS],
     /// Ticks by which a holder stops early (V1).
     pub margin: u8,
@@ -51,30 +51,30 @@ pub struct Config {
     pub forces: u8,
     /// T5: purges.
     pub purges: u8,
-    /// How often the store may lose everything that it has acknowledged.
+    /// How many times the store may lose everything that it has acknowledged.
     pub failovers: u8,
-    /// Its clock is then behind the last token as well, so that T6 alone protects, and only those who were told.
+    /// Its clock is then behind the last token as well, so that only T6 protects, and only clients that know a token.
     pub clock_behind: bool,
-    /// T6: clients are told of the highest token that the resource has seen.
+    /// T6: clients learn the highest token that the resource has seen.
     pub floors: bool,
-    /// Steps of the store's clock that may happen, forward positive.
+    /// Steps that the store's clock may make, forward positive.
     pub steps: &'static [i8],
-    /// How many of them.
+    /// How many such steps.
     pub step_count: u8,
     /// Holders write to a resource, at any time after they were granted, however late.
     pub resource: bool,
     /// T3: the resource compares tokens.
     pub fenced: bool,
-    /// What is wrong on purpose.
+    /// The trap, if any.
     pub trap: Option<Trap>,
-    /// What is checked.
+    /// The properties to check.
     pub properties: &'static [Property],
-    /// States that differ in nothing that can matter count as one (`normal`).
+    /// States whose differences cannot matter count as one (`normal`).
     pub reduced: bool,
-    /// Steps are left out where another one, possible at the same time, can do all that they can do
+    /// The search omits steps where another one, possible at the same time, can do all that they can do
     /// and more (`dominance`).
     pub dominant: bool,
-    /// Of these, a look at the record later than at once.
+    /// Among these, reads of the record later than at once.
     pub looks_at_once: bool,
 }
 
@@ -119,7 +119,7 @@ impl Config {
         self.discipline == Discipline::StoreClock
     }
 
-    /// Clients look at every version as soon as it is there.
+    /// Clients see every version as soon as it is there.
     pub(crate) fn looks_at_once(&self) -> bool {
         self.dominant && self.looks_at_once
     }
@@ -128,7 +128,7 @@ impl Config {
         self.trap == Some(trap)
     }
 
-    /// A trap's: the record shows the first token of a block, not the last.
+    /// Only in a trap: the record shows the first token of a block, not the last.
     pub(crate) fn shows_beginning(&self) -> bool {
         matches!(
             self.trap,
@@ -169,7 +169,7 @@ impl Config {
         self.duration(term) - self.margin
     }
 
-    /// Clients can be told apart by nothing but their names.
+    /// Only their names distinguish the clients.
     pub(crate) fn symmetric(&self) -> bool {
         self.reduced
             && self.trap.is_none()
@@ -177,7 +177,7 @@ impl Config {
             && self.blocks.iter().all(|block| *block == self.blocks[0])
     }
 
-    /// How far a store's clock may still go back, which decides how long ago an expiry matters.
+    /// How far a store's clock may still go back, which limits how long ago an expiry may be and still matter.
     pub(crate) fn longest_step_back(&self, steps: u8) -> i8 {
         let back = self
             .steps

@@ -1,23 +1,23 @@
-//! Steps that need not be taken, because another step at the same time allows everything that they
-//! allow, and more. What is left out, and what does the same:
+//! Steps that the search omits, because another step at the same time allows everything that they
+//! allow, and more. The omitted steps, and those that replace them:
 //!
 //! - An answer to a try other than `Acquired`: the client gives up. The release that it then sends
 //!   may never arrive.
 //! - A grant that comes after its deadline: the client gives up when the deadline passes.
 //! - `Lost`, and a release long after the end of a lease: the holder releases at once. Its release
-//!   may be as late as it likes, and before it heard of the loss it believed for longer.
-//! - A crash: the process gives up or releases, nothing of that arrives, and it makes no claims.
+//!   may be arbitrarily late, and before it learned of the loss it believed for longer.
+//! - A crash: the process gives up or releases, none of those messages arrives, and it makes no claims.
 //! - A repeated acquire: the network keeps a copy of the first one.
-//! - A look at the record later than at once: an observation that is older allows more, and nobody
-//!   need claim what he may. What this leaves out is a claim of a version that is gone already and
-//!   comes back as an orphan (G2); the searches with `looks_at_once` off have it.
-//! - A request that arrives and changes nothing, neither the record nor what its client will hear:
-//!   it stays on its way, and may yet arrive when it does.
+//! - A read of the record later than at once: an older observation allows more, and no client
+//!   has to make the claims that it may make. This omits a claim of a version that is gone already and
+//!   comes back as an orphan (G2); the searches with `looks_at_once` off include it.
+//! - A request that arrives and changes nothing, neither the record nor the answer that its client will hear:
+//!   it stays in flight, and may still arrive when it changes something.
 //! - A try without a claim where one may be made: it is refused where the other takes, and a request
-//!   that is refused had better stay on its way.
+//!   that is refused had better stay in flight.
 //! - A ticket without a release: the release may never arrive.
 //!
-//! All of these are steps of the full model too, so this finds nothing that is not there.
+//! All of these are steps of the full model too, so the search finds no violation that does not exist.
 
 use crate::{
     action::Action,
@@ -27,7 +27,7 @@ use crate::{
 };
 
 impl<L: Log> Step<'_, L> {
-    /// Takes at once what would lose by waiting.
+    /// Takes at once every step that gains nothing by waiting.
     pub(crate) fn dominate(&mut self) {
         for index in 0..self.config.terms() {
             let late = self.state.terms[index].clock >= self.config.belief(index);
@@ -52,7 +52,7 @@ impl<L: Log> Step<'_, L> {
     }
 }
 
-/// A request has arrived, and all is as before except that it is no longer on its way.
+/// A request has arrived, and the state is as before except that it is no longer in flight.
 pub(crate) fn in_vain(action: Action, before: &State, after: &State) -> bool {
     let same = |term: u8| {
         let index = usize::from(term);

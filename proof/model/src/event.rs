@@ -1,18 +1,18 @@
-//! What happened in one step: counted to show that a search saw it, told to make a trace readable.
+//! The events of one step: counted to show that a search saw them, and printed to make a trace readable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::store::Rule;
 
-/// Something worth counting.
+/// An event worth counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Event {
     /// The store answered by this rule.
     Store(Rule),
-    /// A1, A4, A5 or A6 took a record for a try that nobody waits for any more (G2).
+    /// A1, A4, A5 or A6 took a record for a try that its client has given up (G2).
     Orphan,
-    /// A lost answer was made good: a copy of an open try found its own grant (A2).
+    /// A copy of an open try, whose answer was lost, found its own grant (A2).
     ReplayAnswered,
     /// A6 on ground (a).
     TakenByObservation,
@@ -26,7 +26,7 @@ pub enum Event {
     Granted,
     /// V9: a grant came after its deadline.
     GrantTooLate,
-    /// A try ended because somebody holds the name.
+    /// A try ended because the name is held.
     Refused,
     /// V4: a renewal moved the deadline.
     Extended,
@@ -36,11 +36,11 @@ pub enum Event {
     LossHeard,
     /// V5: a holder's deadline passed.
     DeadlinePassed,
-    /// A client kept its observation: the version it was shown is the one it knew.
+    /// A client kept its observation: the version shown is the one that it knew.
     SeenAgain,
-    /// S1: a lease began on a term that had had one.
+    /// S1: a lease began on a term that had had one before.
     Succeeded,
-    /// T6: a client was told of a higher token.
+    /// T6: a client learned of a higher token.
     Told,
     /// T5: the record was purged.
     Purged,
@@ -122,7 +122,7 @@ impl Event {
     }
 }
 
-/// Where steps say what happened.
+/// The collector of a step's events.
 pub(crate) trait Log {
     fn log(&mut self, event: Event);
 }
@@ -133,7 +133,7 @@ impl Log for Vec<Event> {
     }
 }
 
-/// Which events were seen in the transitions of a search. Not how often: threads that count together
+/// The events seen in the transitions of a search, without their counts: threads that count together
 /// wait for each other more than they search.
 #[derive(Debug)]
 pub struct Seen([AtomicBool; EVENTS.len()]);
@@ -145,13 +145,13 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// This one was.
+    /// Records this event.
     #[must_use]
     pub fn has(&self, event: Event) -> bool {
         self.0[event.index()].load(Ordering::Relaxed)
     }
 
-    /// All of them that were seen.
+    /// All events seen so far.
     pub fn all(&self) -> impl Iterator<Item = Event> {
         EVENTS.into_iter().filter(|event| self.has(*event))
     }

@@ -1,9 +1,9 @@
 //! The lease protocol of dlock as a model, and a search through all of its states.
 //!
-//! It owns the protocol's rules once more, written from the rules and not from the code, and shows
+//! It states the protocol's rules a second time, written from the rules and not from the code, and shows
 //! that they keep their promises under loss, copies, delay and reordering of messages, clocks that
-//! go wrong, and crashes. It leaves to the simulation and to the tests whether the code keeps the
-//! rules. The README says what is modelled, what is not, and what was searched.
+//! go wrong, and crashes. Whether the code keeps the rules is left to the simulation and to the
+//! tests. The README lists what is modelled, what is not, and what was searched.
 
 mod action;
 mod arrival;

@@ -1,4 +1,4 @@
-//! Searches by hand: `all` configurations, those whose name contains a word, or the `traps`.
+//! Runs searches by hand: `all` configurations, those whose names contain a word, or the `traps`.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything that contains all these words.
+/// The configurations whose names contain all these words.
 fn configurations(words: &[String]) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for entry in suite() {
@@ -42,7 +42,7 @@ fn configurations(words: &[String]) -> ExitCode {
     code
 }
 
-/// The counter-example of each trap.
+/// Prints the counter-example of each trap.
 fn traps(names: &[String]) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for trap in Trap::all() {

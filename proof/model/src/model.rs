@@ -1,4 +1,4 @@
-//! The protocol as stateright wants it: states, actions, properties.
+//! The protocol in the form that stateright needs: states, actions, properties.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::{
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests and the binary build it")]
 pub struct Protocol {
-    /// What is searched.
+    /// The configuration of the search.
     pub config: Config,
-    /// What the search saw.
+    /// The events that the search saw.
     pub seen: Arc<Seen>,
 }
 
 impl Protocol {
-    /// A model of this configuration, nothing counted yet.
+    /// A model of this configuration, with no events counted yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Protocol {
         }
     }
 
-    /// What a step does, and what happened in it.
+    /// The state after a step, and the events of the step.
     #[must_use]
     pub fn explain(&self, state: &State, action: Action) -> (State, Vec<Event>) {
         let mut events = Vec::new();
@@ -52,7 +52,7 @@ impl Protocol {
         state
     }
 
-    /// This property holds in this state.
+    /// Whether this property holds in this state.
     #[must_use]
     pub fn holds(&self, property: Property, state: &State) -> bool {
         if state.violated & property.bit() != 0 {
@@ -73,7 +73,7 @@ impl Protocol {
         }
     }
 
-    /// I2. A revoke changes the uuid and keeps everybody out as before. A forced release and a step
+    /// I2. A revoke changes the uuid and keeps every other client out as before. A forced release and a step
     /// of the store's clock are documented to end a lease early.
     fn backed(&self, state: &State) -> bool {
         let documented =

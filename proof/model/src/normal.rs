@@ -1,10 +1,10 @@
-//! Which differences between states do not matter: messages that can change nothing any more,
-//! knowledge that nobody will use, names of clients that are alike.
+//! The differences between states that do not matter: messages that can no longer change anything,
+//! knowledge that no party will use, names of clients that are alike.
 //!
 //! Each rule here drops something only where no later step of any party could depend on it, so a
-//! search over what is left reaches a violation exactly if the full one does. The test
+//! search over the remaining states reaches a violation exactly if the full one does. The test
 //! `reduction` compares the two, state by state, on configurations small enough for both. A trap may
-//! depend on what a right protocol may forget; where one does, it is kept.
+//! depend on knowledge that a right protocol may forget; in such a case it is kept.
 
 use crate::{
     config::Config,
@@ -16,14 +16,14 @@ use crate::{
     trap::Trap,
 };
 
-/// The representative of all states that differ from this one in nothing that matters.
+/// Replaces a state by the representative of all states that differ from it only in what does not matter.
 pub(crate) fn normalise(config: &Config, state: &mut State) {
     if !config.reduced {
         return;
     }
     let alive = Alive::of(config, state);
     if !config.resource {
-        // T1 looks at nothing but the last token, and every grant is compared with it when it is
+        // T1 depends only on the last token, and every grant is compared with it when it is
         // made.
         state.record.token = u8::from(state.record.row != Row::Absent);
         state.record.grant = 0;
@@ -40,7 +40,7 @@ pub(crate) fn normalise(config: &Config, state: &mut State) {
         state.ticket = Version::default();
     }
     if state.revoke.copies == 0 {
-        // It may be sent again, but not this one.
+        // A revoke may be sent again, but not with this version.
         state.revoke = Revoke {
             left: state.revoke.left,
             duplicates: if state.revoke.left > 0 {
@@ -57,8 +57,8 @@ pub(crate) fn normalise(config: &Config, state: &mut State) {
     }
 }
 
-/// The uuids that the record can still show: the one it shows, and those with an acquire or a
-/// revoke on its way, or one that may yet be sent. What is not alive stays so.
+/// The uuids that the record can still show: the one that it shows, and those with an acquire or a
+/// revoke in flight, or with one that may still be sent. A uuid that is not alive stays so.
 struct Alive(u16);
 
 impl Alive {
@@ -102,7 +102,7 @@ fn record(record: &mut Record, alive: &Alive) {
         record.expiry = 0;
         record.duration = 0;
         record.version.renewals = 0;
-        // A3 and L2 compare it with acquires and releases on their way only.
+        // Only acquires and releases in flight are compared with it (A3, L2).
         if !alive.has(record.version.uuid) {
             record.version = Version::default();
         }
@@ -119,7 +119,7 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     };
     match term.phase {
         Phase::Unused => return,
-        // Why it is over makes no difference to a right client.
+        // The reason why it has ended makes no difference to a right client.
         Phase::Refused
             if !config.is(Trap::UuidReused) && !config.is(Trap::OnlyGivenUpRemembered) =>
         {
@@ -160,8 +160,8 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     if !on_ticket && !by_number {
         term.confirmed = 0;
     }
-    // A release changes nothing where the record is not, and cannot come to be, of this uuid. The repeat of
-    // one that closed the name must not either, and is kept to see that.
+    // A release changes nothing where the record does not have this uuid, and cannot come to have it. The repeat of
+    // a closing release must not change anything either, and is kept to check that.
     let closed = term.closing && record.held_by(CLOSED + id - 1);
     if !alive.has(id) && !closed {
         term.releases = 0;
@@ -192,7 +192,7 @@ fn replies(config: &Config, term: &mut Term, alive: &Alive) {
     let mut next = 0;
     for reply in term.replies {
         let reply = match reply {
-            // It will end the try. That is all it will do.
+            // The answer will end the try, and have no other effect.
             Reply::Held(version, _) if !alive.has(version.uuid) => {
                 Reply::Held(Version::default(), 0)
             }
@@ -213,7 +213,7 @@ fn attempt(record: &Record, term: &mut Term, number: usize, id: Id, belief: u8, 
     let leased = term.phase == Phase::Leased;
     let attempt = &mut term.attempts[number];
     if leased {
-        // Nothing to credit any more.
+        // There is nothing left to credit.
         if attempt.age >= belief {
             attempt.age = belief;
             attempt.renewed = false;
@@ -236,7 +236,7 @@ fn attempt(record: &Record, term: &mut Term, number: usize, id: Id, belief: u8, 
 fn client(config: &Config, state: &mut State, client: usize, alive: &Alive) {
     let known = &mut state.clients[client];
     if known.tried == config.tries || !alive.has(known.seen.uuid) {
-        // Nothing to claim, or nothing left to claim it with.
+        // There is nothing to claim, or no try left to claim it with.
         known.seen = Version::default();
         known.seen_duration = 0;
         known.seen_age = 0;
@@ -249,8 +249,8 @@ fn resource(resource: &mut Resource) {
     }
 }
 
-/// Clients that differ in nothing but their names are counted once: of all orders of the clients,
-/// the state whose encoding comes first.
+/// Counts clients that differ only in their names once: of all orders of the clients,
+/// returns the state whose encoding comes first.
 fn first_of_all_orders(config: &Config, state: &State) -> State {
     const TWO: &[[u8; 3]] = &[[1, 0, 2]];
     const THREE: &[[u8; 3]] = &[[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];

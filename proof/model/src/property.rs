@@ -1,20 +1,20 @@
-//! What must hold in every reachable state.
+//! The properties of every reachable state.
 
-/// One thing that must always hold. The numbers are those of the protocol and of its invariants.
+/// A property that must always hold. The numbers are those of the protocol and of its invariants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Property {
     /// I1: at no instant of the true time are two leases of the name valid.
     Exclusion,
-    /// I2: while a lease is valid, the store keeps everybody else out.
+    /// I2: while a lease is valid, the store keeps every other client out.
     Backed,
     /// I3: each grant mints larger tokens than every grant before it.
     TokensGrow,
     /// I3: each lease has a larger token than every lease before it.
     LeaseTokensGrow,
-    /// T1: no two leases have one token, also where a term was forced or lost.
+    /// T1: no two leases have the same token, even if a term was forced or lost.
     TokensDiffer,
-    /// T6: no lease has a token below what its client was told of before it asked.
+    /// T6: no lease has a token below one that its client had learned of before it asked.
     AboveFloor,
     /// I5: the resource accepts no write of a holder after one of a later holder.
     FencedOrder,
@@ -22,7 +22,7 @@ pub enum Property {
     DeadlineFromSent,
     /// I7: no answer revives a lost lease, no deadline moves back.
     NothingRevived,
-    /// I9, R3, L3: a uuid changes nothing that is not its own, or is over.
+    /// I9, R3, L3: a request changes nothing that does not have its uuid, or that has ended.
     StaleChangesNothing,
     /// I11: copies of one request grant once, until another term of the name has begun.
     GrantsOnce,
@@ -41,14 +41,14 @@ pub enum Property {
     /// O1: a contender that saw one version for the record's D gets past it with its next
     /// try, whatever the store's clock does.
     ObservationEnds,
-    /// B4: while the name is closed nobody enters, and its own client claims no term that it is closing.
+    /// B4: while the name is closed no client enters, and its own client claims no term that it is closing.
     ClosedKeepsOut,
-    /// G2: nothing keeps the name longer than D after it was last written.
+    /// G2: no record keeps the name longer than D after its last write.
     BlockedAtMostD,
 }
 
 impl Property {
-    /// All of them.
+    /// All properties.
     pub const ALL: &'static [Self] = &[
         Self::Exclusion,
         Self::Backed,

@@ -1,4 +1,4 @@
-//! Searching a model: everything, or the shortest way to a violation.
+//! Searches of a model: through every state, or for the shortest path to a violation.
 
 use std::{
     fmt,
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "read by tests and the binary")]
 pub struct Outcome {
-    /// What was searched.
+    /// The name of the search.
     pub protocol: Protocol,
     /// Different states.
     pub states: usize,
@@ -35,19 +35,19 @@ pub struct Outcome {
     pub depth: usize,
     /// How long it took.
     pub took: Duration,
-    /// A violated property and a way to it.
+    /// A violated property and a path to it.
     pub violation: Option<(&'static str, Path<State, Action>)>,
 }
 
 impl Outcome {
-    /// How often each event was seen.
+    /// The events that were seen.
     #[must_use]
     pub fn seen(&self) -> &Seen {
         &self.protocol.seen
     }
 
-    /// The way to the violation, for people: each step, what happened in it, the record after it, and the terms that
-    /// are believed in, each with the ticks left to it.
+    /// The path to the violation, in readable form: each step, its events, the record after it, and the terms that
+    /// their clients believe in, each with its remaining ticks.
     #[must_use]
     pub fn trace(&self) -> Option<String> {
         let (property, path) = self.violation.as_ref()?;
@@ -82,8 +82,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Goes through every state, until there is none left or one violates a property. Depth first, so
-/// that it remembers eight bytes per state and not the way to each.
+/// Searches every state, until none remains or one violates a property. Depth first, so
+/// that it stores eight bytes per state and not the path to each.
 #[must_use]
 pub fn search(config: &Config, label: &str) -> Outcome {
     let checker = Protocol::new(config.clone())
@@ -94,7 +94,7 @@ pub fn search(config: &Config, label: &str) -> Outcome {
     finish(checker, label)
 }
 
-/// Looks for the shortest way to a violation of this property.
+/// Searches for the shortest path to a violation of this property.
 #[must_use]
 pub fn shortest(config: &Config, property: Property) -> Outcome {
     let only: &'static [Property] = Property::ALL

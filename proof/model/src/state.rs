@@ -1,8 +1,8 @@
-//! What is true at one instant: the record, every term, every client, what is on its way.
+//! The state at one instant: the record, every term, every client, the messages in flight.
 //!
-//! All times are distances from now, cut off where more makes no difference, so the space is finite
-//! although time is not. Leaves to others how a state changes (`step`) and which differences do not
-//! matter (`normal`).
+//! All times are distances from now, capped where more makes no difference, so the space is finite
+//! although time is not. `step` defines how a state changes, and `normal` which differences do not
+//! matter.
 
 #![expect(
     clippy::exhaustive_structs,
@@ -10,13 +10,13 @@
     reason = "a model's state hides nothing"
 )]
 
-/// Most clients of any configuration.
+/// The most clients of any configuration.
 pub const CLIENTS: usize = 3;
-/// Most tries of any configuration, all clients together.
+/// The most tries of any configuration, of all clients together.
 pub const TERMS: usize = 6;
 /// Renewal attempts of one term.
 pub const ATTEMPTS: usize = 2;
-/// Different answers to one try that can be on their way at once.
+/// The different answers to one try that can be in flight at once.
 pub const REPLIES: usize = 3;
 /// Leases that the fenced resource can tell apart.
 pub const LEASES: usize = 16;
@@ -25,23 +25,23 @@ pub const LEASES: usize = 16;
 pub type Id = u8;
 /// No uuid.
 pub const NOBODY: Id = 0;
-/// The uuid that a revoke puts in (B1). It belongs to nobody.
+/// The uuid that a revoke puts in (B1). No try has it.
 pub const REVOKED: Id = 7;
-/// The uuid that the first try's closing puts in (B4); the second's is the next. They belong to nobody.
+/// The uuid that the first try's closing puts in (B4); the second's is the next. No try has them.
 pub const CLOSED: Id = 8;
 
-/// One instant.
+/// The state at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The one row of the one name.
     pub record: Record,
     /// All tries, those of the first client first.
     pub terms: [Term; TERMS],
-    /// Who wants the name.
+    /// The clients.
     pub clients: [Client; CLIENTS],
-    /// H7: what a giver handed out, for any client to redeem.
+    /// H7: the ticket that a giver handed out, for any client to redeem.
     pub ticket: Version,
-    /// B1, as a person or a tool sends it.
+    /// B1, sent by a person or a tool.
     pub revoke: Revoke,
     /// Ticks by which clocks may still go wrong.
     pub drifts: u8,
@@ -51,19 +51,19 @@ pub struct State {
     pub forces: u8,
     /// T5: purges that may still happen.
     pub purges: u8,
-    /// How often the store may still lose everything.
+    /// How many more times the store may lose everything.
     pub failovers: u8,
     /// T1: the store's time as a token, as far as it is known.
     pub now: u8,
-    /// B4: ticks of the true time for which the name is to stay closed. Nobody knows it; properties do.
+    /// B4: ticks of the true time for which the name is to stay closed. No party knows it; only properties read it.
     pub closed: u8,
-    /// The resource that the holders write to, where a configuration has one.
+    /// The resource that the holders write to, in configurations that have one.
     pub resource: Resource,
-    /// What has been violated by an answer or a belief, a bit for each `Property`.
+    /// The properties that an answer or a belief has violated, a bit for each `Property`.
     pub violated: u32,
 }
 
-/// (uuid, renewals): what an observer compares.
+/// (uuid, renewals): the pair that an observer compares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// The term's.
@@ -72,20 +72,20 @@ pub struct Version {
     pub renewals: u8,
 }
 
-/// What the store keeps.
+/// The store's record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Absent, held or released.
     pub row: Row,
     /// uuid and renewals.
     pub version: Version,
-    /// How long others are kept out.
+    /// For how long others are kept out.
     pub duration: u8,
     /// `StoreClock`: ticks of the store's clock until it has expired; not positive: expired.
     pub expiry: i8,
     /// The last fencing token of the last grant's block (T1).
     pub token: u8,
-    /// How many grants there have been. The store knows nothing of it; properties do.
+    /// The number of grants so far. The store does not know it; only properties read it.
     pub grant: u8,
 }
 
@@ -95,78 +95,78 @@ pub enum Row {
     /// Never acquired.
     #[default]
     Absent,
-    /// Somebody's.
+    /// Held.
     Held,
     /// Free.
     Released,
 }
 
-/// A try, the lease that came of it, and its messages.
+/// A try, the lease that resulted from it, and its messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
     /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. `Over`, if it closes the name:
-    /// ticks until that is open. All on its own clock.
+    /// ticks until the name opens. All on its client's clock.
     pub clock: u8,
     /// `Leased`: no lease of it is held now. The last one has ended, and another may begin (S1).
     pub between: bool,
-    /// S1: how many leases of it there were before this one.
+    /// S1: how many of its leases there were before this one.
     pub leases: u8,
-    /// A trap's: the lease before this one has not ended.
+    /// Only in a trap: the lease before this one has not ended.
     pub giver: bool,
     /// Where there is a resource: the last token of its block, and the grant.
     pub token: u8,
     /// The grant.
     pub grant: u8,
-    /// `Pending`: what it claims.
+    /// `Pending`: the claim that it makes.
     pub claim: Claim,
-    /// T6: the least token that its acquire asks for.
+    /// T6: the lowest token that its acquire accepts.
     pub floor: u8,
-    /// Copies of its acquire on their way.
+    /// Copies of its acquire in flight.
     pub acquires: u8,
-    /// Copies of its release on their way.
+    /// Copies of its release in flight.
     pub releases: u8,
-    /// B4: its release closes the name. `clock` counts how much longer it is not its client's to claim.
+    /// B4: its release closes the name. `clock` counts how much longer its client must not claim it.
     pub closing: bool,
     /// The highest renewal it knows to be applied.
     pub confirmed: u8,
-    /// Numbers of renewals that have been drawn, a bit each.
+    /// The numbers of renewals that have been drawn, a bit each.
     pub drawn: u8,
     /// Its renewals: the nth carries number n + 1.
     pub attempts: [Attempt; ATTEMPTS],
-    /// Answers to its acquire on their way. The first to come ends the try.
+    /// Answers to its acquire in flight. The first to arrive ends the try.
     pub replies: [Reply; REPLIES],
 }
 
-/// How far a term is.
+/// The phase of a term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Not drawn yet.
     #[default]
     Unused,
-    /// Asked, no answer yet.
+    /// Sent, no answer yet.
     Pending,
     /// Its client believes in the term.
     Leased,
-    /// Its client no longer does, and its release has not begun.
+    /// Its client no longer believes in it, and its release has not begun.
     Ended,
-    /// Over (G4): given up, or its release has begun.
+    /// Ended (G4): given up, or its release has begun.
     Over,
-    /// Over (G4): ended by a definite answer that was no grant.
+    /// Ended (G4): by a definite answer that was no grant.
     Refused,
     /// Handed over by ticket (H7).
     Handed,
-    /// Its client has forgotten it, or nothing can come of it any more.
+    /// Its client has forgotten it, or it can no longer have any effect.
     Gone,
 }
 
-/// What a try says in `prev`, and why it may.
+/// The claim that a try makes in `prev`, and its ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     /// On which ground.
     pub ground: Ground,
-    /// The version that nobody acts on any more.
+    /// The version that no client acts on any more.
     pub version: Version,
 }
 
@@ -178,7 +178,7 @@ pub enum Ground {
     None,
     /// (a) seen unchanged for the record's duration.
     Observed,
-    /// (b) a try or lease of this client that is over (G4).
+    /// (b) a try or lease of this client that has ended (G4).
     Own,
     /// (c) its holder handed it over (H8).
     Ticket,
@@ -189,18 +189,18 @@ pub enum Ground {
 pub struct Attempt {
     /// Ticks since its own `sent`.
     pub age: u8,
-    /// Copies on their way.
+    /// Copies in flight.
     pub copies: u8,
-    /// The answer on its way.
+    /// The answer `Renewed` is in flight.
     pub renewed: bool,
-    /// The other answer on its way.
+    /// The answer `Lost` is in flight.
     pub lost: bool,
 }
 
 /// An answer to an acquire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing on its way.
+    /// None in flight.
     #[default]
     None,
     /// With the token, and the grant it belongs to.
@@ -211,14 +211,14 @@ pub enum Reply {
     Held(Version, u8),
 }
 
-/// What one client process knows beside its terms, and what it may still do.
+/// The knowledge of one client process other than its terms, and what it may still do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Client {
     /// Tries it has drawn.
     pub tried: u8,
     /// Renewals it may still send.
     pub renewals: u8,
-    /// Copies of its requests that the network, an SDK or itself may still make.
+    /// Copies of its requests that the network, an SDK or the client itself may still make.
     pub copies: u8,
     /// Crashes it may still suffer.
     pub crashes: u8,
@@ -226,47 +226,47 @@ pub struct Client {
     pub seen: Version,
     /// The duration of that record.
     pub seen_duration: u8,
-    /// Ticks of its clock since it was first shown that version.
+    /// Ticks of its clock since it first saw that version.
     pub seen_age: u8,
-    /// T6: the least token that it may be granted.
+    /// T6: the lowest token that it may be granted.
     pub floor: u8,
 }
 
-/// B1 on its way.
+/// The revoke (B1) in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revoke {
     /// Revokes that may still be sent.
     pub left: u8,
-    /// Copies on their way.
+    /// Copies in flight.
     pub copies: u8,
     /// Copies that may still be made.
     pub duplicates: u8,
     /// The version that was read.
     pub version: Version,
-    /// Which client sent it, if that matters.
+    /// The client that sent it, where a trap needs it.
     pub by: u8,
 }
 
-/// T3: a store of data that holders write to, at any time after they were granted.
+/// T3: a store of data that holders write to, at any time after their grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resource {
-    /// Leases whose holders may write, now or much later: a bit each. A later grant's come after those of an
+    /// Leases whose holders may write, now or much later: a bit each. Those of a later grant come after those of an
     /// earlier one, and those of one term in their order.
     pub writers: u16,
     /// The token of each of these leases.
     pub tokens: [u8; LEASES],
-    /// The tokens that leases have had, a bit each. The resource knows nothing of it.
+    /// The tokens of all leases so far, a bit each. The resource does not know them.
     pub issued: u32,
-    /// Where the store's clock falls behind: those of clients that were told of a higher token before.
+    /// Where the store's clock falls behind: the tokens of clients that had learned of a higher token before.
     pub told: u32,
     /// The highest token seen.
     pub highest: u8,
-    /// The newest lease of which a write was accepted. The resource knows nothing of it.
+    /// The newest lease with an accepted write. The resource does not know it.
     pub newest: u8,
 }
 
 impl Record {
-    /// Held, whatever the time.
+    /// Held, whether or not it has expired.
     #[must_use]
     pub fn held(&self) -> bool {
         self.row == Row::Held
@@ -280,7 +280,7 @@ impl Record {
 }
 
 impl Term {
-    /// Its release has begun, and the name is to be closed for a while yet (B4).
+    /// Its release has begun, and the name is to stay closed for a while (B4).
     #[must_use]
     pub fn closes(&self) -> bool {
         self.closing && self.phase == Phase::Over && self.clock > 0

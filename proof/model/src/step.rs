@@ -1,5 +1,5 @@
-//! One step of one party. Leaves what a client decides to `client`, what arrives at the store to
-//! `arrival`, what may happen at all to `choice`.
+//! One step of one party. `client` has the decisions of a client, `arrival` the arrivals at the
+//! store, `choice` the possible steps.
 
 use crate::{
     action::{Action, Drift},
@@ -96,7 +96,7 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// All clocks run; what goes wrong is within what the configuration allows.
+    /// All clocks run; the configuration bounds how far they go wrong.
     fn tick(&mut self, drift: Drift) {
         if drift != Drift::None {
             self.state.drifts -= 1;
@@ -142,7 +142,7 @@ impl<L: Log> Step<'_, L> {
         client.seen_age = (client.seen_age + ticks).min(client.seen_duration);
     }
 
-    /// The process is gone, its messages are not. What starts in its place knows nothing.
+    /// The process is gone, its messages are not. Its replacement knows nothing.
     fn crash(&mut self, client: usize) {
         let first = client * usize::from(self.config.tries);
         for term in &mut self.state.terms[first..first + usize::from(self.config.tries)] {
@@ -157,7 +157,7 @@ impl<L: Log> Step<'_, L> {
         client.seen_age = 0;
     }
 
-    /// A read: what it shows is observed as what a `Held` shows is.
+    /// A read: its result is observed like that of a `Held`.
     fn look(&mut self, client: usize) {
         let record = self.state.record;
         if record.row == Row::Held {
@@ -188,7 +188,7 @@ impl<L: Log> Step<'_, L> {
         known.seen_age = 0;
     }
 
-    /// T3, and what it is for.
+    /// T3, and the property that it serves.
     fn write(&mut self, lease: u8) {
         let resource = &mut self.state.resource;
         let token = resource.tokens[usize::from(lease)];
@@ -205,7 +205,7 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// The try is over; what it may have left in the store is released in the background.
+    /// The try has ended; a record that it may have left in the store is released in the background.
     pub(crate) fn over(&mut self, index: usize, phase: Phase, release: bool) {
         let term = &mut self.state.terms[index];
         term.phase = phase;
@@ -215,7 +215,7 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// One more of a client's requests is on its way than it meant to send.
+    /// One more of a client's requests is in flight than it meant to send.
     pub(crate) fn copy(&mut self, index: usize) {
         let client = self.config.client(index);
         self.state.clients[client].copies -= 1;

@@ -6,7 +6,7 @@ use crate::{
     trap::Trap,
 };
 
-/// Which line of a table answered.
+/// The line of a table that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the protocol's tables")]
 #[expect(clippy::exhaustive_enums, reason = "the tables are closed")]
@@ -26,11 +26,11 @@ pub enum Rule {
     L3,
     /// Closed.
     B4,
-    /// Closed already by this term.
+    /// Already closed by this term.
     B4Again,
     /// Revoked.
     B1,
-    /// Revoked already by this revoke.
+    /// Already revoked by this revoke.
     B1Again,
     /// Changed.
     B1Changed,
@@ -44,7 +44,7 @@ pub(crate) struct Acquire {
     pub(crate) duration: u8,
     /// T1: how many tokens a grant brings.
     pub(crate) block: u8,
-    /// T1: the least token, and the store's time as one.
+    /// T1: the lowest token, and the store's time as one.
     pub(crate) floor: u8,
     pub(crate) now: u8,
 }
@@ -125,13 +125,13 @@ fn mint(config: &Config, record: &Record, request: Acquire) -> u8 {
         block, floor, now, ..
     } = request;
     if config.shows_beginning() {
-        // Everybody counts the last block as large as his own.
+        // Every party takes the last block to be as large as its own.
         return (record.token + block).max(now).max(floor);
     }
     (record.token + 1).max(now).max(floor) + block - 1
 }
 
-/// The last token of the block that the record shows, which a client hears.
+/// The last token of the block that the record shows, as a client hears it.
 pub(crate) fn last_of_block(config: &Config, record: &Record, block: u8) -> u8 {
     if config.shows_beginning() {
         record.token + block - 1
@@ -161,7 +161,7 @@ pub(crate) fn renew(config: &Config, record: &mut Record, uuid: Id, number: u8) 
     }
 }
 
-/// release: L1 to L3. `confirmed` is what a wrong client knows of its number.
+/// release: L1 to L3. `confirmed` is the number that a wrong client believes in.
 pub(crate) fn release(config: &Config, record: &mut Record, uuid: Id, confirmed: u8) -> Rule {
     let own = record.version.uuid == uuid || config.is(Trap::ReleaseWithoutUuid);
     let wrong_state =
@@ -176,7 +176,7 @@ pub(crate) fn release(config: &Config, record: &mut Record, uuid: Id, confirmed:
     }
 }
 
-/// B4: uuid, number, duration and expiry. Everything else stays.
+/// B4: uuid, number, duration and expiry change. Everything else stays.
 pub(crate) fn close(
     config: &Config,
     record: &mut Record,
@@ -203,7 +203,7 @@ pub(crate) fn close(
     }
 }
 
-/// B1: all but uuid and number stays.
+/// B1: everything except uuid and number stays.
 pub(crate) fn revoke(record: &mut Record, version: Version) -> Rule {
     if record.held() && record.version == version && version.uuid != NOBODY {
         record.version = Version {
@@ -218,7 +218,7 @@ pub(crate) fn revoke(record: &mut Record, version: Version) -> Rule {
     }
 }
 
-/// The expiry that a write of now gives a record.
+/// The expiry that a write at this instant gives a record.
 fn life(config: &Config, duration: u8) -> i8 {
     if config.store_clock() {
         duration.cast_signed() + i8::from(config.is(Trap::KeptTooLong))

@@ -1,5 +1,5 @@
-//! Leases that follow one another on a term (S1 to S6), the tokens that they have of it (T1), and what T1 and T6 are
-//! there for: a record that was purged or lost, and clients that are told of a higher token.
+//! Leases that follow one another on a term (S1 to S6), their tokens (T1), and the cases that T1 and T6
+//! are for: a record that was purged or lost, and clients that learn of a higher token.
 
 use crate::{
     config::Config,
@@ -10,12 +10,12 @@ use crate::{
     trap::Trap,
 };
 
-/// T1: the token of a term's lease that has so many before it.
+/// T1: the token of a term's lease after that many earlier ones.
 pub(crate) fn token(config: &Config, index: usize, term: &Term, before: u8) -> u8 {
     term.token + 1 + before - config.block(index)
 }
 
-/// T6: what a client may be granted after it was told of the highest token. That one may be the first of its block.
+/// T6: the floor of a client after it learned the highest token. That token may be the first of its block.
 pub(crate) fn told(config: &Config, state: &State) -> u8 {
     match state.resource.highest {
         0 => 0,
@@ -39,7 +39,7 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// S1: the next lease begins. What must be so then is asked in `choice`.
+    /// S1: the next lease begins. `choice` checks the conditions for it.
     pub(crate) fn succeed(&mut self, index: usize) {
         let client = self.config.client(index);
         let floor = self.state.clients[client].floor;
@@ -56,7 +56,7 @@ impl<L: Log> Step<'_, L> {
         }
     }
 
-    /// A lease with a token of its own, by which its holder may write at any time from now on.
+    /// Records the token of a lease, with which its holder may write at any time from now on.
     pub(crate) fn begins(&mut self, index: usize, floor: u8) {
         let term = &self.state.terms[index];
         let token = token(self.config, index, term, term.leases);
@@ -87,14 +87,14 @@ impl<L: Log> Step<'_, L> {
         self.state.clients[client].floor = told(self.config, self.state);
     }
 
-    /// T5: what has been over for long, and whose token is below the store's time.
+    /// T5: the record of a lease that ended long ago, and whose token is below the store's time.
     pub(crate) fn purge(&mut self) {
         self.log.log(Event::Purged);
         self.state.purges -= 1;
         self.loses_record();
     }
 
-    /// Clients that believe in a lease go on to do so. Only tokens protect.
+    /// Clients that believe in a lease continue to believe. Only tokens protect.
     pub(crate) fn fail_over(&mut self) {
         self.log.log(Event::FailedOver);
         self.state.failovers -= 1;
@@ -110,7 +110,7 @@ impl<L: Log> Step<'_, L> {
         self.state.now = self.state.now.max(shown + 1);
         self.state.record = Record {
             row: Row::Absent,
-            // How many grants there have been, which the store does not know.
+            // The number of grants so far, which the store does not know.
             grant: self.state.record.grant,
             ..Record::default()
         };

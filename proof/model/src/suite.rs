@@ -1,4 +1,4 @@
-//! The configurations that are searched to their end, and what each must have seen.
+//! The configurations that are searched to their end, and the events that each must have seen.
 
 mod successors;
 
@@ -10,21 +10,21 @@ use crate::{
     store::Rule,
 };
 
-/// One of them.
+/// One configuration of the suite.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "read by tests and the binary")]
 pub struct Entry {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What is searched.
+    /// The configuration.
     pub config: Config,
-    /// What must happen somewhere in it, so that what holds there does not hold for want of events.
+    /// Events that must happen somewhere in it, so that its properties do not hold merely for lack of events.
     pub sees: Vec<Event>,
-    /// It takes minutes: only on request.
+    /// Whether it takes minutes and is run only on request.
     pub long: bool,
 }
 
-/// What happens in every configuration with renewals.
+/// The events of every configuration with renewals.
 const ALWAYS: [Event; 10] = [
     Event::Store(Rule::A1),
     Event::Store(Rule::A4),
@@ -38,7 +38,7 @@ const ALWAYS: [Event; 10] = [
     Event::DeadlinePassed,
 ];
 
-/// What happens where all steps are taken, and requests arrive twice.
+/// The events where all steps are taken, and requests arrive twice.
 const EVERY_STEP: [Event; 10] = [
     Event::Store(Rule::A2),
     Event::Store(Rule::A3),
@@ -52,7 +52,7 @@ const EVERY_STEP: [Event; 10] = [
     Event::SeenAgain,
 ];
 
-/// All of them.
+/// All configurations.
 #[must_use]
 pub fn suite() -> Vec<Entry> {
     [Discipline::StoreClock, Discipline::Observer]
@@ -324,7 +324,7 @@ fn common(discipline: Discipline) -> Vec<Row> {
     ]
 }
 
-/// Steps of the store's clock.
+/// Configurations with steps of the store's clock.
 fn clock_steps() -> Vec<Row> {
     let base = Config {
         renewals: 1,

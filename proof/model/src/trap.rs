@@ -1,4 +1,4 @@
-//! What can be wrong: each a single decision taken differently, each with the property that finds
+//! The traps: each a single decision taken differently, each with the property that finds
 //! it and the smallest configuration in which it does.
 
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     state::CLIENTS,
 };
 
-/// Something wrong on purpose.
+/// A deliberate mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Trap {
@@ -24,7 +24,7 @@ pub enum Trap {
     LargerNumberEarlierSent,
     /// `Renewed` is credited to the newest attempt.
     CreditedToNewest,
-    /// A waiter asks again with the uuid of an answered try, and a new `sent`.
+    /// A waiter sends another acquire with the uuid of an answered try, and a new `sent`.
     UuidReused,
     /// A6 is claimed without an observation.
     ClaimWithoutObservation,
@@ -36,31 +36,31 @@ pub enum Trap {
     A3Removed,
     /// No R2.
     R2Removed,
-    /// A release names the last confirmed renewal and hits only that state.
+    /// A release names the last confirmed renewal and applies only to that state.
     ReleaseByConfirmedState,
-    /// G4 knows only the tries that were given up, not those that were answered.
+    /// G4 applies only to the tries that were given up, not to those that were answered.
     OnlyGivenUpRemembered,
-    /// A redeemer claims nothing but the version on its ticket.
+    /// A redeemer claims only the exact version on its ticket.
     TicketInsistsOnNumber,
     /// The store's clock jumps forward by more than the unused margin.
     StoreClockForward,
     /// The store's clock jumps back, and there is no A6.
     StoreClockBackWithoutA6,
 
-    // What the documents promise nothing about.
-    /// B2, which is said to allow it.
+    // Cases that the documents exclude from their promises.
+    /// B2, which is documented to allow it.
     Forced,
     /// A resource that does not compare tokens.
     Unfenced,
 
-    // Those of leases that follow one another on a term.
+    // The traps of leases that follow one another on a term.
     /// The record shows the first token of a block, and is purged when the store's time is past that.
     BeginningShownAndPurged,
     /// The same, and the store loses the record.
     BeginningShownAndLost,
-    /// The same, and a contender of an older release counts on from there.
+    /// The same, and a contender of an older release mints its token from the one shown.
     BeginningShownToOlderRelease,
-    /// G4 speaks of leases, so a term is claimed whose first lease has ended.
+    /// G4 applies to leases, so the client claims a term whose first lease has ended.
     EndedLeaseClaimed,
     /// A successor begins although the term is lost.
     SuccessorAfterLoss,
@@ -70,16 +70,16 @@ pub enum Trap {
     SuccessorWhileReleasing,
     /// The giver's lease ends after its successor's has begun.
     GiverEndsLast,
-    /// The giver's release is sent all the same.
+    /// The giver's release is sent nevertheless.
     GiverReleases,
-    /// A ticket is drawn on a term that goes on.
+    /// A ticket is drawn on a term that continues.
     TicketOnLivingTerm,
     /// A successor gets a token below its client's floor.
     SuccessorBelowFloor,
     /// T6: a token that a resource has seen counts as the last of its block.
     StaleCountsAlone,
 
-    // Rules that are switched off, to see that the properties would notice.
+    // Rules that are switched off, to check that the properties notice.
     /// No A2: a repeated try competes with its own grant.
     A2Removed,
     /// No A4.
@@ -118,7 +118,7 @@ pub enum Trap {
     OwnDurationObserved,
     /// A contender does not start anew when the version changes.
     ObservationKept,
-    /// An observation counts from the question, not from the answer.
+    /// An observation counts from the request, not from the answer.
     ObservedFromQuestion,
     /// A closing frees the name.
     ClosingIgnored,
@@ -128,15 +128,15 @@ pub enum Trap {
     RepeatedClosingExtends,
 }
 
-/// Where a trap is found, and by what.
+/// How a trap is found.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "read by tests and the binary")]
 pub struct Control {
-    /// What is wrong.
+    /// The trap.
     pub trap: Trap,
-    /// What notices.
+    /// The property that it violates.
     pub property: Property,
-    /// A configuration with the trap in it, and with no other thing wrong.
+    /// A configuration with the trap in it, and with no other mistake.
     pub config: Config,
 }
 
@@ -162,10 +162,10 @@ impl Trap {
         Self::StoreClockBackWithoutA6,
     ];
 
-    /// What is documented to break.
+    /// The traps that are documented to break a property.
     pub const DOCUMENTED: &'static [Self] = &[Self::Forced, Self::Unfenced];
 
-    /// Those of leases that follow one another on a term.
+    /// The traps of leases that follow one another on a term.
     pub const SUCCESSORS: &'static [Self] = &[
         Self::BeginningShownAndPurged,
         Self::BeginningShownAndLost,
@@ -181,7 +181,7 @@ impl Trap {
         Self::StaleCountsAlone,
     ];
 
-    /// Rules switched off.
+    /// Rules that are switched off.
     pub const MUTATIONS: &'static [Self] = &[
         Self::A2Removed,
         Self::A4Removed,
@@ -208,7 +208,7 @@ impl Trap {
         Self::RepeatedClosingExtends,
     ];
 
-    /// All of them.
+    /// All traps.
     pub fn all() -> impl Iterator<Item = Self> {
         [
             Self::SECTION_11,
@@ -221,7 +221,7 @@ impl Trap {
         .copied()
     }
 
-    /// Where it is found: the fewest tries, renewals and copies that it takes, all of the protocol's
+    /// The configuration that finds it: the fewest tries, renewals and copies that it takes, all of the protocol's
     /// steps, and clocks that are exact unless the trap is about them, so that nothing else can be
     /// the cause: without the trap the same configuration is safe.
     #[must_use]
@@ -312,7 +312,7 @@ impl Trap {
         }
     }
 
-    /// What a trap needs beside tries, renewals and copies.
+    /// The needs of a trap other than tries, renewals and copies.
     fn set_up(self, config: &mut Config) {
         if Self::SUCCESSORS.contains(&self) {
             config.blocks = [2; CLIENTS];
@@ -325,7 +325,7 @@ impl Trap {
             Self::BeginningShownAndLost => {
                 config.resource = true;
                 config.failovers = 1;
-                // Beliefs overlap then.
+                // Beliefs overlap in these.
                 config.properties = &[Property::TokensDiffer, Property::FencedOrder];
             }
             Self::BeginningShownToOlderRelease => {
@@ -375,7 +375,7 @@ impl Trap {
             }
             Self::LiveOwnClaimed => config.concurrent = true,
             Self::UuidReused => config.durations = [3; CLIENTS],
-            // A right protocol may forget the messages, or the leases, that these bring in.
+            // A right protocol may forget the messages or the leases that matter to these traps.
             Self::RenewalWithoutUuid
             | Self::RenewalRevivesReleased
             | Self::SuccessorPastDeadline

@@ -1,12 +1,12 @@
 //! A third, small model: whether a waiter of another process gets in while one client's own line never ends (S3, W8).
 //!
-//! The first model bounds nothing from above: any step may be put off. Here time passes, and what is due happens. Client A
-//! has waiters without end: its term goes on from lease to lease until its turn is over and the lease that is held then
-//! ends. Client B has one waiter, which hears nothing of releases: each of its tries is refused and marks the term (N1), or
-//! gets the name. While the term that it sees is new it asks four times in a poll interval, later once (N8). A leaves the name
-//! at the end of a marked term, once it has had it to itself for as long as a turn may take (N7).
+//! The first model sets no upper bound: any step may be put off. Here time passes, and every due step happens. Client A
+//! always has waiters: its term continues from lease to lease until its turn has ended and the lease held then ends.
+//! Client B has one waiter, which hears nothing of releases: each of its tries is refused and marks the term (N1), or
+//! gets the name. While the term that it sees is new it tries four times in a poll interval, later once (N8). A leaves
+//! the name at the end of a marked term, once it has had it to itself for as long as a turn may take (N7).
 //!
-//! Left out is what the first model is about: the store grants the name to one at a time, and answers at once.
+//! Left out is the subject of the first model: the store grants the name to one client at a time, and answers at once.
 
 use stateright::{Model, Property};
 
@@ -14,7 +14,7 @@ use stateright::{Model, Property};
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests build it")]
 pub struct Turns {
-    /// How long a term may go on before it is given back (S3), and how long A may have the name to itself (N7).
+    /// How long a term may continue before it is given back (S3), and how long A may have the name to itself (N7).
     pub turn: u8,
     /// The longest time for which a caller holds a lease.
     pub work: u8,
@@ -22,19 +22,19 @@ pub struct Turns {
     pub quarter: u8,
     /// For how many quarters A leaves the name after a short term, and after a long one (N7).
     pub leaves: [u8; 2],
-    /// What is wrong on purpose.
+    /// The trap, if any.
     pub trap: Option<Trap>,
 }
 
-/// Something wrong on purpose.
+/// A deliberate mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Trap {
-    /// After its turn A lets its own line ask at once, although another process waits.
+    /// After its turn A lets its own line try at once, although another process waits.
     OwnLineAsksAtOnce,
     /// A's next try claims the term that ended (ground (b)), so the name is never free.
     EndedTermClaimed,
-    /// A's turn has no end: the term goes on as long as there is a waiter.
+    /// A's turn has no end: the term continues as long as there is a waiter.
     TurnWithoutEnd,
     /// A refused try leaves no mark.
     NeverMarks,
@@ -44,9 +44,9 @@ pub enum Trap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "a model's state hides nothing")]
 pub struct State {
-    /// Who holds the name.
+    /// The holder of the name.
     pub holder: Holder,
-    /// For how long.
+    /// For how long the name has been held.
     pub held: u8,
     /// For how long A has had the name to itself, if it has had it since B or since it left it.
     pub alone: Option<u8>,
@@ -54,7 +54,7 @@ pub struct State {
     pub marked: bool,
     /// For how long A still leaves the name alone.
     pub away: u8,
-    /// When B's waiter asks next.
+    /// The time until the next try of B's waiter.
     pub next_try: u8,
     /// For how long it has seen this term, if it has.
     pub seen: Option<u8>,
@@ -62,15 +62,15 @@ pub struct State {
     pub waited: u8,
 }
 
-/// Who holds the name.
+/// The holder of the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "there are two clients")]
 pub enum Holder {
     /// It is free.
     Nobody,
-    /// The client with the endless line.
+    /// A, the client with the endless line.
     A,
-    /// The other one.
+    /// B, the other client.
     B,
 }
 
@@ -83,19 +83,19 @@ pub enum Holder {
 pub enum Action {
     /// Time passes.
     Tick,
-    /// A's term ends: its turn is over, or its block is used up.
+    /// A's term ends: its turn has ended, or its block is used up.
     TurnEnds,
-    /// The head of A's line asks.
+    /// The head of A's line tries.
     Ask,
-    /// B's waiter asks.
+    /// B's waiter tries.
     Try,
-    /// B gives the name back, and its next waiter comes.
+    /// B releases the name, and its next waiter comes.
     GivenBack,
 }
 
 impl Turns {
-    /// The longest that B's waiter should wait: until A has had the name to itself for a turn; the term that begins right
-    /// before that; and until its next try, while A leaves the name alone.
+    /// The longest that B's waiter should wait: until A has had the name to itself for a turn; the term that begins just
+    /// before that; and the time until its next try, while A leaves the name alone.
     #[must_use]
     pub fn bound(&self) -> u8 {
         self.turn + self.turn + self.work + self.poll()
@@ -118,7 +118,7 @@ impl Turns {
         }
     }
 
-    /// A releases its term: for how long it leaves the name.
+    /// A releases its term: sets for how long it leaves the name alone.
     fn release(&self, state: &mut State) {
         state.holder = Holder::Nobody;
         state.away = 0;

@@ -1,12 +1,13 @@
 //! A fourth, small model: whether a waiter may sleep until a hint although only releases of marked terms send one (N3).
 //!
 //! Three processes share one name by transactions that lock its row, as acquire.sql and release.sql of dlock-postgres do.
-//! A look shows the record as it is committed. A write waits until the row is free, and misses unless the record is still
-//! the one that was seen. A hint is heard once its release is committed. The first process holds the name; the others
-//! want it, and give it back once they have had it.
+//! A read shows the committed record. A write waits until the row is free, and misses unless the record is still
+//! the one that was read. A hint is heard once its release is committed. The first process holds the name; the others
+//! want it, and release it once they have had it.
 //!
-//! Left out are the expiry and the poll, which wake a waiter in any case, but late: only one without a mark counts on its
-//! poll. Left out as well is a release that is repeated without its hint because the server takes no more of them.
+//! The model leaves out the expiry and the poll, which wake a waiter in any case, but late: only a waiter without a
+//! mark relies on its poll. Left out as well is a release that is repeated without its hint because the server accepts
+//! no more.
 
 use stateright::{Model, Property};
 
@@ -16,27 +17,27 @@ use stateright::{Model, Property};
 pub struct Wake {
     /// How many connections break, each with its channel or with its transaction.
     pub breaks: u8,
-    /// How often a holder claims its own term (A6).
+    /// How many times a holder claims its own term (A6).
     pub claims: u8,
     /// How many releases are forced (B2).
     pub forces: u8,
     /// A waiter that finds the row locked may leave its mark out (N1).
     pub skips: bool,
-    /// Something wrong on purpose.
+    /// The trap, if any.
     pub trap: Option<Trap>,
 }
 
-/// Something wrong on purpose.
+/// A deliberate mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Trap {
     /// A waiter that has left its mark out sleeps like one that has marked.
     UnmarkedSleeps,
-    /// A waiter whose mark finds another record sleeps, and does not look again.
+    /// A waiter whose mark finds another record sleeps, and does not read again.
     MissedMarkSleeps,
-    /// A release decides by an earlier look whether to send its hint.
+    /// A release decides by an earlier read whether to send its hint.
     HintByEarlierLook,
-    /// A waiter listens only after it has asked, and is not woken then.
+    /// A waiter listens only after its try, and is not woken then.
     AsksThenListens,
     /// A waiter that listens again after its channel broke is not woken.
     SilentReconnect,
@@ -50,10 +51,10 @@ pub enum Trap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     committed: Record,
-    /// The one that has written, and so locks the row.
+    /// The transaction that has written, and so locks the row.
     transaction: Option<Transaction>,
     processes: [Process; 3],
-    // How many are left.
+    // How many of each are left.
     breaks: u8,
     claims: u8,
     forces: u8,
@@ -67,7 +68,7 @@ struct Record(u8, Status);
 enum Status {
     Unmarked,
     Marked,
-    /// A mark decides nothing from here on.
+    /// Marks no longer decide anything.
     Released,
 }
 
@@ -83,17 +84,17 @@ struct Transaction {
 struct Process {
     phase: Phase,
     listens: bool,
-    /// A wake-up has come since its last look.
+    /// A wake-up has come since its last read.
     woken: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Asks,
-    /// A look has shown a record to take or to mark.
+    /// A read has shown a record to take or to mark.
     Saw(Record),
     Sleeps,
-    /// A term, and its status at an earlier look if the release decides by that.
+    /// A term, and its status at an earlier read if the release decides by that.
     Holds(u8, Option<Status>),
     Done,
 }
@@ -104,7 +105,7 @@ type Step = (&'static str, State);
 impl State {
     fn enter(mut self, index: usize, phase: Phase) -> Self {
         let process = &mut self.processes[index];
-        // A wake-up that comes before a look tells no more than the look does.
+        // A wake-up that comes before a read adds nothing to what the read shows.
         process.woken &= process.phase != Phase::Asks;
         process.phase = phase;
         self

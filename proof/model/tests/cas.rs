@@ -1,10 +1,10 @@
-//! A store that can only read, and write what is unchanged, cannot be told from one that does both in one step; and
-//! each way to get that wrong is noticed.
+//! A store that can only read, and write what is unchanged, cannot be distinguished from one that does both in one
+//! step; and every way to get that wrong is noticed.
 
 use dlock_model::cas::{Cas, Trap};
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// What is violated first, on a shortest way: one thing, or several at once.
+/// The properties that are violated first, on a shortest path: one, or several at once.
 fn violated(config: Cas) -> Vec<&'static str> {
     let checker = config
         .checker()

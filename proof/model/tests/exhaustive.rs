@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dlock_model::{Entry, search, suite};
 
-/// One search at a time: each takes all the threads it is good for, and memory.
+/// One search at a time: each uses as many threads as help it, and much memory.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn exhaust(entries: impl Iterator<Item = Entry>) {

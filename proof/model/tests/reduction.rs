@@ -1,6 +1,6 @@
-//! What the search leaves out does not matter: on configurations small enough for both, the reduced
-//! search finds exactly the normal forms of all states, and the full one finds no violation that it
-//! misses.
+//! The omissions of the search do not matter: on configurations small enough for both, the reduced
+//! search finds exactly the normal forms of all states, and the full one finds no violation that the
+//! reduced one misses.
 
 use std::collections::HashSet;
 
@@ -109,7 +109,7 @@ fn normal_forms_are_final() {
     }
 }
 
-/// L2 is the one answer that a reduced search never sees: it changes nothing, and nobody listens.
+/// L2 is the one answer that a reduced search never sees: it changes nothing, and no client waits for it.
 #[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn what_the_reduction_leaves_out_happens_without_it() {
@@ -149,7 +149,7 @@ fn seen_from_outside(config: &Config, state: &State) -> Outside {
 
 type Outside = (u8, (Id, u8), i8, Vec<(Id, u8)>);
 
-/// `dominance` leaves out steps, but nothing that can come of them.
+/// `dominance` omits steps, but none of their consequences.
 #[ignore = "a look at the search itself, of which each takes seconds; .ci/run plays it"]
 #[test]
 fn the_dominant_steps_lead_to_everything_that_all_steps_lead_to() {

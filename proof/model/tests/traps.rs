@@ -44,10 +44,10 @@ fn each_rule_that_is_switched_off_is_missed() {
     }
 }
 
-/// A property that nothing can violate would say nothing.
+/// A property that nothing can violate would be meaningless.
 #[test]
 fn each_property_is_violated_by_a_trap() {
-    // These two come with a violation of exclusion, which is what the traps are there for.
+    // These two also violate exclusion, which is the main purpose of the traps.
     let also = [
         (Trap::DeadlineFromReply, Property::DeadlineFromSent),
         (Trap::NoMargin, Property::Backed),
@@ -65,7 +65,7 @@ fn each_property_is_violated_by_a_trap() {
     }
 }
 
-/// Otherwise a control would show nothing about its trap.
+/// Otherwise a control would prove nothing about its trap.
 #[test]
 fn the_same_configurations_are_safe_without_the_trap() {
     for trap in Trap::all() {
@@ -79,7 +79,7 @@ fn the_same_configurations_are_safe_without_the_trap() {
                 | Trap::Unfenced
         );
         if wrong_world {
-            // It is the configuration that is wrong in these, not a rule.
+            // In these the configuration is wrong, not a rule.
             continue;
         }
         let config = Config {
@@ -96,7 +96,7 @@ fn the_same_configurations_are_safe_without_the_trap() {
     }
 }
 
-/// The margins are exact: one tick less of what goes wrong, and nothing goes wrong.
+/// The margins are exact: with one tick less of error, no property is violated.
 #[test]
 fn what_is_within_the_margin_is_safe() {
     let exact = [
@@ -132,7 +132,7 @@ fn what_is_within_the_margin_is_safe() {
 }
 
 /// I5: also where beliefs overlap, by force or by clocks beyond the margin, the resource that
-/// compares tokens accepts nothing stale. `suite` searches more of it.
+/// compares tokens accepts nothing stale. `suite` searches more such cases.
 #[test]
 fn a_fenced_resource_is_safe_where_beliefs_overlap() {
     for trap in [
@@ -163,8 +163,8 @@ fn a_fenced_resource_is_safe_where_beliefs_overlap() {
     }
 }
 
-/// The search that leaves steps out (`dominance`) finds what the full one finds, where a trap does
-/// not need a step that is left out.
+/// The search that omits steps (`dominance`) finds the same as the full one, where a trap does
+/// not need an omitted step.
 #[test]
 fn the_dominant_steps_fall_into_the_same_traps() {
     for trap in [
@@ -211,7 +211,7 @@ fn the_dominant_steps_fall_into_the_same_traps() {
     }
 }
 
-/// What keeps beliefs apart when a late renewal revives an expired record is V4 alone; R1's test of
+/// Only V4 keeps beliefs apart when a late renewal revives an expired record; R1's test of
 /// the expiry is against needless blocking.
 #[test]
 fn a_revived_record_blocks_but_nobody_believes_in_it() {

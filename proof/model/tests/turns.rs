@@ -1,10 +1,10 @@
-//! A waiter of another process gets in although one client's own line never ends, and waits without bound where a
-//! rule of that is left out.
+//! A waiter of another process gets in although one client's own line never ends, and waits without bound if one of the
+//! rules for that is missing.
 
 use dlock_model::turns::{Trap, Turns};
 use stateright::{Checker, Model};
 
-/// Whether a search through everything finds somebody who waits for longer.
+/// Whether a search through everything finds a waiter that waits for longer.
 fn waits_for_longer(turns: Turns) -> bool {
     let checker = turns.checker().spawn_bfs().join();
     println!("{turns:?}: {} states", checker.unique_state_count());
@@ -13,7 +13,7 @@ fn waits_for_longer(turns: Turns) -> bool {
 
 fn configurations() -> impl Iterator<Item = Turns> {
     let times = [1, 2, 5].into_iter().flat_map(|turn| {
-        // Shorter than two polls, and longer.
+        // One shorter than two polls, and one longer.
         [1, 3, 20]
             .into_iter()
             .flat_map(move |work| [1, 2].map(|quarter| (turn, work, quarter)))
@@ -53,7 +53,7 @@ fn it_waits_without_bound_where_the_line_does_not_leave_the_name() {
     }
 }
 
-/// A pause that ends when the waiter's next try may still be on its way leaves the name to nobody: a quarter of a poll after
+/// A pause that ends before the waiter's next try is sure to have arrived does not help it: a quarter of a poll after
 /// short terms, a poll after long ones.
 #[test]
 fn it_waits_without_bound_where_the_pause_is_no_longer_than_its_next_try() {

@@ -1,10 +1,10 @@
-//! No waiter sleeps beside a free name although releases of unmarked terms send no hint, and one does where a rule of that is
-//! broken.
+//! No waiter sleeps next to a free name although releases of unmarked terms send no hint, and one does if one of the
+//! rules for that is broken.
 
 use dlock_model::wake::{Trap, Wake};
 use stateright::{Checker, Model};
 
-/// Whether a search through everything finds a waiter that sleeps beside a free name.
+/// Whether a search through everything finds a waiter that sleeps next to a free name.
 fn misses_a_waiter(wake: Wake) -> bool {
     let checker = wake.checker().spawn_bfs().join();
     println!("{wake:?}: {} states", checker.unique_state_count());

@@ -1,6 +1,6 @@
 //! A1 to A7, R1 to R3, L1 to L3, N1 and N2, of a store whose clock decides nothing.
 
-/// What is under the key.
+/// The record under the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are those of the protocol")]
 #[expect(clippy::exhaustive_structs, reason = "read in traces")]
@@ -9,11 +9,11 @@ pub struct Record {
     pub renewals: u8,
     pub released: bool,
     pub token: u8,
-    /// A refused try has left its mark. All tries leave one here.
+    /// A refused try has left its mark. Here every try leaves one.
     pub wanted: bool,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are those of the protocol")]
 #[expect(clippy::exhaustive_enums, reason = "read in traces")]
@@ -43,13 +43,13 @@ pub enum Verdict {
     NotHeld,
 }
 
-/// What follows from a record.
+/// The outcome of the rules for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "it is one of these two")]
 pub enum Decision {
-    /// This is to replace it.
+    /// This record is to replace it.
     Write(Record),
-    /// Nothing is to be written.
+    /// The answer, without a write.
     Answer(Verdict),
 }
 

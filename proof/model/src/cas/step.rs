@@ -1,17 +1,17 @@
-//! States, and one step of a client, of a write on its way, or of the store.
+//! States, and one step of a client, of a write in flight, or of the store.
 
 use super::{
     CLIENTS, Cas, Property, Trap,
     rules::{Decision, Record, Request, Verdict},
 };
 
-/// Everything.
+/// The whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the comments of the types say it")]
 #[expect(clippy::exhaustive_structs, reason = "read in traces")]
 pub struct State {
     pub record: Option<Record>,
-    /// What was there before the last write, for a look that is stale.
+    /// The record before the last write, for a stale read.
     pub before: Option<Record>,
     pub highest: u8,
     pub clients: [Client; CLIENTS],
@@ -21,7 +21,7 @@ pub struct State {
     pub violated: u8,
 }
 
-/// A client of the provider, and what the provider of its process remembers.
+/// A client of the provider, and the memory of its process's provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "read in traces")]
 #[expect(clippy::exhaustive_structs, reason = "read in traces")]
@@ -34,17 +34,17 @@ pub struct Client {
     pub call: Option<Call>,
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "read in traces")]
 pub struct Call {
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// The write that was sent: what it expects, and what it puts. Without one it is to look.
+    /// The write that was sent: the record that it expects, and the one that it puts. Without one the call reads next.
     pub put: Option<(Option<Record>, Record)>,
     /// How many writes were refused.
     pub refused: u8,
-    /// One of its writes was made.
+    /// One of its writes was applied.
     pub applied: bool,
     /// The verdicts that were true since it began.
     pub truths: u8,
@@ -54,11 +54,11 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "read in traces")]
 pub struct Late {
-    /// What it is for.
+    /// Its request.
     pub request: Request,
-    /// What it expects.
+    /// The record that it expects.
     pub expected: Option<Record>,
-    /// What it puts.
+    /// The record that it puts.
     pub new: Record,
 }
 
@@ -66,24 +66,24 @@ pub struct Late {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "read in traces")]
 pub enum Action {
-    /// A client asks.
+    /// A client starts a call.
     Start(usize, Request),
-    /// A look of its call is answered.
+    /// A read of its call is answered.
     Look(usize),
-    /// The same, with what was there before: a trap's.
+    /// The same, with the record before the last write: only in a trap.
     StaleLook(usize),
-    /// A look of its call fails.
+    /// A read of its call fails.
     LookFails(usize),
-    /// The write of its call arrives, and its answer is heard. With `again` a copy comes later.
+    /// The write of its call arrives, and so does its answer. With `again` a copy arrives later.
     Put {
-        /// Whose.
+        /// Which client.
         client: usize,
         /// The network keeps a copy.
         again: bool,
     },
-    /// The write arrives, and its answer is lost: the client's library repeats it in secret.
+    /// The write arrives, and its answer is lost: the client's library silently repeats it.
     Repeated(usize),
-    /// The call is given up; what it sent may still arrive.
+    /// The client gives the call up; a write that it sent may still arrive.
     GiveUp(usize),
     /// A write that outlived its call arrives.
     Late(usize),
@@ -217,7 +217,7 @@ impl State {
         }
     }
 
-    /// What a call makes of what it has found.
+    /// The next state of a call that has read this record.
     fn decide(&mut self, config: &Cas, client: usize, found: Option<Record>) {
         let Some(call) = &mut self.clients[client].call else {
             return;
@@ -279,7 +279,7 @@ impl State {
         }
     }
 
-    /// The store compares and writes; whether it did.
+    /// The store compares and writes; returns whether it wrote.
     fn arrives(
         &mut self,
         config: &Cas,
@@ -304,7 +304,7 @@ impl State {
         }
         let fits = request.meets(self.record) == Decision::Write(new);
         self.check(fits, Property::EffectsFit);
-        // Not of a mark, which grants nothing.
+        // Not for a mark, which grants nothing.
         if matches!(request, Request::Acquire { new: uuid, .. } if uuid == new.uuid) {
             self.check(new.token > self.highest, Property::TokensGrow);
         }
@@ -334,7 +334,7 @@ impl State {
 }
 
 impl Client {
-    /// What it may ask for next: anything that a client may ever ask, first tries and repeats.
+    /// The requests that it may make next: every one that a client may ever make, first tries and repeats.
     fn requests(&self, index: usize) -> impl Iterator<Item = Request> + use<> {
         let uuid = self.uuid;
         let drawn = u8::try_from(index).unwrap_or(0) * 16 + self.calls;
@@ -360,7 +360,7 @@ impl Client {
     }
 }
 
-/// The verdict that this record gives, as a set.
+/// The verdict for this record, as a set.
 fn truth(request: Request, record: Option<Record>) -> u8 {
     match request.meets(record) {
         Decision::Write(_) => 0,

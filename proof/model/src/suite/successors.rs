@@ -9,7 +9,8 @@ use crate::{
     store::Rule,
 };
 
-/// What holds also where leases overlap: the resource is written to in order, and never by two of one token.
+/// The properties that hold even where leases overlap: writes to the resource are in order, and no two leases have one
+/// token.
 const FENCE: &[Property] = &[
     Property::TokensDiffer,
     Property::AboveFloor,
@@ -35,7 +36,7 @@ pub(super) fn rows(discipline: Discipline) -> Vec<Row> {
     rows
 }
 
-/// Who believes in what. The values of tokens do not matter.
+/// The beliefs of the clients. The values of tokens do not matter.
 fn beliefs(base: &Config, succeeds: &[Event]) -> Vec<Row> {
     let with = |more: &[Event]| [succeeds, more].concat();
     vec![
@@ -101,7 +102,7 @@ fn beliefs(base: &Config, succeeds: &[Event]) -> Vec<Row> {
     ]
 }
 
-/// What the resource sees.
+/// The tokens that the resource sees.
 fn tokens(fenced: &Config, succeeds: &[Event]) -> Vec<Row> {
     let written = [
         succeeds,
