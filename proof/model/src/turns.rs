@@ -94,8 +94,8 @@ pub enum Action {
 }
 
 impl Turns {
-    /// The longest that B's waiter should wait: until A has had the name to itself for a turn; the term that begins just
-    /// before that; and the time until its next try, while A leaves the name alone.
+    /// The longest that B's waiter should wait: until A has had the name to itself for a turn; the term that begins
+    /// just before that; and the time until its next try, while A leaves the name alone.
     #[must_use]
     pub fn bound(&self) -> u8 {
         self.turn + self.turn + self.work + self.poll()

@@ -1,4 +1,4 @@
-//! The cancellation harness with each bug that leaves something behind when a caller goes away: it fails.
+//! The cancellation harness with each bug that leaves something behind when a caller disappears: the harness must fail.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) const PART: Part = Part {
     play,
 };
 
-/// Virtual time that takes longer than this spins.
+/// A case that takes longer than this spins, since its time is virtual.
 const REAL_LIMIT: Duration = Duration::from_secs(60);
 
 fn play(_: &Bug) -> Result<(), String> {
@@ -25,7 +25,7 @@ fn play(_: &Bug) -> Result<(), String> {
     failed.ok_or_else(|| "survives".to_owned())
 }
 
-/// What the harness panicked with in either discipline, if it did.
+/// The harness's panic in either discipline, if there was one.
 fn left_behind() -> Option<String> {
     [Discipline::StoreClock, Discipline::Observer]
         .into_iter()

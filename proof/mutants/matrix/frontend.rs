@@ -1,5 +1,5 @@
 //! The cases of the frontend with each bug, on the memory provider in both disciplines and as a store with
-//! cheap reads, in paused time, until one fails.
+//! cheap reads, in virtual time, until one fails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +16,13 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "frontend",
-    // All but the queue's, and those that only the cancellation harness sees.
+    // All bugs except the queue's, and those that only the cancellation harness sees.
     plays: |bug| !bug.of_queue && (bug.case.is_some() || !bug.cancelling),
     alone,
     play,
 };
 
-/// A case of virtual time that takes longer than this spins.
+/// A case that takes longer than this spins, since its time is virtual.
 const REAL_LIMIT: Duration = Duration::from_secs(20);
 
 struct Memory<const STORE_CLOCK: bool, const CHEAP_READS: bool>(MemoryStore);
@@ -71,7 +71,7 @@ fn alone() -> Vec<String> {
     CASES.iter().filter_map(fails).collect()
 }
 
-/// The bug's own case first: it saves the search.
+/// The bug's own case runs first, which saves the search.
 fn play(bug: &Bug) -> Result<(), String> {
     let is_first = |case: &&Case| Some(case.name) == bug.case.as_deref();
     let first = CASES.iter().filter(is_first);
@@ -80,7 +80,7 @@ fn play(bug: &Bug) -> Result<(), String> {
     failed.map(drop).ok_or_else(|| "survives".to_owned())
 }
 
-/// What the case panicked with in either discipline, or where reads are cheap, if it did.
+/// The panic of the case in either discipline, or where reads are cheap, if there was one.
 fn caught(case: &'static Case) -> Option<String> {
     run::<Memory<true, false>>(case)
         .or_else(|| run::<Memory<false, false>>(case))

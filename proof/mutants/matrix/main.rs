@@ -1,7 +1,7 @@
-//! The matrix: every bug of `mutants.toml` against the checks of which one must fail. It is
+//! The matrix: every bug of `mutants.toml` against the checks, at least one of which must fail. It is
 //! built in the copy of the workspace that contains the bugs; `scripts/mutants` makes that copy and runs it.
 //!
-//! `matrix PART.. [BUG..]`: each part plays all of its bugs, or those that are named. No other
+//! `matrix PART.. [BUG..]`: each part plays all of its bugs, or the named ones. No other
 //! argument, variable or filter makes it play fewer.
 
 mod cancelling;
@@ -22,14 +22,14 @@ use std::{
 use dlock_core::plant;
 use dlock_mutants::{Bug, Mutants};
 
-/// What a part plays, and how.
+/// A part: the bugs that it plays, and how.
 struct Part {
     name: &'static str,
-    /// Whether this bug is one of its own.
+    /// Whether the part plays this bug.
     plays: fn(&Bug) -> bool,
-    /// Why the checks are wrong without a bug.
+    /// The checks that fail without a bug.
     alone: fn() -> Vec<String>,
-    /// Plays a bug, which is on: why no check has caught it.
+    /// Plays a bug, which is on. An error says why no check has caught it.
     play: fn(&Bug) -> Result<(), String>,
 }
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     }
-    // Thousands of expected panics.
+    // Silences thousands of expected panics.
     panic::set_hook(Box::new(|_| {}));
     let mut complaints = 0;
     for part in PARTS
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(complaints > 0))
 }
 
-/// What a check that may spin panicked with, if it did.
+/// The panic of a check that may spin, if there was one.
 fn panicked(limit: Duration, check: impl FnOnce() + Send + 'static) -> Option<String> {
     let (done, ended) = mpsc::channel();
     let worker = thread::spawn(move || {
@@ -108,7 +108,7 @@ fn panicked(limit: Duration, check: impl FnOnce() + Send + 'static) -> Option<St
             drop(worker.join());
             answer
         }
-        // The thread is left behind; the process ends soon enough.
+        // The thread stays behind; the process ends soon enough.
         Err(_) => Some(format!("spins for {limit:?}")),
     }
 }

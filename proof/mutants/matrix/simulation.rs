@@ -14,16 +14,16 @@ use crate::Part;
 pub(crate) const PART: Part = Part {
     name: "simulation",
     plays: |bug| bug.seed.is_some() && !bug.of_queue,
-    // The test that plays seeds without a bug plays more of them.
+    // Another test plays more seeds without a bug.
     alone: Vec::new,
     play,
 };
 
-/// A bug that this many seeds do not show survives.
+/// A bug that this many seeds do not reveal survives.
 const SEEDS: u64 = 300;
 
 fn play(bug: &Bug) -> Result<(), String> {
-    // The seed that has shown it before saves the search.
+    // The seed that revealed the bug before saves the search.
     let mut seeds = bug.seed.into_iter().chain(0..SEEDS);
     let caught = seeds.find_map(|seed| Some((seed, first_of(seed)?)));
     let Some((seed, (rule, what))) = caught else {
@@ -33,7 +33,7 @@ fn play(bug: &Bug) -> Result<(), String> {
     Ok(())
 }
 
-/// The first violation of a seed in either discipline, both played at once.
+/// The first violation of a seed in either discipline; both are played at once.
 fn first_of(seed: u64) -> Option<(String, String)> {
     let play = move |discipline| {
         let run = catch_unwind(move || Plan::from_seed(seed, discipline).run());

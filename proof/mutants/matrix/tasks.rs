@@ -10,19 +10,19 @@ use crate::{Part, panicked};
 pub(crate) const PART: Part = Part {
     name: "tasks",
     plays: |bug| bug.of_queue,
-    // The test that plays seeds without a bug plays more of them.
+    // Another test plays more seeds without a bug.
     alone: Vec::new,
     play,
 };
 
-/// A bug that this many seeds do not show survives.
+/// A bug that this many seeds do not reveal survives.
 const SEEDS: u64 = 300;
 
-/// A run that takes so long never ends.
+/// A run that takes that long never ends.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn play(bug: &Bug) -> Result<(), String> {
-    // The seed that has shown it before saves the search.
+    // The seed that revealed the bug before saves the search.
     let mut seeds = bug.seed.into_iter().chain(0..SEEDS);
     let caught = seeds.find_map(|seed| Some((seed, first_of(seed)?)));
     let Some((seed, (rule, what))) = caught else {

@@ -1,4 +1,4 @@
-//! A wire case with each of some bugs of the frontend, over a real socket and in real time: it fails.
+//! A wire case with each of some bugs of the frontend, over a real socket and in real time: the case must fail.
 
 #[path = "../../../../dlock-testkit/tests/own/tcp/mod.rs"]
 mod tcp;

@@ -9,13 +9,13 @@ use std::{
 
 use crate::{Edit, Mutants, apply};
 
-/// The crate whose copy knows what is on.
+/// The crate whose copy knows which bug is on.
 const MUTATED: &str = "dlock-core";
 
-/// The others whose copies get bugs, and ask the first.
+/// The other crates whose copies get bugs, and query the first.
 const OTHERS: [&str; 2] = ["dlock-several", "dlock-tasks"];
 
-/// The matrix calls what only the copy has. So it stands where cargo does not look for it, but in the
+/// The matrix calls functions that exist only in the copy. So it is where cargo does not look for it, except in the
 /// copy.
 const MATRIX: (&str, &str) = ("proof/mutants/matrix", "proof/mutants/examples/matrix");
 
@@ -51,10 +51,10 @@ pub fn write_copy(
     Ok(())
 }
 
-/// Below the workspace.
+/// Path below the workspace.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Every file below a folder but those that cargo has built and those of git.
+/// Every file below a folder except the build output of cargo and git's files.
 fn read(root: &Path, below: &Path, files: &mut Files) -> io::Result<()> {
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
@@ -77,7 +77,7 @@ fn read(root: &Path, below: &Path, files: &mut Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the bugs into the files, and says what each is called.
+/// Writes the bugs into the files, with the name of each.
 fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Error>> {
     let mut edits: BTreeMap<(&str, &str), Vec<(usize, &Edit)>> = BTreeMap::new();
     for (number, bug) in mutants.bugs.iter().enumerate() {
@@ -106,7 +106,7 @@ fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Er
     Ok(mutants.bugs.iter().map(|bug| bug.name.clone()).collect())
 }
 
-/// The module that knows what is on.
+/// The module that knows which bug is on.
 fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(MUTATED).join("src");
     let asks = "mod planted {\n    pub(crate) use dlock_core::is_planted as is_on;\n}";
@@ -119,7 +119,7 @@ fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error
         let root = files
             .get_mut(&Path::new(package).join("src/lib.rs"))
             .ok_or_else(|| format!("{package} has no lib.rs"))?;
-        // What a bug leaves unused is no mistake.
+        // Code that a bug leaves unused is no mistake.
         let source = str::from_utf8(root)?;
         let with_switches = format!("#![allow(warnings, clippy::all)]\n{source}\n{module}\n");
         *root = with_switches.into_bytes();

@@ -11,14 +11,14 @@ pub struct Edit {
     /// The crate; `dlock-core` if it is not given.
     #[serde(default = "core", rename = "crate")]
     pub package: String,
-    /// Below its `src`.
+    /// Path below its `src`.
     pub file: String,
-    /// A part of the source that contains `find` once, where the whole file contains it more often.
+    /// A part of the source that contains `find` once, if the whole file contains it more often.
     pub within: Option<String>,
-    /// The source that it is about. White space does not count, so that formatting breaks no bug.
+    /// The source to change. White space does not count, so that formatting breaks no bug.
     #[serde(default)]
     pub find: String,
-    /// What is made of it.
+    /// The change.
     #[serde(flatten)]
     pub change: Change,
 }
@@ -27,20 +27,20 @@ fn core() -> String {
     "dlock-core".to_owned()
 }
 
-/// What an edit makes of the source that it found.
+/// How an edit changes the source that it found.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Change {
-    /// While the bug is on, this expression or statement stands in its place.
+    /// While the bug is on, this expression or statement replaces it.
     Swap(String),
     /// While the bug is on, these statements run before it.
     Before(String),
     /// These statements stand before it at all times: a variable that the rest of the bug uses.
     Insert(String),
-    /// This text replaces it at all times; its word `PLANTED` is whether the bug is on.
+    /// This text replaces it at all times; in it, the word `PLANTED` is whether the bug is on.
     Patch(String),
-    /// These items stand at the end of the file. There is nothing to find.
+    /// These items are appended to the file. There is nothing to find.
     Append(String),
 }
 
@@ -48,9 +48,9 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
-    /// The source contains the text so often, and not once.
+    /// The source contains the text that many times, and not once.
     Found {
-        /// How often.
+        /// How many times.
         times: usize,
         /// The text.
         text: String,
@@ -75,12 +75,12 @@ impl fmt::Display for Refused {
     }
 }
 
-/// What stands in front of one place, and in its stead.
+/// The changes at one place.
 #[derive(Default)]
 struct Place {
-    /// One of those whose edits it holds.
+    /// One of the bugs whose edits it holds.
     bug: usize,
-    /// The end of the source that is replaced; none is if it is where the place begins.
+    /// The end of the replaced source; the beginning of the place if nothing is replaced.
     end: usize,
     inserted: String,
     before: String,
@@ -157,7 +157,7 @@ fn swapped(old: &str, swaps: &[(usize, String)]) -> String {
     let branch = |(bug, new): &(usize, String)| format!("if {} {{ {new} }} else ", switch(*bug));
     let branches: String = swaps.iter().map(branch).collect();
     let chain = format!("{branches}{{ {old} }}");
-    // An expression may stand beside an operator.
+    // An expression may be next to an operator.
     let statement = old.ends_with([';', '}']);
     if statement {
         chain
@@ -166,7 +166,7 @@ fn swapped(old: &str, swaps: &[(usize, String)]) -> String {
     }
 }
 
-/// A source without white space, and where each of its bytes stands.
+/// A source without white space, and the offset of each of its bytes in the original.
 struct Squeezed {
     text: String,
     offsets: Vec<usize>,
@@ -193,7 +193,7 @@ impl Squeezed {
         Ok(self.offsets[found.start]..self.offsets[found.end - 1] + 1)
     }
 
-    /// Where this text stands in a part of the squeezed source.
+    /// The range of this text in a part of the squeezed source.
     fn once(&self, text: &str, part: Range<usize>) -> Result<Range<usize>, Refused> {
         let wanted: String = text.split_whitespace().collect();
         let refused = |times| Refused::Found {

@@ -19,7 +19,7 @@ pub struct Mutants {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Bug {
-    /// What the matrix and `DLOCK_PLANT` call it.
+    /// The name that the matrix and `DLOCK_PLANT` use.
     pub name: String,
     /// What goes wrong, and the rule that says so.
     pub what: String,
@@ -32,19 +32,19 @@ pub struct Bug {
     pub cancelling: bool,
     /// A wire case that must fail.
     pub wire: Option<String>,
-    /// Whether it is one of the queue: then its own simulation must show it.
+    /// Whether it is a bug of the queue: then the queue's own simulation must reveal it.
     #[serde(skip)]
     pub of_queue: bool,
-    /// What makes the bug.
+    /// The edits that make the bug.
     #[serde(rename = "edit")]
     pub edits: Vec<Edit>,
 }
 
 impl Mutants {
-    /// Reads the text of the file.
+    /// Parses the text of the file.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// The error in the text, and its place.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }

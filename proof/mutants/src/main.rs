@@ -1,4 +1,4 @@
-//! Writes the copy of the workspace that contains the bugs of `mutants.toml` and `tasks.toml`, and says where it is.
+//! Writes the copy of the workspace that contains the bugs of `mutants.toml` and `tasks.toml`, and prints its path.
 //!
 //! `dlock-mutants [FOLDER]`
 

@@ -1,4 +1,4 @@
-//! What `mutants.toml` lists fits the sources and the checks of this workspace.
+//! The list in `mutants.toml` matches the sources and the checks of this workspace.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -1,4 +1,4 @@
-//! Certificates that a test makes for itself.
+//! Certificates that a test creates for itself.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 use super::postgres::unprivileged;
 
-/// An authority, and a server's certificate signed by it: files in the form PEM.
+/// An authority, and a server's certificate signed by it: PEM files.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Certificates {
@@ -24,14 +24,14 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// For a server of this name, in this folder, which is made if it is missing.
+    /// For a server of this name, in this folder, which is created if it is missing.
     ///
     /// # Errors
     /// If they cannot be made or written.
     pub fn new(folder: &Path, host: &str) -> io::Result<Self> {
         let mut params = CertificateParams::default();
-        // Of another name than what it signs: OpenSSL takes a certificate that names itself as its issuer for one
-        // that nobody else has signed.
+        // Of another name than what it signs: OpenSSL treats a certificate that names itself as its issuer as
+        // self-signed.
         let name = &mut params.distinguished_name;
         name.push(DnType::CommonName, "an authority of tests");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -44,7 +44,7 @@ impl Certificates {
         Self::write(folder, &authority.pem(), &certificate.pem(), &key)
     }
 
-    /// For a server that signed its certificate itself, as an authority, as openssl does.
+    /// For a server that signed its certificate itself, as an authority, like openssl.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -71,11 +71,11 @@ impl Certificates {
         Ok(files)
     }
 
-    /// Lets PostgreSQL read them: in a process of root it runs as somebody else, and wants its key
-    /// for itself. Opens their folder and the one around it.
+    /// Lets PostgreSQL read them: in a process of root it runs as another user, and requires its key
+    /// to be its own. Opens their folder and the one around it.
     ///
     /// # Errors
-    /// If there is no such user, or the files are not this process's.
+    /// If there is no such user, or the files do not belong to this process.
     pub fn for_postgres(self) -> io::Result<Self> {
         if fs::metadata(&self.key)?.uid() == 0 {
             let user = unprivileged()?;

@@ -11,7 +11,7 @@ pub use dynoxide;
 use dynoxide::{Database, server};
 use tokio::{net::TcpListener, runtime};
 
-/// Starts a new store in memory: the URL of its endpoint, and what it keeps. It ends with this
+/// Starts a new store in memory. Returns the URL of its endpoint, and its contents. It ends with this
 /// process.
 ///
 /// # Errors
@@ -20,7 +20,7 @@ pub fn dynamodb() -> io::Result<(String, Database)> {
     let database = Database::memory().map_err(Error::other)?;
     let served = database.clone();
     let (sender, started) = mpsc::channel();
-    // On a runtime of its own: those of the tests come and go.
+    // On a separate runtime: those of the tests come and go.
     thread::Builder::new().spawn(move || {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -29,7 +29,7 @@ pub fn dynamodb() -> io::Result<(String, Database)> {
         let served = runtime.and_then(|runtime| {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await?;
-                // The caller that started it may be gone.
+                // The caller that started it may have gone.
                 drop(sender.send(listener.local_addr()));
                 server::serve_on(listener, served).await;
                 Ok(())

@@ -1,4 +1,4 @@
-//! etcd for tests: the program that `DLOCK_TEST_ETCD` names, or that of the system's packages.
+//! etcd for tests: the program that `DLOCK_TEST_ETCD` names, or the one of the system's packages.
 
 use std::{
     env,
@@ -32,11 +32,11 @@ pub async fn etcd() -> io::Result<Service> {
     }
 }
 
-/// The command that starts this program as a server of one member, whose clients come by `http` or `https`.
+/// The command that starts this program as a server of one member, for clients over `http` or `https`.
 #[must_use]
 pub fn command(program: &Path, place: &Place, scheme: &str) -> Command {
     let clients = format!("{scheme}://127.0.0.1:{}", place.port());
-    // It has no peers, so nobody asks at its address.
+    // The server has no peers, so this address is never used.
     let peers = "http://127.0.0.1:1";
     let mut command = Command::new(program);
     command.arg("--data-dir").arg(place.dir());
@@ -44,11 +44,11 @@ pub fn command(program: &Path, place: &Place, scheme: &str) -> Command {
     command.args(["--advertise-client-urls", &clients]);
     command.args(["--listen-peer-urls", "http://127.0.0.1:0"]);
     command.args(["--initial-advertise-peer-urls", peers]);
-    // Clients with leases of a second look after their connections oftener than etcd likes.
+    // Clients with leases of a second check their connections more often than etcd allows by default.
     command.args(["--grpc-keepalive-min-time", "1ms"]);
-    // Its usual cost takes a tenth of a second of a processor for each client that logs in.
+    // At its default cost, each log-in of a client takes a tenth of a second of a processor.
     command.args(["--bcrypt-cost", "4"]);
-    // A killed process loses nothing by this, a machine that crashes would.
+    // A killed process loses nothing by this, but a machine that crashes would.
     command.arg("--unsafe-no-fsync");
     command.args(["--initial-cluster", &format!("default={peers}")]);
     command

@@ -4,9 +4,10 @@
 #             to end, then the server's command line.
 # Input:      a pipe that the test process holds open. A line is a signal's name, or `start`. Its end
 #             means that the test process is gone or is done: end the server, remove the folder.
-# Environment: DLOCK_LEFT_BEHIND, what the server leaves outside of its folder: paths without spaces, with spaces between.
+# Environment: DLOCK_LEFT_BEHIND, the files that the server leaves outside its folder: paths without spaces,
+#              separated by spaces.
 # Results:    control/pid while the server runs, control/exited (its status) once it has ended,
-#             control/log with what it wrote.
+#             control/log with the server's output.
 root=$1 signal=$2 patience=$3
 shift 3
 control=$root/control
@@ -36,7 +37,7 @@ while read -r command; do
     esac
 done
 
-# A stopped server hears nothing but CONT and KILL.
+# A stopped server reacts only to CONT and KILL.
 tell CONT
 tell "$signal"
 while [ ! -e "$control/exited" ] && [ "$patience" -gt 0 ]; do
@@ -46,7 +47,7 @@ done
 tell KILL
 wait
 cd /
-# Several words.
+# Unquoted, since it may be several paths.
 rm -rf "$root" $DLOCK_LEFT_BEHIND
-# Whatever the server left in our process group, and this shell.
+# Everything that the server left in our process group, and this shell.
 kill -s KILL 0

@@ -1,4 +1,4 @@
-//! Real servers for tests: child processes on free loopback ports, in folders of their own, never
+//! Real servers for tests: child processes on free loopback ports, in separate folders, never
 //! left behind.
 //!
 //! A server runs under a guard, a small `sh` script that reads a pipe held open by the test process.
@@ -33,7 +33,7 @@ pub use self::place::{Place, User};
 
 const GUARD: &str = include_str!("guard.sh");
 
-/// A server that runs until this value is dropped, or this process ends in whatever way.
+/// A server that runs until this value is dropped, or until this process ends in any way.
 pub struct Service {
     place: Place,
     guard: Child,
@@ -42,7 +42,7 @@ pub struct Service {
     limit: Duration,
 }
 
-/// How to start a server. See [`Service::builder`].
+/// The settings of a server to start. See [`Service::builder`].
 pub struct ServiceBuilder<C> {
     command: C,
     user: Option<User>,
@@ -80,14 +80,14 @@ impl Service {
         }
     }
 
-    /// Where it runs.
+    /// The server's port and folder.
     #[must_use]
     pub const fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Sends the server a signal: `"STOP"`, `"CONT"`, `"KILL"`, `"TERM"`. One that has ended is left
-    /// alone.
+    /// Sends the server a signal: `"STOP"`, `"CONT"`, `"KILL"`, `"TERM"`. A server that has ended gets
+    /// none.
     ///
     /// # Errors
     /// If the guard is gone.
@@ -95,7 +95,7 @@ impl Service {
         self.tell(name)
     }
 
-    /// Stops the server, which keeps its connections and answers nothing, until it gets `"CONT"`.
+    /// Stops the server until it gets `"CONT"`: it keeps its connections and answers nothing.
     ///
     /// # Errors
     /// If the guard is gone, or the server does not stop.
@@ -111,10 +111,10 @@ impl Service {
         Ok(())
     }
 
-    /// Kills the server hard, as a crash does, and starts it again with the same port and folder.
+    /// Kills the server hard, like a crash, and starts it again with the same port and folder.
     ///
     /// # Errors
-    /// If it does not get ready again.
+    /// If it does not become ready again.
     pub async fn restart<F: Future<Output = bool>>(
         &mut self,
         mut ready: impl FnMut(Place) -> F,
@@ -137,7 +137,7 @@ impl Service {
                 sleep(Duration::from_millis(10)).await;
             }
             match self.place.until_ready(self.limit, &mut ready).await {
-                // While it was away a connection of somebody else took its port. That one ends.
+                // Meanwhile another process's connection took its port. That connection will end.
                 Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
                     sleep(Duration::from_millis(200)).await;
                 }
@@ -162,7 +162,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
         self
     }
 
-    /// The signal that ends the server in good order, and how long that may take before it is
+    /// The signal that ends the server in an orderly way, and how long that may take before it is
     /// killed. `"TERM"` and 5 s if not set.
     #[must_use]
     pub const fn stop_with(mut self, signal: &'static str, patience: Duration) -> Self {
@@ -171,17 +171,17 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
         self
     }
 
-    /// How long the server may take to get ready; 120 s if not set.
+    /// How long the server may take to become ready; 120 s if not set.
     #[must_use]
     pub const fn ready_within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Starts the server and waits until `ready` says so.
+    /// Starts the server and waits until `ready` returns true.
     ///
     /// # Errors
-    /// If it is not installed, ends by itself, or is not ready in time: with what it wrote.
+    /// If it is not installed, ends on its own, or is not ready in time; with the server's output.
     pub async fn spawn<F: Future<Output = bool>>(
         self,
         mut ready: impl FnMut(Place) -> F,
@@ -192,7 +192,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
             let service = self.launch()?;
             match service.place.until_ready(self.limit, &mut ready).await {
                 Ok(()) => return Ok(service),
-                // Somebody else may have taken the free port in between.
+                // Another process may have taken the free port in between.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries < 3 => {}
                 Err(error) => return Err(error),
             }
@@ -214,7 +214,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
                 None => guard.env_remove(key),
             };
         }
-        // No inherited output: a reader of ours would wait for the guard. Its own process group:
+        // No inherited output, or whoever reads ours would wait for the guard. A separate process group:
         // Ctrl-C is for the tests, and the guard must outlive them.
         guard
             .stdin(Stdio::piped())
@@ -251,10 +251,10 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
     }
 }
 
-/// What a test needs before it can begin.
+/// Unwraps a result without which a test cannot begin.
 ///
 /// # Panics
-/// If it failed.
+/// On an error.
 #[expect(clippy::panic, reason = "it is a test that fails here")]
 pub fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{what}: {error:?}"))
@@ -262,7 +262,7 @@ pub fn must<T, E: fmt::Debug>(what: &str, result: Result<T, E>) -> T {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // The guard's signal to end the server and remove the folder; it ends itself last.
+        // This signals the guard to end the server and to remove the folder; the guard itself ends last.
         drop(self.lifeline.take());
         drop(self.guard.wait());
     }

@@ -1,4 +1,4 @@
-# Starts PgBouncer in transaction mode in the folder it is called in.
+# Starts PgBouncer in transaction mode in the current folder.
 #
 # Parameters: the program, the port of the server, the most connections to it, the port to listen on.
 echo '"postgres" ""' >users

@@ -1,4 +1,4 @@
-//! Where a server runs: its port, its folder, and what its guard notes there.
+//! The place of a server: its port, its folder, and the notes of its guard there.
 
 mod port;
 
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use self::port::Port;
 
-/// A port that was free a moment ago and is no other service's, and a folder.
+/// A folder, and a port that was free a moment ago and belongs to no other service.
 #[derive(Clone, Debug)]
 pub struct Place {
     port: Arc<Port>,
@@ -30,13 +30,13 @@ pub struct Place {
     data: PathBuf,
 }
 
-/// Whom a server runs as.
+/// The user that a server runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct User {
-    /// The user's number.
+    /// The number of the user.
     pub uid: u32,
-    /// Its group's number.
+    /// The number of its group.
     pub gid: u32,
 }
 
@@ -58,7 +58,7 @@ impl Place {
         })
     }
 
-    /// The port on 127.0.0.1 that the server shall listen on.
+    /// The port on 127.0.0.1 that the server is to listen on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
@@ -67,7 +67,7 @@ impl Place {
     /// One more port, for a server that listens on several.
     ///
     /// # Errors
-    /// As there is none, or no place to note who has it.
+    /// If no port is free, or if the claim cannot be recorded.
     pub fn another_port(&self) -> io::Result<u16> {
         let port = Port::claim()?;
         let number = port.number();
@@ -76,13 +76,13 @@ impl Place {
         Ok(number)
     }
 
-    /// A folder of the server's own, empty at its start; also its working directory.
+    /// The server's own folder, empty at its start; also its working directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.data
     }
 
-    /// What the server wrote to its standard output and error so far.
+    /// The server's standard output and error so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read(self.root.join("control/log")).map_or_else(
@@ -118,14 +118,14 @@ impl Place {
             .is_ok()
     }
 
-    /// Whether each of the server's threads stands still.
+    /// Whether each of the server's threads is stopped.
     pub(super) fn is_stopped(&self) -> bool {
         let pid = self.pid().unwrap_or_default();
         let threads = fs::read_dir(format!("/proc/{pid}/task"));
         threads.is_ok_and(|threads| {
             threads.filter_map(Result::ok).all(|thread| {
                 let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-                // The name before it is in parentheses.
+                // The name before the state is in parentheses.
                 stat.rsplit(')')
                     .next()
                     .is_some_and(|rest| rest.starts_with(" T"))
@@ -137,7 +137,7 @@ impl Place {
         &self.root
     }
 
-    /// Whether this process runs as root: what it creates is root's.
+    /// Whether this process runs as root, so that root owns the files that it creates.
     pub(super) fn is_roots(&self) -> io::Result<bool> {
         Ok(fs::metadata(&self.root)?.uid() == 0)
     }
@@ -169,7 +169,7 @@ impl Place {
     fn ended(&self, status: i32) -> Error {
         let log = self.log();
         let kind = match status {
-            // What a shell says of a command that it cannot find.
+            // A shell's error for a command that it cannot find.
             127 => ErrorKind::NotFound,
             _ if log.to_lowercase().contains("address already in use") => ErrorKind::AddrInUse,
             _ => ErrorKind::Other,

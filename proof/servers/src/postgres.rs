@@ -2,7 +2,7 @@
 //! `DLOCK_TEST_POSTGRES_BIN` names the folder of another version's `initdb` and `postgres`; the user
 //! below must be able to read it.
 //!
-//! Everybody on 127.0.0.1 may connect as the superuser `postgres` without a password; only a user
+//! Every client on 127.0.0.1 may connect as the superuser `postgres` without a password; only a user
 //! called `guarded` needs its own. Both programs refuse to run as root, so as root they run as
 //! `postgres` or `nobody`.
 
@@ -38,7 +38,7 @@ pub async fn postgres_standby(primary: u16, settings: &[&str]) -> io::Result<Ser
 }
 
 /// Starts a pooler in transaction mode in front of the server on this port. All clients together
-/// share so many connections to the server.
+/// share that many connections to the server.
 ///
 /// # Errors
 /// If PgBouncer is not installed or does not start.
@@ -78,13 +78,13 @@ async fn start(
         shell
     })
     .user(unprivileged()?)
-    // In good order, but without waiting for clients.
+    // An orderly shutdown that does not wait for clients.
     .stop_with("INT", std::time::Duration::from_secs(5))
     .spawn(|place| async move { is_ready(&place) })
     .await
 }
 
-/// Whether a server lets clients in: it says so in the last line of its own note. For
+/// Whether a server lets clients in, according to the last line of its own file `postmaster.pid`. For
 /// [`Service::restart`].
 #[must_use]
 pub fn is_ready(place: &Place) -> bool {
@@ -103,8 +103,8 @@ pub fn is_ready(place: &Place) -> bool {
             .is_some_and(|line| line.trim() == "ready")
 }
 
-/// The folder of the server's programs: the one that was asked for, or the newest. Debian keeps
-/// them out of the path, one folder a version.
+/// The folder of the server's programs: the requested one, or the newest. Debian keeps
+/// them out of the path, in one folder for each version.
 fn programs() -> io::Result<PathBuf> {
     if let Some(folder) = env::var_os("DLOCK_TEST_POSTGRES_BIN") {
         let folder = PathBuf::from(folder);
@@ -128,7 +128,7 @@ fn programs() -> io::Result<PathBuf> {
     versions.sort_unstable();
     let newest_first = versions.into_iter().rev().map(|(_, folder)| folder);
     let found = program("initdb", newest_first).and_then(|initdb| {
-        // A link in the path leads to the folder where the others are.
+        // A link in the path leads to the folder with the other programs.
         Some(fs::canonicalize(initdb).ok()?.parent()?.to_owned())
     });
     found.ok_or_else(|| {
@@ -139,7 +139,7 @@ fn programs() -> io::Result<PathBuf> {
     })
 }
 
-/// A program in these folders or in the path.
+/// The path of a program in these folders or in the path.
 fn program(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     folders

@@ -16,7 +16,7 @@ use tokio::{
 use super::certificates::Certificates;
 use super::{Place, Service};
 
-/// Starts an empty server that keeps nothing on disk, with these arguments on top.
+/// Starts an empty server that keeps nothing on disk, with these additional arguments.
 ///
 /// # Errors
 /// If Redis is not installed or does not start.
@@ -30,7 +30,7 @@ pub async fn redis(arguments: &[&str]) -> io::Result<Service> {
     service.map_err(named)
 }
 
-/// Starts a server that speaks TLS only, with its clients and with the other nodes of a cluster.
+/// Starts a server that uses only TLS, with its clients and with the other nodes of a cluster.
 ///
 /// # Errors
 /// As for [`redis`].
@@ -57,7 +57,7 @@ pub async fn redis_over_tls(
         .map_err(named)
 }
 
-/// Starts a Sentinel that watches the primary on this port under this name: it calls it down after a second
+/// Starts a Sentinel that watches the primary on this port under this name: it considers it down after a second
 /// without an answer, and promotes a replica when a second Sentinel agrees. The settings are lines of its
 /// configuration.
 ///
@@ -67,7 +67,7 @@ pub async fn sentinel(name: &str, primary: u16, settings: &[&str]) -> io::Result
     let primary = primary.to_string();
     let command = |place: &Place| {
         let mut shell = Command::new("sh");
-        // It keeps in its file what it finds out.
+        // It stores its findings in its file.
         shell.args(["-euc", include_str!("sentinel.sh"), "sh"]);
         shell.args([name, &primary, &place.port().to_string()]);
         shell.args(settings);

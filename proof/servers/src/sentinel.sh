@@ -1,6 +1,6 @@
-# Starts a Sentinel in the folder it is called in.
+# Starts a Sentinel in the current folder.
 #
-# Parameters: the name of what it watches, the port of the primary, its own port, then more lines of its
+# Parameters: the name of the watched primary, its port, the Sentinel's own port, then more lines of its
 #             configuration.
 name=$1 primary=$2 port=$3
 shift 3

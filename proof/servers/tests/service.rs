@@ -23,10 +23,10 @@ use std::{
 use dlock_test_servers::{Place, Service, ServiceBuilder, User};
 use tokio::time::{Instant, sleep, timeout};
 
-/// What this program shall be when it is started again.
+/// The role of this program when it is started again.
 const ROLE: &str = "DLOCK_TEST_ROLE";
 
-/// This program as the ignored test of that name.
+/// This program, started again as the ignored test of that name.
 fn again(test: &str, role: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -46,7 +46,7 @@ async fn started() -> Service {
         .unwrap()
 }
 
-/// The server's process id, as it says itself.
+/// The process id that the server reports.
 fn ask(port: u16) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
@@ -55,7 +55,7 @@ fn ask(port: u16) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// A server that may outlive what started it.
+/// A server that may outlive the process that started it.
 struct Seen {
     port: u16,
     dir: PathBuf,
@@ -88,7 +88,7 @@ async fn server_answers_and_is_gone_after_drop() {
         service.place().pid().unwrap().to_string()
     );
     drop(service);
-    // Nothing to wait for: drop has.
+    // Without waiting, since drop has waited.
     assert!(seen.is_gone());
 }
 
@@ -172,12 +172,12 @@ async fn server_runs_without_privileges() {
         .unwrap();
     let seen = Seen::of(&service);
     let owner = fs::metadata(seen.dir.join("file")).unwrap().uid();
-    // What this process writes is its own user's.
+    // Files that this process writes belong to its own user.
     let probe = env::temp_dir().join(format!("dlock-owner-{}", uuid::Uuid::new_v4()));
     fs::write(&probe, "").unwrap();
     let ours = fs::metadata(&probe).unwrap().uid();
     fs::remove_file(probe).unwrap();
-    // As another user than root this process can only be itself.
+    // A process that is not root can only run servers as its own user.
     assert_eq!(owner, if ours == 0 { user.uid } else { ours });
     drop(service);
     assert!(seen.is_gone());
@@ -228,7 +228,7 @@ async fn until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Another test process that has started a server and now does what it was told.
+/// Another test process that has started a server and now ends or waits as `what` says.
 async fn test_process(what: &str) -> (Child, Seen) {
     let note = env::temp_dir().join(format!("dlock-test-process-{}", uuid::Uuid::new_v4()));
     let child = again("helper_test_process", &format!("{what} {}", note.display()))
@@ -256,7 +256,7 @@ fn helper_server() {
     let port: u16 = role().parse().unwrap();
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     for stream in listener.incoming() {
-        // A client that only looked whether somebody listens has gone.
+        // The write fails if the client only probed for a listener and has gone.
         drop(
             stream
                 .unwrap()
@@ -265,7 +265,7 @@ fn helper_server() {
     }
 }
 
-/// Starts a server, notes where it is, and ends in its own way.
+/// Starts a server, notes its port and folder, and ends in the way of its role.
 #[test]
 #[ignore = "a test process that the other tests start"]
 fn helper_test_process() {

@@ -1,9 +1,9 @@
-//! A port for one server, from a range that the system gives to nobody by itself.
+//! A port for one server, from a range that the system does not assign automatically.
 //!
-//! A port that the system gave (port 0) it gives again until a server listens on it: to a second server, to a
-//! listener or to a connection of another test. Then our server cannot start, and the test finds the other one.
-//! So the numbers come from below that range, and each is claimed by a lock on a file, also beside tests of other
-//! processes.
+//! The system may assign a port that it gave out (port 0) again until a server listens on it: to a second server, to a
+//! listener or to a connection of another test. Then our server cannot start, and the test reaches the other one.
+//! So the numbers come from below that range, and each is claimed by a lock on a file, which tests of other processes
+//! respect.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -19,7 +19,7 @@ use uuid::Uuid;
 /// A node of a Redis cluster listens on the port 10000 above as well.
 const NUMBERS: Range<u16> = 12_000..22_000;
 
-// Linux gives out the ports from 32768 on by itself, macOS those from 49152 on.
+// Linux assigns the ports from 32768 on automatically, macOS those from 49152 on.
 const _: () = assert!(NUMBERS.end + 10_000 <= 32_768);
 
 /// Claimed until this value is dropped.
@@ -31,7 +31,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// A free port that nobody has claimed.
+    /// A free port that no other process has claimed.
     pub(super) fn claim() -> io::Result<Self> {
         for _ in NUMBERS {
             let [low, high, ..] = Uuid::new_v4().into_bytes();
@@ -58,11 +58,11 @@ impl Port {
     }
 }
 
-/// The lock on this file, unless somebody else has it.
+/// The lock on this file, unless another process has it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let file = match File::create(path) {
         Ok(file) => file,
-        // Another user's.
+        // The file belongs to another user.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -71,7 +71,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // The service that had this port before removes the file, perhaps after it was opened here.
+    // The previous service of this port removes the file, possibly after it was opened here.
     let same_file = fs::metadata(path).is_ok_and(|there| {
         file.metadata()
             .is_ok_and(|here| (here.dev(), here.ino()) == (there.dev(), there.ino()))
@@ -81,7 +81,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        // Before the lock on it ends.
+        // Removed before the lock on it ends.
         drop(fs::remove_file(&self.path));
     }
 }
