@@ -1,5 +1,5 @@
-//! An etcd for tests: the crate `etcd-bin-vendored` has the program. Its tests are the published suites, and what
-//! only etcd can do to a lock.
+//! An etcd for tests: the crate `etcd-bin-vendored` contains the program. Its tests are the published suites, and the
+//! cases that only etcd can cause for a lock.
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -12,14 +12,14 @@ use dlock_test_servers::{
 };
 use etcd_client::{Client, ConnectOptions};
 
-/// A server of one member, which ends with this value or with the process.
+/// A server of one member, which ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Server {
     service: Service,
 }
 
 impl Server {
-    /// An empty one.
+    /// An empty server.
     ///
     /// # Panics
     /// If it does not start.
@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// An empty one whose tokens of authentication are JSON web tokens.
+    /// An empty server whose authentication tokens are JSON web tokens.
     ///
     /// # Panics
     /// If it does not start.
@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// An empty one that speaks TLS only, with more of its command line.
+    /// An empty server that uses only TLS, with these additional arguments.
     ///
     /// # Panics
     /// If it does not start.
@@ -78,13 +78,13 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.service.place().port()).into()
     }
 
-    /// A provider with a connection of its own.
+    /// A provider with a separate connection.
     pub async fn provider(&self) -> EtcdProvider {
         provider(self.address(), Duration::from_secs(20)).await
     }
@@ -97,10 +97,10 @@ impl Server {
         must("etcd is gone", self.service.restart(is_ready).await);
     }
 
-    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    /// Stops it until it gets `CONT`. Meanwhile it answers nothing.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub async fn freeze(&mut self) {
         must("it does not stop", self.service.freeze().await);
     }
@@ -108,7 +108,7 @@ impl Server {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal(&mut self, name: &str) {
         must("no signal", self.service.signal(name));
     }
@@ -124,7 +124,7 @@ fn program() -> &'static Path {
 /// A client of the server at this address, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 pub async fn client(address: SocketAddr, limit: Duration) -> Client {
     let options = ConnectOptions::new()
         .with_timeout(limit)
@@ -138,7 +138,7 @@ pub async fn client(address: SocketAddr, limit: Duration) -> Client {
 /// A provider at this address, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 pub async fn provider(address: SocketAddr, limit: Duration) -> EtcdProvider {
     let client = client(address, limit).await;
     must("no provider", dlock_etcd::provider(client, "dlock"))

@@ -1,5 +1,5 @@
 //! A Kubernetes for tests: its real API server over an etcd, without nodes. `scripts/kube-apiserver` builds it and prints
-//! where it is. Its tests are the published suites, and what only Kubernetes can do to a lock.
+//! its path. Its tests are the published suites, and the cases that only Kubernetes can cause for a lock.
 
 mod plain;
 
@@ -24,31 +24,31 @@ use uuid::Uuid;
 
 pub use self::plain::plain;
 
-/// Names the program.
+/// The variable with the path of the program.
 const PROGRAM: &str = "DLOCK_TEST_KUBE_APISERVER";
 
-/// It makes what it is to have before it is ready.
+/// How long it may take to start: it creates its own objects before it is ready.
 const START: Duration = Duration::from_secs(120);
 
-/// The user who may do everything.
+/// The user with all rights.
 pub const ADMIN: &str = "admin";
 
-/// A user who may do nothing yet.
+/// A user without rights.
 pub const USER: &str = "somebody";
 
 /// The prefix of locks here.
 pub const PREFIX: &str = "dlock";
 
-/// A server, which ends with this value or with the process.
+/// A server, which ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Server {
-    // Ends first.
+    // Dropped, and so ended, first.
     api: Service,
     etcd: Service,
 }
 
 impl Server {
-    /// One for all tests of this process that do it no harm; each has a namespace of its own.
+    /// One server for all tests of this process that do it no harm; each has its own namespace.
     ///
     /// # Panics
     /// If it does not start.
@@ -57,7 +57,7 @@ impl Server {
         SHARED.get_or_init(Self::start).await
     }
 
-    /// An empty one.
+    /// An empty server.
     ///
     /// # Panics
     /// If it does not start.
@@ -67,7 +67,7 @@ impl Server {
         let store = etcd.place().port();
         let api = Service::builder(move |place: &Place| api(place, store))
             .ready_within(START)
-            // In good order it takes a minute.
+            // An orderly end takes a minute.
             .stop_with("KILL", Duration::from_secs(5))
             .spawn(is_ready)
             .await;
@@ -77,13 +77,13 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         address(self.api.place())
     }
 
-    /// What its clients trust.
+    /// The authority that its clients trust.
     #[must_use]
     pub fn certificates(&self) -> PathBuf {
         certificates(self.api.place())
@@ -114,7 +114,7 @@ impl Server {
         name
     }
 
-    /// A provider with connections of its own.
+    /// A provider with separate connections.
     pub async fn provider(&self, namespace: &str) -> KubernetesProvider {
         provider(self.client(ADMIN).await, namespace)
     }
@@ -129,10 +129,10 @@ impl Server {
         must("kube-apiserver is gone", self.api.restart(is_ready).await);
     }
 
-    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    /// Stops it until it gets `CONT`. Meanwhile it answers nothing.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub async fn freeze(&mut self) {
         must("it does not stop", self.api.freeze().await);
     }
@@ -140,7 +140,7 @@ impl Server {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal(&mut self, name: &str) {
         must("no signal", self.api.signal(name));
     }
@@ -148,7 +148,7 @@ impl Server {
     /// Sends its etcd a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal_etcd(&mut self, name: &str) {
         must("no signal", self.etcd.signal(name));
     }
@@ -161,7 +161,7 @@ impl Server {
 /// A client with these settings, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 pub async fn client(kubeconfig: &str, limit: Duration) -> Client {
     let read = must("no settings", Kubeconfig::from_yaml(kubeconfig));
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
@@ -176,7 +176,7 @@ pub async fn client(kubeconfig: &str, limit: Duration) -> Client {
 /// A provider over this client.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 #[must_use]
 pub fn provider(client: Client, namespace: &str) -> KubernetesProvider {
     let provider = dlock_kubernetes::provider(client, namespace, PREFIX);
@@ -217,7 +217,7 @@ fn api(place: &Place, etcd: u16) -> Command {
     command.arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"));
     command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"]);
     command.arg(format!("--secure-port={}", place.port()));
-    // It lets users in by their tokens, and does what their roles grant.
+    // It authenticates users by their tokens, and grants the rights of their roles.
     command.arg("--authorization-mode=RBAC");
     let mut file = |option: &str, file: &Path| {
         command.arg(format!("--{option}={}", file.display()));
@@ -225,9 +225,9 @@ fn api(place: &Place, etcd: u16) -> Command {
     file("token-auth-file", &tokens);
     file("tls-cert-file", &certificate);
     file("tls-private-key-file", &key);
-    // Clients too may have a certificate of its authority.
+    // Clients may also have a certificate signed by its authority.
     file("client-ca-file", &certificates(place).join("authority.pem"));
-    // Accounts of services, which there are none of.
+    // For service accounts, of which there are none.
     file("service-account-key-file", &certificate);
     file("service-account-signing-key-file", &key);
     file("cert-dir", place.dir());
@@ -246,7 +246,7 @@ async fn etcd_is_ready(place: Place) -> bool {
     place.accepts_connections().await
 }
 
-/// Whether it has made its first namespace.
+/// Whether the server has created its first namespace.
 async fn is_ready(place: Place) -> bool {
     if !place.accepts_connections().await {
         return false;

@@ -1,4 +1,4 @@
-//! The server without TLS, which it does not offer: for a proxy that shall see requests and not what they are sealed in.
+//! The server without TLS, which it does not offer: for a proxy that has to see requests and not encrypted data.
 
 use std::{
     io::{self, Error},
@@ -24,7 +24,7 @@ use crate::Server;
 /// runtime.
 ///
 /// # Errors
-/// If there is no port, or no authority to trust.
+/// If there is no free port, or no authority to trust.
 pub async fn plain(server: &Server) -> io::Result<SocketAddr> {
     let authority = server.certificates().join("authority.pem");
     let authority = CertificateDer::from_pem_file(authority).map_err(Error::other)?;

@@ -1,5 +1,5 @@
-//! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and what only this server
-//! can do to a lock.
+//! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and the cases that only
+//! this server can cause for a lock.
 
 use std::{net::SocketAddr, process::Command, time::Duration};
 
@@ -9,13 +9,13 @@ use mysql_async::{Conn, OptsBuilder, PoolConstraints, PoolOpts, prelude::Queryab
 use tokio::{sync::OnceCell, time::timeout};
 use uuid::Uuid;
 
-/// A server, which ends with this value or with the process. Everybody on 127.0.0.1 may connect as `root`.
+/// A server, which ends when this value is dropped or the process ends. Any client on 127.0.0.1 may connect as `root`.
 #[derive(Debug)]
 pub struct Server {
     service: Service,
 }
 
-/// The server that the tests of a program share. Each works in a database of its own.
+/// The server that the tests of a program share. Each works in its own database.
 ///
 /// # Panics
 /// If it does not start.
@@ -25,7 +25,7 @@ pub async fn server() -> &'static Server {
 }
 
 impl Server {
-    /// An empty one, with more of its command line.
+    /// An empty server, with these additional arguments.
     ///
     /// # Panics
     /// If it is not installed or does not start.
@@ -42,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.service.place().port()).into()
@@ -51,7 +51,7 @@ impl Server {
     /// A connection of `root`, in no database.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the server refuses it.
     pub async fn root(&self) -> Conn {
         must("no connection", Conn::new(root_at(self.address())).await)
     }
@@ -65,7 +65,7 @@ impl Server {
             .await
     }
 
-    /// The same with a name.
+    /// The same with this name.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -86,10 +86,10 @@ impl Server {
         must("MariaDB is gone", self.service.restart(is_ready).await);
     }
 
-    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    /// Stops it until it gets `CONT`. Meanwhile it answers nothing.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub async fn freeze(&mut self) {
         must("it does not stop", self.service.freeze().await);
     }
@@ -97,7 +97,7 @@ impl Server {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal(&mut self, name: &str) {
         must("no signal", self.service.signal(name));
     }
@@ -107,26 +107,26 @@ impl Server {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Database {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where its server listens.
+    /// The address of its server.
     pub address: SocketAddr,
 }
 
 impl Database {
-    /// The way to it, with a pool of at most this size.
+    /// The options of a connection to it, with a pool of at most this size.
     #[must_use]
     pub fn options(&self, size: usize) -> OptsBuilder {
         self.through(self.address, size)
     }
 
-    /// The way to it through an address that leads to its server.
+    /// The options of a connection to it through an address that leads to its server.
     ///
-    /// The pool keeps every connection that it has opened: what it closes gets a goodbye, at any time, and a fault of the
-    /// proxy that is meant for a call would strike that.
+    /// The pool keeps every connection that it has opened: a connection that it closes sends a goodbye, at any time,
+    /// and a fault of the proxy that is meant for a call would strike that instead.
     ///
     /// # Panics
-    /// If there is no pool of this size.
+    /// If no pool can have this size.
     #[must_use]
     pub fn through(&self, address: SocketAddr, size: usize) -> OptsBuilder {
         let constraints = PoolConstraints::new(size, size);
@@ -139,7 +139,7 @@ impl Database {
     /// A connection of `root`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the server refuses it.
     pub async fn connection(&self) -> Conn {
         must("no connection", Conn::new(self.options(1)).await)
     }
@@ -153,7 +153,7 @@ impl Database {
         must("a statement failed", done);
     }
 
-    /// A provider over a pool of this size; its table is made.
+    /// A provider over a pool of this size, with its table.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -167,7 +167,7 @@ impl Database {
 /// A provider with these options, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 #[must_use]
 pub fn provider(options: OptsBuilder, limit: Duration) -> MysqlProvider {
     let provider = MysqlProvider::builder()
@@ -185,7 +185,7 @@ fn root_at(address: SocketAddr) -> OptsBuilder {
         .prefer_socket(false)
 }
 
-/// Whether it lets clients in, if only to refuse them.
+/// Whether the server answers clients, if only to refuse them.
 async fn is_ready(place: Place) -> bool {
     let at = ([127, 0, 0, 1], place.port()).into();
     match timeout(Duration::from_secs(5), Conn::new(root_at(at))).await {

@@ -1,4 +1,4 @@
-# Starts MariaDB in the folder it is called in, and makes its files at the first start.
+# Starts MariaDB in the current folder, and creates its files at the first start.
 #
 # Parameters: the port, then more of the server's command line.
 port=$1

@@ -1,5 +1,5 @@
-//! A NATS server for tests: `scripts/nats-server` fetches the program. Its tests are the published suites, and what
-//! only NATS can do to a lock.
+//! A NATS server for tests: `scripts/nats-server` fetches the program. Its tests are the published suites, and the
+//! cases that only NATS can cause for a lock.
 
 use std::{env, ffi::OsString, net::SocketAddr, process::Command, time::Duration};
 
@@ -11,14 +11,14 @@ use tokio::net::TcpStream;
 /// The bucket of the tests.
 pub const BUCKET: &str = "locks";
 
-/// A server with JetStream, which ends with this value or with the process.
+/// A server with JetStream, which ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Server {
     service: Service,
 }
 
 impl Server {
-    /// One with an empty bucket for locks.
+    /// A server with an empty bucket for locks.
     ///
     /// # Panics
     /// If it does not start.
@@ -29,7 +29,7 @@ impl Server {
         server
     }
 
-    /// One without buckets, and with these settings besides.
+    /// A server without buckets, with these additional settings.
     ///
     /// # Panics
     /// If it does not start.
@@ -42,13 +42,13 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.service.place().port()).into()
     }
 
-    /// A provider with a connection of its own.
+    /// A provider with a separate connection.
     pub async fn provider(&self) -> NatsProvider {
         provider(self.address(), Duration::from_secs(20)).await
     }
@@ -64,7 +64,7 @@ impl Server {
         );
     }
 
-    /// Kills it without warning, does this while it is down, and starts it again.
+    /// Kills it without warning, runs this while it is down, and starts it again.
     ///
     /// # Panics
     /// If it does not come back.
@@ -75,17 +75,17 @@ impl Server {
         self.restart().await;
     }
 
-    /// Returns once nobody listens: a signal takes a moment.
+    /// Returns once no process listens: a signal takes a moment.
     pub async fn until_down(&self) {
         while self.service.place().accepts_connections().await {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    /// Stops it until it gets `CONT`. Meanwhile it answers nothing.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub async fn freeze(&mut self) {
         must("it does not stop", self.service.freeze().await);
     }
@@ -93,12 +93,12 @@ impl Server {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal(&mut self, name: &str) {
         must("no signal", self.service.signal(name));
     }
 
-    /// Where it keeps its data.
+    /// The folder with its data.
     #[must_use]
     pub fn place(&self) -> &Place {
         self.service.place()
@@ -122,16 +122,16 @@ fn command(place: &Place, settings: &str) -> Command {
     command
 }
 
-/// It greets as soon as it can answer.
+/// The server sends its greeting as soon as it can answer.
 async fn is_ready(place: Place) -> bool {
     place.accepts_connections().await
 }
 
-/// A client of the server at this address, connected if there is one. It notices within this limit that its connection is
-/// dead.
+/// A client of the server at this address, connected if the server listens. It notices within this limit that its
+/// connection is dead.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 pub async fn client(address: SocketAddr, limit: Duration) -> Client {
     let options = options(limit).retry_on_initial_connect();
     let client = must(
@@ -149,13 +149,13 @@ pub async fn client(address: SocketAddr, limit: Duration) -> Client {
 #[must_use]
 pub fn options(limit: Duration) -> ConnectOptions {
     ConnectOptions::new()
-        // One that was accepted and never greeted is given up.
+        // A connection that was accepted but not greeted is given up.
         .connection_timeout(limit / 8)
         .request_timeout(Some(limit))
-        // It gives a connection up after two pings without an answer.
+        // The client gives a connection up after two pings without an answer.
         .ping_interval(limit / 24)
         .reconnect_delay_callback(|attempts| {
-            // At once, as by default, and then not ever more seldom.
+            // At once, as by default, and then at a constant rate.
             Duration::from_millis(if attempts <= 1 { 0 } else { 100 })
         })
 }
@@ -163,7 +163,7 @@ pub fn options(limit: Duration) -> ConnectOptions {
 /// A provider at this address, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 pub async fn provider(address: SocketAddr, limit: Duration) -> NatsProvider {
     let client = client(address, limit).await;
     must("no provider", dlock_nats::provider(client, BUCKET, "dlock"))

@@ -1,4 +1,4 @@
-//! An Azurite: Azure's emulator of its storage. It keeps everything in memory.
+//! Azurite, Azure's emulator of its storage. It keeps everything in memory.
 
 use std::{net::SocketAddr, process::Command};
 
@@ -10,19 +10,19 @@ use ring::hmac;
 
 use crate::{LIMIT, client, cryptography, over, program};
 
-/// The account that each has, its secret, and its container.
+/// The account, secret and container of every emulator.
 const ACCOUNT: &str = "dlock";
 const SECRET: &[u8] = b"everybody knows";
 const CONTAINER: &str = "locks";
 
-/// An emulator, which ends with this value or with the process.
+/// An emulator, which ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Azurite {
     service: Service,
 }
 
 impl Azurite {
-    /// One with an empty container.
+    /// An emulator with an empty container.
     ///
     /// # Panics
     /// If it does not start.
@@ -35,22 +35,22 @@ impl Azurite {
         azurite
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.service.place().port()).into()
     }
 
-    /// A provider with connections of its own.
+    /// A provider with separate connections.
     #[must_use]
     pub fn provider(&self) -> ObjectProvider {
         over(self.container(CONTAINER))
     }
 
-    /// A container, which need not be there.
+    /// A container, which need not exist.
     ///
     /// # Panics
-    /// If there can be no client.
+    /// If the client cannot be created.
     #[must_use]
     pub fn container(&self, name: &str) -> MicrosoftAzure {
         let (options, never) = client(LIMIT);
@@ -64,7 +64,7 @@ impl Azurite {
         must("no client", container.build())
     }
 
-    /// Where the account is.
+    /// The URL of the account.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/{ACCOUNT}", self.address())
@@ -76,7 +76,7 @@ impl Azurite {
         STANDARD.encode(SECRET)
     }
 
-    /// Makes a container, which `object_store` cannot: with a shared access signature of the account.
+    /// Creates a container, which `object_store` cannot do: with a shared access signature of the account.
     async fn make(&self, container: &str) {
         let (rights, services, kinds) = ("rwdlac", "b", "sco");
         let (until, version) = ("2100-01-01T00:00:00Z", "2020-10-02");

@@ -1,7 +1,8 @@
-//! Object stores for tests: a SeaweedFS, which speaks S3 and keeps what it has acknowledged, and an Azurite, which
-//! speaks Azure's protocol. Their tests are the published suites, and what only an object store can do to a lock.
+//! Object stores for tests: a SeaweedFS, which speaks S3 and keeps everything that it has acknowledged, and an Azurite,
+//! which speaks Azure's protocol. Their tests are the published suites, and the cases that only an object store can
+//! cause for a lock.
 //!
-//! The programs come from packages that `scripts/object-stores` fetches; it prints what to set so that tests find them.
+//! The programs come from packages that `scripts/object-stores` fetches; it prints the variables that the tests read.
 
 mod azurite;
 mod seaweed;
@@ -23,7 +24,7 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// A provider of the bucket of the server at this address, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 #[must_use]
 pub fn provider(address: SocketAddr, limit: Duration) -> ObjectProvider {
     over(bucket(address, limit))
@@ -32,16 +33,16 @@ pub fn provider(address: SocketAddr, limit: Duration) -> ObjectProvider {
 /// The bucket of the server at this address, whose calls end within this limit.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 #[must_use]
 pub fn bucket(address: SocketAddr, limit: Duration) -> AmazonS3 {
     seaweed::bucket(address, limit, User::LOCKER)
 }
 
-/// A provider over these objects, with the prefix that the suites know. Their client repeats nothing.
+/// A provider over these objects, with the prefix that the suites expect. Their client repeats nothing.
 ///
 /// # Panics
-/// If there can be none.
+/// If it cannot be created.
 #[must_use]
 pub fn over(bucket: impl ObjectStore) -> ObjectProvider {
     let objects = Objects::new(Arc::new(bucket)).sent_once();
@@ -51,7 +52,7 @@ pub fn over(bucket: impl ObjectStore) -> ObjectProvider {
     )
 }
 
-/// What a client of a service is made with: nothing is repeated, and everything ends.
+/// The options of a client of a service: no request is repeated, and every request ends.
 fn client(limit: Duration) -> (ClientOptions, RetryConfig) {
     cryptography();
     let options = ClientOptions::new()
@@ -68,11 +69,11 @@ fn client(limit: Duration) -> (ClientOptions, RetryConfig) {
 
 /// Clients take the process's default.
 fn cryptography() {
-    // Somebody else may be faster, with the same.
+    // Another thread may have installed the same provider first.
     drop(rustls::crypto::ring::default_provider().install_default());
 }
 
-/// The program that this variable names.
+/// The path of the program in this variable.
 fn program(variable: &str) -> OsString {
     must(
         &format!("{variable} is not set: run scripts/object-stores, and set what it prints"),

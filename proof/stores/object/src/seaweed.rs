@@ -1,4 +1,4 @@
-//! A SeaweedFS: all of its servers in one process, and one bucket.
+//! SeaweedFS: all of its servers in one process, and one bucket.
 
 use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
@@ -14,16 +14,16 @@ use reqwest::Method;
 
 use crate::{LIMIT, client, program};
 
-/// The bucket that each server has.
+/// The bucket of each server.
 pub const BUCKET: &str = "locks";
 
-/// A user of the server; the name is its key, and its secret.
+/// A user of the server; the name is its key and its secret.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct User(&'static str);
 
 impl User {
-    /// May do everything.
+    /// Has all rights.
     pub const ROOT: Self = Self("root");
     /// May read, write and list the objects of the bucket.
     pub const LOCKER: Self = Self("locker");
@@ -31,20 +31,20 @@ impl User {
     pub const GUARDED: Self = Self("hunter2-of-these-tests");
     /// May read and list them.
     pub const READER: Self = Self("reader");
-    /// May do nothing.
+    /// Has no rights.
     pub const NOBODY: Self = Self("nobody");
-    /// Is not known.
+    /// Is unknown.
     pub const STRANGER: Self = Self("stranger");
 }
 
-/// A server, which ends with this value or with the process.
+/// A server, which ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Server {
     service: Service,
 }
 
 impl Server {
-    /// One with an empty bucket.
+    /// A server with an empty bucket.
     ///
     /// # Panics
     /// If it does not start.
@@ -57,7 +57,7 @@ impl Server {
         }
     }
 
-    /// One that speaks TLS only, with an empty bucket.
+    /// A server that uses only TLS, with an empty bucket.
     ///
     /// # Panics
     /// If it does not start.
@@ -80,25 +80,25 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         address(self.service.place())
     }
 
-    /// The bucket, as this user sees it.
+    /// The bucket, as this user reaches it.
     ///
     /// # Panics
-    /// If there can be no client.
+    /// If the client cannot be created.
     #[must_use]
     pub fn bucket(&self, user: User) -> AmazonS3 {
         bucket(self.address(), LIMIT, user)
     }
 
-    /// A bucket of this name, which need not be there.
+    /// A bucket of this name, which need not exist.
     ///
     /// # Panics
-    /// If there can be no client.
+    /// If the client cannot be created.
     #[must_use]
     pub fn bucket_named(&self, name: &str) -> AmazonS3 {
         let root = builder(self.address(), LIMIT, User::ROOT).with_bucket_name(name);
@@ -108,13 +108,13 @@ impl Server {
     /// The bucket over TLS, at this host and with this authority (PEM).
     ///
     /// # Panics
-    /// If there can be no client.
+    /// If the client cannot be created.
     #[must_use]
     pub fn bucket_over_tls(&self, host: &str, authority: &[u8]) -> AmazonS3 {
         over_tls(self.address(), host, authority)
     }
 
-    /// A provider with connections of its own.
+    /// A provider with separate connections.
     #[must_use]
     pub fn provider(&self) -> ObjectProvider {
         crate::provider(self.address(), LIMIT)
@@ -128,10 +128,10 @@ impl Server {
         must("SeaweedFS is gone", self.service.restart(is_ready).await);
     }
 
-    /// Stops it, until it gets `CONT`. From here on it answers nothing.
+    /// Stops it until it gets `CONT`. Meanwhile it answers nothing.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub async fn freeze(&mut self) {
         must("it does not stop", self.service.freeze().await);
     }
@@ -139,7 +139,7 @@ impl Server {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If that fails.
     pub fn signal(&mut self, name: &str) {
         must("no signal", self.service.signal(name));
     }
@@ -180,9 +180,9 @@ async fn is_ready(place: Place) -> bool {
     takes_writes(&bucket, &reqwest::Client::new()).await
 }
 
-/// Makes the bucket, if it is not there, and an object in it: the gateway is up before what is behind it.
+/// Creates the bucket, if it does not exist, and an object in it: the gateway starts before the servers behind it.
 async fn takes_writes(bucket: &AmazonS3, client: &reqwest::Client) -> bool {
-    // `object_store` makes no buckets, but signs what does.
+    // `object_store` cannot create buckets, but it can sign a request that does.
     let Ok(url) = bucket.signed_url(Method::PUT, &Path::ROOT, LIMIT).await else {
         return false;
     };
@@ -237,9 +237,10 @@ fn command(place: &Place, certificates: Option<&Certificates>) -> Command {
     }
     command.arg(format!("-dir={}", place.dir().display()));
     command.arg(format!("-s3.config={}", users.display()));
-    // Otherwise it waits for its like, at its start and at its end.
+    // Otherwise it waits for its peers when it starts and when it ends.
     command.args(["-master.electionTimeout=1s", "-volume.preStopSeconds=0"]);
-    // Records are small, and lie with the names. They would take a gigabyte otherwise, and twenty seconds after a restart.
+    // Records are small, and are stored with the names. Otherwise they would take a gigabyte, and twenty seconds after
+    // a restart.
     command.args([
         "-filer.saveToFilerLimit=65536",
         "-s3.iam=false",

@@ -1,4 +1,4 @@
-//! Says where the program etcd is, for tests of the other workspace: `DLOCK_TEST_ETCD` is the name that they know it by.
+//! Prints the path of the program etcd, for tests of the other workspace, which read it from `DLOCK_TEST_ETCD`.
 
 fn main() -> Result<(), impl std::fmt::Debug> {
     etcd_bin_vendored::etcd_bin_path().map(|program| println!("{}", program.display()))

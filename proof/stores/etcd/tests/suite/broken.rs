@@ -26,7 +26,7 @@ async fn server_that_is_not_there_is_said_so_at_once() {
     stores::server_that_is_not_there_is_said_so_at_once(provider(gone, 60 * LONG).await).await;
 }
 
-/// It stands still, and goes on: the answer is not known, and the next one is right.
+/// The server stops and continues: the outcome of the call is unknown, and the next answer is right.
 #[tokio::test]
 async fn silent_server_leaves_it_unknown() {
     let mut server = Server::start().await;

@@ -1,5 +1,5 @@
-//! Elections on a server. Their answers are delayed and lost behind the provider: a proxy that delays each piece of a
-//! reply delays one of HTTP/2 several times.
+//! Elections on a server. A wrapper of the provider delays and loses the answers, not a proxy: a proxy that delays each
+//! piece of a reply delays a reply of HTTP/2 several times.
 
 use std::{net::SocketAddr, time::Duration};
 

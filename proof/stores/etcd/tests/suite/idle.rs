@@ -1,4 +1,4 @@
-//! A connection that nobody uses.
+//! An idle connection.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use dlock_etcd_proof::{Server, provider};
 use dlock_testkit::proxy::{Happening, Proxy};
 use tokio::time::{sleep, timeout};
 
-/// etcd hangs up on a client that sends a few pings in a row without a call (`too_many_pings`).
+/// etcd closes the connection of a client that sends a few pings in a row without a call (`too_many_pings`).
 #[tokio::test]
 async fn idle_connection_is_kept() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.address()).await.unwrap();
-    // A connection with a call is asked whether it lives when nothing has arrived for a tenth of a second.
+    // The client pings a connection with a call when nothing has arrived for a tenth of a second.
     let limit = Duration::from_millis(1600);
     let ours = provider(proxy.address(), limit).await;
     let door = Name::new("door").unwrap();

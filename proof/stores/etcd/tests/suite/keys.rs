@@ -1,4 +1,4 @@
-//! What else may be among the keys, and what else etcd may do to them.
+//! Foreign keys among those of the locks, and other changes that etcd may make to keys.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn deleted_key_loses_the_lease_and_keeps_the_order_of_tokens() {
     .await;
 }
 
-/// Old versions may go at any time.
+/// etcd may drop old versions at any time.
 #[tokio::test]
 async fn compaction_changes_nothing() {
     let server = Server::start().await;

@@ -1,4 +1,4 @@
-//! The provider for etcd on a real server: the published suites, and what only etcd can do to a lock.
+//! The provider for etcd on a real server: the published suites, and the cases that only etcd can cause for a lock.
 
 #![expect(
     clippy::unwrap_used,

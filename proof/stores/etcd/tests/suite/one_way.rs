@@ -1,4 +1,4 @@
-//! Requests that are lost on their way while the events of a watch arrive, and calls that are merely dropped.
+//! Requests that are lost while the events of a watch arrive, and calls that are merely dropped.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tokio::time::{Instant, timeout};
 /// How long a caller waits for an answer.
 const ATTEMPT: Duration = Duration::from_millis(200);
 
-/// Something always arrives for the watch, so its client does not ask whether the connection lives.
+/// Events keep arriving for the watch, so its client does not ping the connection.
 #[tokio::test]
 async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_changes() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.address()).await.unwrap();
     let busy = keep_busy(server.provider().await).await;
-    // A connection is asked whether it lives when nothing has arrived for a second.
+    // The client pings a connection when nothing has arrived for a second.
     let ours = provider(proxy.address(), Duration::from_secs(16)).await;
     let door = Name::new("door").unwrap();
     let _wakeups = ours.watch().await.unwrap().unwrap();
@@ -26,7 +26,7 @@ async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_chan
 
     proxy.swallow(Direction::ToServer);
     assert!(timeout(ATTEMPT, ours.read(&door)).await.is_err());
-    // A new connection carries everything.
+    // A new connection loses nothing.
     proxy.heal();
     let answered = async { while timeout(10 * ATTEMPT, ours.read(&door)).await.is_err() {} };
     assert!(

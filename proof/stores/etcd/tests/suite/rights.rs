@@ -1,4 +1,4 @@
-//! Users, and what they may do; stores by their URLs.
+//! Users and their rights; stores by their URLs.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::open::open;
 
 const PASSWORD: &str = "hunter2";
 
-/// A server that knows three users: one of everything, one of the keys of locks, one of nothing.
+/// A server with three users: one with all rights, one with rights to the keys of locks, one with none.
 async fn guarded() -> Server {
     guard(Server::start().await).await
 }
@@ -62,7 +62,7 @@ async fn rights_to_the_keys_with_the_prefix_are_enough_and_less_is_fatal() {
         }
     }
 
-    // Its tokens of authentication are forgotten: the client asks for another one.
+    // The server has forgotten its authentication tokens, so the client requests a new one.
     server.restart().await;
     let again = async {
         while let Err(error) = locker.acquire(&a).await {

@@ -29,7 +29,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     granted(&trusting, &term("door")).await;
     assert!(trusting.watch().await.unwrap().is_some());
 
-    // Another authority; and another host than the certificate's.
+    // With another authority, and with another host than the certificate's.
     for (host, trusted) in [("localhost", &others), ("127.0.0.1", &ours)] {
         let wary = over_tls(format!("https://{host}:{port}"), trusted).await;
         let error = wary.acquire(&term("door")).await.unwrap_err();

@@ -17,10 +17,10 @@ impl Wired for Etcd {
 
     const PROTOCOL: Protocol = Protocol::Http2;
 
-    /// With the watch, too. It is found dead by its pings.
+    /// All calls share the connection, and so does the watch. Pings detect that it is dead.
     const SHARED: bool = true;
 
-    // An attempt has a sixth of it, in which a dead connection must be found, and on a busy machine no other.
+    // An attempt has a sixth of it, in which pings must detect a dead connection, and on a busy machine no live one.
     const LEASE: Duration = Duration::from_secs(4);
 
     async fn start() -> Self {
@@ -32,8 +32,8 @@ impl Wired for Etcd {
     }
 
     async fn provider(&self, address: SocketAddr, limit: Duration) -> EtcdProvider {
-        // A late answer holds up those to pings, and the suite delays some by a tenth of the limit. Both together are
-        // less than an attempt has.
+        // A late answer also holds up the answers to pings, and the suite delays some answers by a tenth of the limit.
+        // Both together are less than an attempt has.
         let options = ConnectOptions::new()
             .with_timeout(limit)
             .with_connect_timeout(limit)

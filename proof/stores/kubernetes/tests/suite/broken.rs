@@ -29,13 +29,13 @@ async fn guard_survives_a_server_that_is_killed() {
 #[tokio::test]
 async fn server_that_is_not_there_is_said_so_at_once() {
     let kubeconfig = Server::start().await.kubeconfig(ADMIN);
-    // Its authority is gone with it, and nobody is there to be trusted.
+    // The server's authority is gone with it, so there is no certificate to trust.
     let kubeconfig = kubeconfig.replace("certificate-authority", "no");
     let provider = provider(client(&kubeconfig, 60 * LONG).await, NAMESPACE);
     stores::server_that_is_not_there_is_said_so_at_once(provider).await;
 }
 
-/// It stands still, or what it keeps its objects in does, and goes on: the answer is not known, and the next one is
+/// The server or its etcd stops and continues: the outcome of the call is unknown, and the next answer is
 /// right.
 #[tokio::test]
 async fn silent_server_leaves_it_unknown() {
@@ -50,7 +50,7 @@ async fn silent_server_leaves_it_unknown() {
         let a = term(name);
         until_answered(&hasty).await;
         signal(&mut server, "STOP");
-        // It may take a moment. A call that was answered is repeated, and answered in the same way.
+        // The server may still answer for a moment. The try is repeated, and answered in the same way.
         let until_silent = async {
             loop {
                 if let Err(error) = hasty.acquire(&a).await {

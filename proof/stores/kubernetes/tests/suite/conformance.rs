@@ -26,8 +26,8 @@ impl Fixture for Kubernetes {
     // The name of a Lease has room for 157.
     const NAME_BYTES: usize = 157 - PREFIX.len() - "/".len();
 
-    // A refused write does not show what it has lost to. Where many want a lock at once, one of them may lose three times
-    // in a row, and asks again.
+    // A refused write does not show the record that it has lost to. Where many clients want a lock at once, one of
+    // them may lose three times in a row; it then tries again.
     const UNANSWERED: u32 = 6;
 
     async fn start() -> Self {

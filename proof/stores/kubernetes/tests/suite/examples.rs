@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use dlock_kubernetes_proof::{ADMIN, Server};
 
-/// What a program prints that is told of the namespace as `kubectl` is.
+/// The output of a program that finds the server by `KUBECONFIG`, as `kubectl` does.
 async fn printed(program: &'static str) -> String {
     let server = Server::shared().await;
     let url = format!("kubernetes://{}", server.namespace().await);
@@ -31,7 +31,7 @@ async fn quickstart_locks() {
     assert_eq!(last, Some(other), "{printed}");
 }
 
-/// Its own words end with what the storage holds, which is what the later holder wrote.
+/// After its own output comes the content of the storage, which the later holder wrote.
 #[tokio::test]
 async fn fencing_refuses_the_holder_that_was_paused() {
     let printed = printed(env!("CARGO_BIN_EXE_kubernetes-fencing")).await;

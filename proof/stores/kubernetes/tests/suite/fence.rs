@@ -87,12 +87,12 @@ async fn writes_with_random_tokens_leave_the_highest() {
 /// old token.
 #[tokio::test]
 async fn paused_holder_is_refused_by_the_object() {
-    // Its leases are short: nobody else keeps this server busy.
+    // Its leases are short, so no other test may keep this server busy.
     let server = Server::start().await;
     let page = page_of(&server).await;
     let namespace = page.0.namespace().unwrap().to_owned();
     let kubeconfig = server.kubeconfig(ADMIN);
-    // A client lives on the runtime that it was made on.
+    // A client is bound to the runtime on which it was created.
     let provider = move || {
         let (kubeconfig, namespace) = (kubeconfig.clone(), namespace.clone());
         async move { provider(client(&kubeconfig, LIMIT).await, &namespace) }
@@ -134,8 +134,8 @@ async fn what_is_no_token_is_found_and_left_alone() {
     assert!(matches!(missing, Err(FenceError::Store(_))), "{missing:?}");
 }
 
-/// A `change` may put an object of its own in the place of the one that was read: with a name and a version that are
-/// others, or with none.
+/// A `change` may replace the object that was read by one of its own: with another name and version, or with
+/// none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn change_that_replaces_the_object_does_not_drop_the_condition() {
     let other = || Some("1".to_owned());
@@ -199,12 +199,12 @@ async fn writer_that_others_always_overtake_pauses_and_gives_up() {
         "{gave_up:?}"
     );
     assert_eq!(page.read().await, Some((tries, token(5))));
-    // The pauses grow, and each is at least half of what it may be.
+    // The pauses grow, and each is at least half of its maximum.
     assert!((10..=32).contains(&tries), "{tries} tries");
     assert!(took >= Duration::from_secs(2), "{tries} tries in {took:?}");
 }
 
-/// Does this before the caller does anything else.
+/// Finishes this action before the caller continues.
 fn at_once<F: Future>(action: F) -> F::Output {
     block_in_place(|| Handle::current().block_on(action))
 }

@@ -1,4 +1,4 @@
-//! What else may be among the Leases, what people see of them, and what may happen to them.
+//! Foreign objects among the Leases, how people see the Leases, and changes that other programs may make to them.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn foreign_leases_are_left_alone_and_end_no_list() {
     for name in ["a", "b", "c", "mine"] {
         acquired(&provider, name).await;
     }
-    // One that lost its record, one with another record, and two of other programs.
+    // One that has lost its record, one with another record, and two of other programs.
     let a = lease(&leases, "a").await;
     merge(
         &leases,
@@ -94,7 +94,7 @@ async fn foreign_leases_are_left_alone_and_end_no_list() {
     }
 }
 
-/// More than the server gives at a time.
+/// More than the server returns at a time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn list_goes_on_where_the_servers_page_ends() {
     let (provider, _) = place().await;
@@ -123,7 +123,7 @@ async fn list_goes_on_where_the_servers_page_ends() {
     }
 }
 
-/// What `kubectl get leases -o yaml` shows.
+/// The output of `kubectl get leases -o yaml`.
 #[tokio::test]
 async fn fields_of_a_lease_show_its_record() {
     let (provider, leases) = place().await;
@@ -161,7 +161,7 @@ async fn fields_of_a_lease_show_its_record() {
     released(&provider, &a).await;
     let shown = lease(&leases, "door").await.spec.unwrap();
     assert_eq!(shown.holder_identity, None);
-    // Another process counts on.
+    // Another process continues the count of transitions.
     let other = Server::shared()
         .await
         .provider(leases.namespace().unwrap())
@@ -172,7 +172,7 @@ async fn fields_of_a_lease_show_its_record() {
     assert!(taken.holder_identity.is_some());
 }
 
-/// Others may label the object, and its fields decide nothing.
+/// Other programs may label the object, and its fields decide nothing.
 #[tokio::test]
 async fn what_others_write_to_a_lease_beside_its_record_changes_nothing() {
     let (provider, leases) = place().await;

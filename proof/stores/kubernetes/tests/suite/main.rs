@@ -1,4 +1,5 @@
-//! The provider for Kubernetes on a real server: the published suites, and what only Kubernetes can do to a lock.
+//! The provider for Kubernetes on a real server: the published suites, and the cases that only Kubernetes can cause for
+//! a lock.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A server that is down is not asked to death.
+//! Clients do not flood a server that is down with calls.
 
 use dlock_proof::outage::is_ridden_out_at_one_pace;
 

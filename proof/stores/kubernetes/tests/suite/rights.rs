@@ -1,4 +1,4 @@
-//! Users, and what they may do.
+//! Users and their rights.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 const README: &str = include_str!("../../../../../dlock-kubernetes/README.md");
 
-/// How long a change of a role may take to be known.
+/// How long the server may take to apply a change of a role.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The role that the documentation of the crate shows.
+/// The role that the documentation of the crate gives.
 async fn role(server: &Server, namespace: &str) -> Role {
     let (_, rest) = README.split_once("```yaml\n").unwrap();
     let (manifest, _) = rest.split_once("```").unwrap();
@@ -52,7 +52,7 @@ async fn bind(server: &Server, namespace: &str, role: &Role) {
     made.unwrap();
 }
 
-/// Does what takes this verb of the user, on locks that the administrator has made.
+/// Makes a call for which the user needs this verb, on locks that the administrator has created.
 async fn use_verb(
     verb: &str,
     user: &KubernetesProvider,
@@ -114,7 +114,7 @@ async fn role_of_the_documentation_is_enough_and_without_any_of_its_verbs_it_is_
             loop {
                 if let Err(error) = use_verb(verb, &user, &admin).await {
                     let of_this = format!("cannot {verb} resource");
-                    // What was granted or refused before may be known a moment longer.
+                    // The server may apply the previous roles for a moment longer.
                     if format!("{error:?}").contains(&of_this) {
                         return error;
                     }

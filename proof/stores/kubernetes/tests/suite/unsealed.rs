@@ -1,4 +1,4 @@
-//! A namespace of the shared server, which a proxy without TLS can stand before.
+//! A namespace of the shared server, in front of which a proxy without TLS can be placed.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,7 +8,7 @@ use dlock_kubernetes_proof::{ADMIN, Server, client, kubeconfig, plain, provider}
 pub(crate) struct Unsealed {
     server: &'static Server,
     namespace: String,
-    /// Where the server speaks plain HTTP.
+    /// The address at which the server speaks plain HTTP.
     pub(crate) address: SocketAddr,
 }
 

@@ -33,7 +33,7 @@ async fn server_that_is_not_there_is_said_so_at_once() {
     stores::server_that_is_not_there_is_said_so_at_once(provider).await;
 }
 
-/// It stands still, and goes on: the answer is not known, and the next one is right.
+/// The server stops and continues: the outcome of the call is unknown, and the next answer is right.
 #[tokio::test]
 async fn silent_server_leaves_it_unknown() {
     let mut server = Server::start(&[]).await;
@@ -49,7 +49,7 @@ async fn silent_server_leaves_it_unknown() {
     granted(&patient, &a).await;
 }
 
-/// A replica, or a server that was set so, refuses to write, and is asked again.
+/// A replica, or a server with such a setting, refuses to write, and is called again.
 #[tokio::test]
 async fn server_that_is_read_only_is_not_applied() {
     let server = Server::start(&["--read-only=1"]).await;
@@ -69,7 +69,7 @@ async fn server_that_is_read_only_is_not_applied() {
     granted(&ours, &term("door")).await;
 }
 
-/// Such a server writes nothing with the level that the procedures need, and says so.
+/// Such a server writes nothing at the isolation level that the procedures need, and reports that.
 #[tokio::test]
 async fn log_of_statements_is_refused_with_what_to_set() {
     let server = Server::start(&[

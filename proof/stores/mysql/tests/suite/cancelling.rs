@@ -1,4 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind, and takes no connection with it.
+//! G1, I14: a dropped future leaves nothing behind, and the pool loses no connection by it.
 
 use dlock_mysql_proof::server;
 use dlock_proof::cancelling;

@@ -24,7 +24,7 @@ impl Fixture for Mysql {
 
     const BLOCKS: bool = true;
 
-    // Other tests keep the machine busy, and a batch is renewed one by one.
+    // Other tests keep the machine busy, and a batch is renewed one lease after the other.
     const LEASE: Duration = Duration::from_secs(1);
     const UNANSWERED: u32 = 2;
 
@@ -35,7 +35,7 @@ impl Fixture for Mysql {
     }
 
     async fn provider(&self) -> MysqlProvider {
-        // Not a clone, for which it would be the same client.
+        // Not a clone, which would count as the same client.
         self.1.with_prefix("").unwrap()
     }
 

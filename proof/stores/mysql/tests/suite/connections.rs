@@ -1,4 +1,4 @@
-//! Connections: those of dropped calls, the one that is left to holders, the socket that is not asked for.
+//! Connections: those of dropped calls, the one that waiters leave to holders, the socket that is not queried.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 
 use crate::support::{LONG, blocked, granted, renewed, term, until};
 
-/// Each dropped call waits in the server for a row. Its place in the pool is free at once, and nobody gets its answer.
+/// Each dropped call waits in the server for a row. Its place in the pool is free at once, and its answer reaches no
+/// other call.
 #[tokio::test]
 async fn dropped_call_closes_its_connection_and_leaves_its_place() {
     let database = server().await.database().await;
@@ -29,7 +30,7 @@ async fn dropped_call_closes_its_connection_and_leaves_its_place() {
         .unwrap();
     let mut watcher = database.connection().await;
     let mut n = 0;
-    // Before the server gives the dropped one up, for which a busy machine may be too slow.
+    // This has to happen before the server gives up the dropped call, for which a busy machine may be too slow.
     until(
         "a call is answered while the dropped one waits",
         async || {
@@ -48,7 +49,7 @@ async fn dropped_call_closes_its_connection_and_leaves_its_place() {
     )
     .await;
     other.query_drop("ROLLBACK").await.unwrap();
-    // Closed, and not merely forgotten: none but the pool's one and the three of this test stay.
+    // The connections are closed, not merely forgotten: only the pool's one and the two of this test remain.
     let count = format!(
         "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{}'",
         database.name
@@ -60,7 +61,7 @@ async fn dropped_call_closes_its_connection_and_leaves_its_place() {
     .await;
 }
 
-/// An answer that is lost never comes. The pool has one place, which the next call gets.
+/// A lost answer never comes. The pool has one place, which the next call gets.
 #[tokio::test]
 async fn call_that_nobody_answers_leaves_its_place() {
     let database = server().await.database().await;
@@ -102,7 +103,7 @@ async fn waiters_leave_a_connection_to_the_holder() {
         .await
         .unwrap();
     let mut waiting = JoinSet::new();
-    // Two after two, they wait for a minute.
+    // In pairs, one after another, they would wait for a minute.
     for number in 0..60 {
         let (ours, request) = (ours.clone(), term(if number % 2 == 0 { "x" } else { "y" }));
         waiting.spawn(async move { ours.acquire(&request).await });
@@ -118,7 +119,7 @@ async fn waiters_leave_a_connection_to_the_holder() {
     waiting.join_all().await;
 }
 
-/// Which connection a server's socket file leads to is another server's business, if a tunnel is in between.
+/// With a tunnel in between, the path of the server's socket file may lead to another server.
 #[tokio::test]
 async fn socket_that_the_server_names_is_not_asked_for() {
     let database = server().await.database().await;
@@ -146,7 +147,7 @@ async fn socket_that_the_server_names_is_not_asked_for() {
 async fn no_connection_in_time_is_not_applied() {
     let database = server().await.database().await;
     database.provider(1).await;
-    // It takes connections, and says nothing.
+    // It accepts connections, and never answers.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap();
     let ours = provider(database.through(address, 2), Duration::from_millis(300));

@@ -1,5 +1,5 @@
-//! Elections on a server. Their answers are delayed and lost behind the provider: the server sends what a procedure selects
-//! and that it has ended one after the other, and a proxy that delays each piece of a reply delays both.
+//! Elections on a server. A wrapper of the provider delays and loses the answers, not a proxy: the server sends the
+//! result of a procedure and its end one after the other, and a proxy that delays each piece of a reply delays both.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -7,7 +7,7 @@ use dlock_mysql::MysqlProvider;
 use dlock_mysql_proof::{Database, provider, server};
 use dlock_proof::election::Electorate;
 
-/// Big enough for a call that hangs, and one beside it.
+/// Big enough for a call that hangs, and one concurrent call.
 const POOL: usize = 3;
 
 pub(crate) struct Mysql(Database);

@@ -1,4 +1,4 @@
-//! Connections that lead to a server that takes no writes any more, or to none; and those that take long to open.
+//! Connections to a server that no longer accepts writes, or to none; and connections that take long to open.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use dlock_proof::stores::{
 use dlock_testkit::proxy::Proxy;
 
 const CONNECTIONS: usize = 4;
-/// The limit of a call, which opening a connection on a busy machine does not exceed.
+/// The limit of a call, longer than opening a connection takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]

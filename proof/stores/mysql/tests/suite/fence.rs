@@ -44,7 +44,7 @@ async fn write(
     Ok(())
 }
 
-/// A resource, and the fence beside it.
+/// A resource, and the fence next to it.
 struct Resource(Database, Fence);
 
 impl Resource {
@@ -118,7 +118,7 @@ async fn token_is_remembered_with_the_data_or_not_at_all() {
         .unwrap();
     transaction.rollback().await.unwrap();
     write(&mut connection, &fence, token(6), 60).await.unwrap();
-    // Refused: what was written before in the transaction can still be committed, and the token is as it was.
+    // Refused: earlier writes of the transaction can still be committed, and the token is unchanged.
     let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
     let refused = fence
         .check(&mut transaction, "account 7", token(5))
@@ -133,7 +133,7 @@ async fn token_is_remembered_with_the_data_or_not_at_all() {
     write(&mut connection, &fence, token(6), 61).await.unwrap();
 }
 
-/// Two transactions, whose snapshots are as old as they can be, at every level.
+/// Two transactions with the oldest possible snapshots, at every isolation level.
 #[tokio::test]
 async fn other_tokens_wait_for_the_transaction_and_then_see_it() {
     for level in [
@@ -148,7 +148,7 @@ async fn other_tokens_wait_for_the_transaction_and_then_see_it() {
         let mut options = TxOpts::new();
         options.with_isolation_level(level);
         let mut late = second.start_transaction(options.clone()).await.unwrap();
-        // Here its snapshot is made.
+        // This creates its snapshot.
         late.query_drop("SELECT COUNT(*) FROM dlock_fence")
             .await
             .unwrap();
@@ -158,7 +158,7 @@ async fn other_tokens_wait_for_the_transaction_and_then_see_it() {
             fence.check(&mut transaction, "account 7", token(8)),
         );
         if level == IsolationLevel::Serializable {
-            // What it read is locked as well.
+            // The rows that it read are locked as well.
             late.rollback().await.unwrap();
             late = second.start_transaction(TxOpts::new()).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! A row, or the whole table, that somebody else keeps locked.
+//! A row, or the whole table, that another client keeps locked.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
     granted(&ours, &a).await;
     granted(&ours, &term("beside")).await;
     let mut other = locked(&database, &a.name).await;
-    // A call that waited would end in an error: the row stays locked for longer than any does.
+    // A call that waited would end in an error, since the row stays locked for longer than any call waits.
     for _ in 0..3 {
         assert!(is_held(&ours, "door").await);
         assert!(ours.read(&a.name).await.unwrap().is_some());
@@ -60,13 +60,13 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
     );
     assert!(began.elapsed() > Duration::from_millis(1500));
     other.query_drop("COMMIT").await.unwrap();
-    // The call that gave up keeps nothing locked itself.
+    // The call that gave up keeps no row locked itself.
     renewed(&ours, &a, 1).await;
     assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 1);
     assert_eq!(marked(&ours, "door").await, 7);
 }
 
-/// A refused try that is to leave a mark, and the mark that it shows.
+/// A refused try that is to leave a mark; returns the mark in the record that it shows.
 async fn marked(provider: &MysqlProvider, name: &str) -> u32 {
     match provider.acquire(&term(name).marks(7)).await.unwrap() {
         AcquireOutcome::Held(record) => record.wanted,
@@ -74,7 +74,7 @@ async fn marked(provider: &MysqlProvider, name: &str) -> u32 {
     }
 }
 
-/// The clock that judges is read after the wait: what ended meanwhile is over.
+/// The clock that decides is read after the wait: a lease that ended meanwhile has ended.
 #[tokio::test]
 async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
     let database = server().await.database().await;
@@ -88,7 +88,7 @@ async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
         async move { ours.renew(&renew).await }
     });
     until_blocked(&waiting, &database).await;
-    // It has not ended before the wait began.
+    // When the wait began, the lease had not ended yet.
     let end = "UPDATE dlock_lock SET expiry = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) \
         WHERE prefix = '' AND name = 'door'";
     other.query_drop(end).await.unwrap();
@@ -101,7 +101,7 @@ async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
     assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 0);
 }
 
-/// A grant that waited is as long as it was asked for.
+/// A grant that waited lasts for as long as requested.
 #[tokio::test]
 async fn grant_that_waited_lasts_from_when_it_was_made() {
     let database = server().await.database().await;
@@ -132,7 +132,7 @@ async fn grant_that_waited_lasts_from_when_it_was_made() {
     );
 }
 
-/// The sessions of calls that were given up do not pile up in the server.
+/// The sessions of abandoned calls do not pile up in the server.
 #[tokio::test]
 async fn calls_that_were_given_up_wait_no_longer_for_a_locked_table() {
     let database = server().await.database().await;

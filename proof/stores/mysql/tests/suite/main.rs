@@ -1,4 +1,5 @@
-//! The provider for MariaDB on a real server: the published suites, and what only this server can do to a lock.
+//! The provider for MariaDB on a real server: the published suites, and the cases that only this server can cause for a
+//! lock.
 
 #![expect(
     clippy::unwrap_used,

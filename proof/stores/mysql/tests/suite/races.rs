@@ -1,4 +1,4 @@
-//! Many who ask for what nobody has had yet.
+//! Many clients that try for names that were never held.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::term;
 const RACERS: usize = 12;
 const NAMES: usize = 60;
 
-/// With the default level of the server's sessions most of such races deadlock, and with a stricter one more.
+/// At the default isolation level of the server's sessions most such races deadlock, and at a stricter one even more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn race_for_a_new_name_has_one_winner_and_no_deadlock() {
     for level in ["REPEATABLE-READ", "SERIALIZABLE"] {
@@ -25,7 +25,7 @@ async fn race_for_a_new_name_has_one_winner_and_no_deadlock() {
                 let mut won = Vec::new();
                 for number in 0..NAMES {
                     let a = term(&format!("{number}"));
-                    // No deadlock: an error here would be one.
+                    // An error here would be a deadlock.
                     match ours.acquire(&a).await.unwrap() {
                         AcquireOutcome::Acquired(_) => won.push(number),
                         AcquireOutcome::Held(_) => {}

@@ -1,4 +1,4 @@
-//! Users, and what they may do.
+//! Users and their rights.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::{LONG, granted, is_held, renewed, term, told};
 
 const PASSWORD: &str = "hunter2";
 
-/// A user of this database's own, with these rights in it.
+/// A user of only this database, with these rights in it.
 async fn user(database: &Database, rights: &[&str]) -> OptsBuilder {
     let name = format!("u{}", &database.name[5..25]);
     database
@@ -91,7 +91,7 @@ async fn missing_right_is_fatal_and_named() {
             "{rights:?}: {told}"
         );
     }
-    // Nothing may be made.
+    // The user may create nothing.
     let database = server().await.database().await;
     let ours = provider(user(&database, &["SELECT ON app.*"]).await, LONG / 20);
     let error = ours.create_schema().await.unwrap_err();

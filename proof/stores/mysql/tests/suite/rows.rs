@@ -1,4 +1,4 @@
-//! Rows and tables that are not ours.
+//! Foreign rows and tables.
 
 use dlock_core::{
     ErrorKind, Provider,
@@ -170,7 +170,7 @@ async fn table_that_forgets_or_merges_is_refused() {
     }
 }
 
-/// A week is a week to the minute, and a limit is one in a database where nobody else cleans up.
+/// A week is exact to the minute, and the limit applies in a database where no other client cleans up.
 #[tokio::test]
 async fn purge_takes_what_is_a_week_past_and_no_more_than_its_limit() {
     let database = server().await.database().await;

@@ -1,4 +1,4 @@
-//! Making the schema: at once, again, by hand, beside the procedures of another release.
+//! Creating the schema: concurrently, again, by hand, next to the procedures of another release.
 
 use std::{
     io::Write,
@@ -82,7 +82,7 @@ async fn session_keeps_its_mode() {
     assert_eq!(kept, ["STRICT_ALL_TABLES"]);
 }
 
-/// The procedures of this release are missing until they are made, and those of the other one stay.
+/// The procedures of this release are missing until they are created, and those of the other one stay.
 #[tokio::test]
 async fn schema_of_another_release_is_completed() {
     let database = server().await.database().await;
@@ -141,7 +141,7 @@ async fn tables_beside_each_other_and_in_other_databases_are_other_locks() {
     there.verify_schema().await.unwrap_err();
     granted(&namesake.provider(1).await, &term("door")).await;
 
-    // In no database at all.
+    // Without any database.
     let nowhere = provider(database.options(2).db_name(None::<String>), LONG / 20);
     let error = nowhere.acquire(&term("door")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");

@@ -1,4 +1,4 @@
-//! Settings of a session, and of the server, that must not matter.
+//! Settings of a session, and of the server, that must make no difference.
 
 use std::time::{Duration, SystemTime};
 
@@ -44,7 +44,7 @@ fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// All that a provider does, in one session, seen by another one after each step.
+/// All calls of a provider, in one session, each checked from another session.
 async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
     let door = Name::new("door 'ä\\").unwrap();
     let seen = async || theirs.read(&door).await.unwrap().unwrap();
@@ -76,7 +76,7 @@ async fn works(ours: &MysqlProvider, theirs: &MysqlProvider) {
     );
     assert!(seen().await.released);
 
-    // What the session read before must not be what it reads later.
+    // Earlier reads of the session must not determine later ones.
     for _ in 0..3 {
         let theirs_term = term(door.as_str());
         granted(theirs, &theirs_term).await;
@@ -111,11 +111,11 @@ async fn settings_of_a_session_do_not_matter() {
     for init in all {
         plays.spawn(async move {
             let database = server().await.database().await;
-            // One connection, so each call meets what the one before it left.
+            // One connection, so each call meets the state that the previous one left.
             let options = database.options(1).init(init.clone());
             let ours = provider(options, Duration::from_secs(20));
             if init[0].contains("tx_read_only") {
-                // What may not write makes no table.
+                // A read-only session creates no table.
                 database.provider(1).await;
             }
             if let Err(error) = ours.create_schema().await {
@@ -162,7 +162,7 @@ async fn settings_of_the_server_do_not_matter() {
     );
 }
 
-/// With the server's default of such a database two names that differ in case, or by a blank, would be one.
+/// With the server's default for such a database, two names that differ in case, or by a blank, would be one.
 #[tokio::test]
 async fn character_set_of_the_database_does_not_matter() {
     let database = server().await.database().await;

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Functions that the tests share.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) fn told(error: &ProviderError) -> String {
 
 /// How many calls wait in the server for a row of this database.
 pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> usize {
-    // `INNODB_TRX` would be a copy, which is not renewed while tests read it more often than ten times a second.
+    // `INNODB_TRX` is a cached copy, which is not refreshed while tests read it more often than ten times a second.
     let status = "SHOW ENGINE INNODB STATUS";
     let status: Option<(String, String, String)> = connection.query_first(status).await.unwrap();
     let (_, _, status) = status.unwrap();

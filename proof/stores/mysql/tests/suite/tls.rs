@@ -36,7 +36,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     let trusting = over_tls(&database, "localhost", &ours).user(Some("app"));
     granted(&provider(trusting, limit), &term("door")).await;
 
-    // Another authority; another host than the certificate's; no TLS for a user that must have it.
+    // With another authority; with another host than the certificate's; without TLS for a user that requires it.
     for (what, wary) in [
         ("authority", over_tls(&database, "localhost", &others)),
         ("host", over_tls(&database, "127.0.0.1", &ours)),

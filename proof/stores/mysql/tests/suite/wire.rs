@@ -17,8 +17,8 @@ impl Wired for Mysql {
     /// The user logs in.
     const HANDSHAKE: usize = 1;
 
-    /// What had no answer costs a new connection, and of a lease of 1.5 s a busy machine leaves an attempt too little for
-    /// that.
+    /// A call without an answer costs a new connection, and on a busy machine a lease of 1.5 s leaves an attempt too
+    /// little time for that.
     const LEASE: Duration = Duration::from_secs(3);
 
     async fn start() -> Self {

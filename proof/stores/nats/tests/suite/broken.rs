@@ -29,7 +29,7 @@ async fn server_that_is_not_there_is_said_so_at_once() {
     stores::server_that_is_not_there_is_said_so_at_once(provider(gone, 60 * LONG).await).await;
 }
 
-/// It stands still, and goes on: the answer is not known, or nothing was asked, and the next one is right.
+/// The server stops and continues: the outcome is unknown, or no request was sent, and the next answer is right.
 #[tokio::test]
 async fn silent_server_leaves_it_unknown() {
     let mut server = Server::start().await;
@@ -44,12 +44,12 @@ async fn silent_server_leaves_it_unknown() {
     assert!(unanswered.is_err(), "{unanswered:?}");
     server.signal("CONT");
     granted(&patient, &a).await;
-    // The request of the acquire that was given up arrives as well, and changes nothing.
+    // The request of the abandoned acquire arrives as well, and changes nothing.
     let record = hasty.read(&a.name).await.unwrap().unwrap();
     assert_eq!((record.uuid, record.renewals), (a.new, 0));
 }
 
-/// A connection that breaks while a request waits for its answer: that is known long before its time limit.
+/// A connection that breaks while a request waits for its answer: the request fails long before its time limit.
 #[tokio::test]
 async fn broken_connection_ends_the_requests_that_wait() {
     let mut server = Server::start().await;
@@ -74,7 +74,7 @@ async fn broken_connection_ends_the_requests_that_wait() {
     granted(&provider, &a).await;
 }
 
-/// What was pushed while there was no connection is lost, so the listener has to listen anew, and to ask.
+/// Hints that were sent while there was no connection are lost, so the listener has to listen anew, and to try.
 #[tokio::test]
 async fn channel_of_wakeups_ends_with_its_connection() {
     let mut server = Server::start().await;

@@ -1,4 +1,4 @@
-//! Buckets that could lose a lock are refused, with what to do.
+//! The provider refuses buckets that could lose a lock, and says what to do.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn bucket_that_could_lose_a_lock_is_refused() {
         );
         let because = error.to_string();
         assert!(because.contains(word), "{word}: {because}");
-        // And without having looked before.
+        // The same without an earlier check.
         let a = term("door");
         for error in [
             provider.acquire(&a).await.unwrap_err(),
@@ -73,7 +73,7 @@ async fn bucket_that_could_lose_a_lock_is_refused() {
     }
 }
 
-/// What the tools of NATS make by default: direct reads, which nobody here asks for, and no deletion.
+/// A bucket with the defaults of NATS' own tools: direct reads, which the provider does not use, and no deletion.
 #[tokio::test]
 async fn bucket_of_the_tools_will_do() {
     let server = Server::bare("").await;

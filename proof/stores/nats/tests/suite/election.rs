@@ -1,5 +1,5 @@
-//! Elections on a server. Their answers are delayed and lost behind the provider: a proxy that delays each answer of the
-//! server delays a call that asks twice two times.
+//! Elections on a server. A wrapper of the provider delays and loses the answers, not a proxy: a proxy that delays each
+//! answer of the server delays a call with two requests twice.
 
 use std::{net::SocketAddr, time::Duration};
 

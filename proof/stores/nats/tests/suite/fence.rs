@@ -119,7 +119,7 @@ async fn what_is_no_token_is_found_and_left_alone() {
         let left = page.stored().await.unwrap();
         assert_eq!(left, ("mine".to_owned(), Some(foreign.to_owned())));
     }
-    // What is deleted by the tools of NATS can be written again.
+    // A key that was deleted by the tools of NATS can be written again.
     put(&page.client, &subject, &[("KV-Operation", "DEL")], "").await;
     page.fence.put(KEY, token(5), "y").await.unwrap();
     for wrong in ["", ".", "a.", "a..b", "a b", "a.*", ">", "\u{e9}"] {

@@ -1,4 +1,4 @@
-//! What else may be in the bucket, and what else NATS may do to its keys.
+//! Foreign keys in the bucket, and other changes that NATS may make to its keys.
 
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ async fn foreign_keys_are_left_alone_and_end_no_list() {
     assert_eq!(before["state"]["last_seq"], after["state"]["last_seq"]);
 }
 
-/// A record that is gone is no lock any more, and its tokens go on: after a deletion that leaves nothing, and after
-/// those of the tools of NATS, which leave a message.
+/// A record that is gone no longer locks, and its tokens continue: after a deletion that leaves nothing, and after
+/// deletions by the tools of NATS, which leave a message.
 #[tokio::test]
 async fn deleted_key_loses_the_lease_and_keeps_the_order_of_tokens() {
     let server = Server::start().await;
@@ -101,7 +101,7 @@ async fn each_call_takes_as_many_requests_as_it_says() {
     granted(&provider, &b).await;
     assert_eq!(cost(before), 1, "acquire of what was seen free");
 
-    // Somebody else wrote since: what this provider has seen is outdated.
+    // Another client has written since, so the record that this provider has seen is outdated.
     renewed(&other, &b, 1).await;
     let before = sent(&raw);
     renewed(&provider, &b, 2).await;
@@ -128,7 +128,7 @@ async fn key_that_changed_is_not_deleted() {
 /// Makes a record eight days older than it is.
 async fn age(raw: &async_nats::Client, bucket: &str, name: &str) {
     let subject = format!("$KV.{bucket}.dlock.{name}");
-    // A reader that waits for no acknowledgement shows the message as it was put.
+    // A reader that requires no acknowledgement returns the message as it was put.
     let stream = async_nats::jetstream::new(raw.clone())
         .get_stream(format!("KV_{bucket}"))
         .await

@@ -1,4 +1,4 @@
-//! The provider for NATS on a real server: the published suites, and what only NATS can do to a lock.
+//! The provider for NATS on a real server: the published suites, and the cases that only NATS can cause for a lock.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use async_nats::{Client, HeaderMap};
 use serde_json::{Value, json};
 
-/// Asks JetStream something behind the provider's back.
+/// Sends JetStream a request behind the provider's back.
 async fn ask(client: &Client, what: &str, body: Value) -> Value {
     let subject = format!("$JS.API.{what}");
     let body = if body.is_null() {
@@ -39,7 +39,7 @@ async fn ask(client: &Client, what: &str, body: Value) -> Value {
     serde_json::from_slice(&answer.unwrap().payload).unwrap()
 }
 
-/// Makes a stream with these settings beside those of a bucket; what the server says.
+/// Creates a stream with these settings in addition to those of a bucket; returns the server's answer.
 async fn create(client: &Client, bucket: &str, settings: Value) -> Value {
     let mut config = json!({
         "name": format!("KV_{bucket}"), "subjects": [format!("$KV.{bucket}.>")], "max_msgs_per_subject": 1,
@@ -51,7 +51,7 @@ async fn create(client: &Client, bucket: &str, settings: Value) -> Value {
     ask(client, &format!("STREAM.CREATE.KV_{bucket}"), config).await
 }
 
-/// Puts a message behind the provider's back; its sequence.
+/// Puts a message behind the provider's back; returns its sequence.
 async fn put(client: &Client, subject: &str, headers: &[(&str, &str)], body: &str) -> u64 {
     let mut all = HeaderMap::new();
     for (name, value) in headers {
@@ -68,7 +68,7 @@ async fn put(client: &Client, subject: &str, headers: &[(&str, &str)], body: &st
         .unwrap()
 }
 
-/// How many messages the client has sent.
+/// The number of messages that the client has sent.
 fn sent(client: &Client) -> u64 {
     let statistics: Arc<_> = client.statistics();
     statistics
@@ -76,7 +76,7 @@ fn sent(client: &Client) -> u64 {
         .load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// How many connections the client has had.
+/// The number of connections that the client has had.
 fn connects(client: &Client) -> u64 {
     let statistics: Arc<_> = client.statistics();
     statistics

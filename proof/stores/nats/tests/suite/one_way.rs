@@ -1,4 +1,4 @@
-//! Requests that are lost on their way while messages arrive; servers that stand still, and calls that are merely dropped.
+//! Requests that are lost while messages arrive; servers that are stopped; and calls that are merely dropped.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,10 +18,10 @@ use super::connects;
 /// How long a caller waits for an answer.
 const ATTEMPT: Duration = Duration::from_millis(200);
 
-/// How long a watch believes in its connection, whatever happens.
+/// How long a watch trusts its connection, whatever happens.
 const BELIEVED: Duration = Duration::from_secs(5);
 
-/// Longer than that and both times that the server has for an answer.
+/// Longer than that, plus both times that the server has for an answer.
 const SUSPECTED: Duration = Duration::from_secs(9);
 
 /// A client that sends no pings of its own during a test, and a provider over it.
@@ -32,7 +32,7 @@ async fn without_pings(address: SocketAddr, options: ConnectOptions) -> (Client,
     (client, provider)
 }
 
-/// A watch that has heard of something.
+/// A watch that has received a hint.
 async fn watching(ours: &NatsProvider, others: &NatsProvider) -> Wakeups {
     let mut wakeups = ours.watch().await.unwrap().unwrap();
     let window = term("window");
@@ -44,12 +44,12 @@ async fn watching(ours: &NatsProvider, others: &NatsProvider) -> Wakeups {
     wakeups
 }
 
-/// Loses what is sent on the present connection from here on, and waits until calls are answered again.
+/// Loses everything that is sent on the present connection from now on, and waits until calls are answered again.
 async fn recovers(proxy: &Proxy, ours: &NatsProvider) {
     let door = Name::new("door").unwrap();
     proxy.swallow(Direction::ToServer);
     assert!(timeout(ATTEMPT, ours.read(&door)).await.is_err());
-    // A new connection carries everything.
+    // A new connection loses nothing.
     proxy.heal();
     let answered = async {
         while !matches!(timeout(10 * ATTEMPT, ours.read(&door)).await, Ok(Ok(_))) {
@@ -62,14 +62,14 @@ async fn recovers(proxy: &Proxy, ours: &NatsProvider) {
     );
 }
 
-/// Something always arrives for the watch, so the client does not ask whether the connection lives.
+/// Messages keep arriving for the watch, so the client does not ping the connection.
 #[tokio::test]
 async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_changes() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.address()).await.unwrap();
     let others = server.provider().await;
     let busy = keep_busy(others.clone()).await;
-    // It sends a ping when nothing has arrived for a quarter of a second.
+    // The client sends a ping when nothing has arrived for a quarter of a second.
     let raw = client(proxy.address(), Duration::from_secs(6)).await;
     let ours = dlock_nats::provider(raw, BUCKET, "dlock").unwrap();
     let _wakeups = watching(&ours, &others).await;
@@ -78,8 +78,8 @@ async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_chan
     busy.abort();
 }
 
-/// The server tells a watch every few seconds that nothing has happened, which keeps a client from asking that would wait
-/// longer than that.
+/// The server informs a watch every few seconds that nothing has happened, which keeps a client with a longer ping
+/// interval from sending a ping.
 #[tokio::test]
 async fn connection_that_loses_requests_is_left_although_a_watch_hears_that_nothing_happened() {
     let server = Server::start().await;
@@ -102,7 +102,7 @@ async fn drop_a_call(ours: &NatsProvider) {
     }
 }
 
-/// Nobody waits for an answer but the watch, and it gets one.
+/// Only the watch waits for an answer, and it gets one.
 #[tokio::test]
 async fn dropped_calls_end_no_connection_of_a_server_that_answers() {
     let server = Server::start().await;
@@ -120,7 +120,7 @@ async fn dropped_calls_end_no_connection_of_a_server_that_answers() {
     busy.abort();
 }
 
-/// A user that lacks the right to acknowledge flow gets no answer to what the watch asks. Those of the calls do as well.
+/// A user that lacks the right to acknowledge flow gets no answer to the watch's request. Answers to calls also count.
 #[tokio::test]
 async fn answered_calls_keep_the_connection_of_a_watch_that_may_not_ask() {
     let user =
@@ -140,13 +140,13 @@ async fn answered_calls_keep_the_connection_of_a_watch_that_may_not_ask() {
         released(&ours, &a).await;
         let hint = timeout(LONG, wakeups.next()).await.unwrap();
         assert_eq!(hint, Some(Wakeup::Name(a.name)));
-        // Thousands of messages whose flow nobody acknowledges would end the watch.
+        // The watch would end after thousands of messages without acknowledged flow.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(connects(&raw), 1, "the connection was given up");
 }
 
-/// One that stands still has received what was sent, and a new connection would help nobody.
+/// A stopped server has received the requests, and a new connection would not help.
 #[tokio::test]
 async fn server_that_stands_still_is_not_connected_to_anew() {
     let mut server = Server::start().await;

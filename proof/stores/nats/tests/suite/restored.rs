@@ -1,5 +1,5 @@
 //! A stream that was replaced by an older state of itself: its sequences begin again where the backup ends, so an old
-//! one may be another record's by now.
+//! sequence may now belong to another record.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{ask, create};
 
 /// Lets a process see a lock, replaces the stream, and brings another holder's record to the very sequence that the
-/// process has seen. What it remembers must not be taken for that record.
+/// process has seen. The process must not mistake that record for the one that it remembers.
 async fn is_not_mistaken(ours: &NatsProvider, others: &NatsProvider, name: &str, last: u64) {
     let b = term(name);
     granted(others, &b).await;
@@ -29,14 +29,14 @@ async fn stream_that_was_made_anew_is_noticed() {
     let (ours, others) = (server.provider().await, server.provider().await);
     let raw = client(server.address(), Duration::from_secs(20)).await;
     let a = term("door");
-    // Sequences 1 to 4; the last is free, and remembered as such.
+    // Sequences 1 to 4; after the last one the lock is free, and the process remembers that.
     granted(&ours, &a).await;
     for n in 1..=2 {
         renewed(&ours, &a, n).await;
     }
     released(&ours, &a).await;
     ask(&raw, "STREAM.DELETE.KV_locks", json!(null)).await;
-    // One request while it is gone, of another lock.
+    // One request for another lock while the stream is gone.
     ours.read(&term("window").name).await.unwrap_err();
     create(&raw, "locks", json!({})).await;
     is_not_mistaken(&ours, &others, "door", 3).await;

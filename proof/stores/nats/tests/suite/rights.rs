@@ -1,4 +1,4 @@
-//! Users, and what they may do.
+//! Users and their rights.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use dlock_nats::{CasProvider, NatsProvider, NatsStore, Refusals};
 use dlock_nats_proof::{BUCKET, Server, options};
 use dlock_proof::stores::{granted, marked, released, renewed, term};
 
-/// Longer than a test should wait for what is refused at once.
+/// Longer than a test should wait for an immediate refusal.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Three users of an account with JetStream: one of everything, one with the rights that README names, one that may read
-/// and not write; and one of an account without.
+/// Three users of an account with JetStream: one with all rights, one with the rights that README names, one that may
+/// read and not write; and one user of an account without JetStream.
 const USERS: &str = r#"
 accounts {
     LOCKS {

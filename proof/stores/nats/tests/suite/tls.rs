@@ -31,7 +31,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_without() {
     granted(&provider, &term("door")).await;
     assert!(provider.watch().await.unwrap().is_some());
 
-    // Another authority; and another host than the certificate's.
+    // With another authority, and with another host than the certificate's.
     for (host, trusted) in [("localhost", &others), ("127.0.0.1", &ours)] {
         let error = over_tls(format!("nats://{host}:{port}"), trusted).await;
         let error = error.unwrap_err();

@@ -10,7 +10,7 @@ use dlock_testkit::{
     wire::{Wired, run_all_but},
 };
 
-/// Longer than anything takes here that does not hang.
+/// Longer than anything takes here unless it hangs.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Nats(Server);
@@ -21,10 +21,10 @@ impl Wired for Nats {
     /// The server greets, and answers a ping.
     const HANDSHAKE: usize = 1;
 
-    /// It is found dead by its pings.
+    /// Pings detect that it is dead.
     const SHARED: bool = true;
 
-    // A connection is asked whether it is alive twenty-four times in one, and a busy machine must answer in time.
+    // The client pings a connection twenty-four times in one lease, and a busy machine must answer in time.
     const LEASE: Duration = Duration::from_secs(4);
 
     async fn start() -> Self {
@@ -40,9 +40,9 @@ impl Wired for Nats {
     }
 }
 
-/// Cases that aim at renewals. A ping is an exchange to the proxy, so one that is under way or comes first may be struck
-/// instead, and a lease may end before two dead connections in a row are noticed. What they are about is tested below, and by
-/// `renewal_cut_at_any_moment_loses_no_lease`.
+/// Cases that aim at renewals. A ping is an exchange to the proxy, so the fault may strike a ping that is in flight or
+/// comes first instead, and a lease may end before two dead connections in a row are noticed. The purpose of these cases
+/// is tested below, and by `renewal_cut_at_any_moment_loses_no_lease`.
 const LEFT_OUT: [&str; 2] = [
     "hung_renewals_delay_no_loss",
     "lost_reply_of_a_renewal_costs_nothing",
@@ -53,7 +53,7 @@ fn cases_of_the_wire_suite_pass() {
     run_all_but::<Nats>(&LEFT_OUT);
 }
 
-/// The holder is cut off without a word: it knows before anybody else has the lock, and everything works again
+/// The holder is cut off without a word: it notices before another client has the lock, and everything works again
 /// afterwards.
 #[tokio::test]
 async fn silent_partition_is_noticed_before_another_has_the_lock() {

@@ -1,4 +1,4 @@
-//! The provider passes the conformance suite over Azure's protocol, and finds that its writes can carry locks.
+//! The provider passes the conformance suite over Azure's protocol, and verifies that this service can carry locks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::{fresh, rights::is_not_there};
 
-/// One for all tests: it is slow, and takes long to start.
+/// One emulator for all tests: it is slow, and takes long to start.
 pub(crate) async fn azurite() -> &'static Azurite {
     static AZURITE: OnceCell<Azurite> = OnceCell::const_new();
     AZURITE.get_or_init(Azurite::start).await
@@ -29,10 +29,10 @@ impl Fixture for Azure {
         .marks(true)
         .cheap_reads(true);
 
-    // Its emulator takes some milliseconds for a request, and one at a time.
+    // The emulator takes some milliseconds for a request, and handles one at a time.
     const LEASE: Duration = Duration::from_secs(2);
     const NAME_BYTES: usize = 330;
-    // It hangs up when it has much to do, and then races take longer than three writes.
+    // A busy emulator closes connections, and then races take more than three writes.
     const UNANSWERED: u32 = 12;
 
     async fn start() -> Self {

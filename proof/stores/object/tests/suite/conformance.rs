@@ -18,7 +18,7 @@ impl Fixture for S3 {
         .cheap_reads(true);
 
     const LEASE: Duration = Duration::from_secs(1);
-    // A byte beyond ASCII takes three of the object's key, which has 1024.
+    // A byte beyond ASCII takes three bytes of the object's key, which has room for 1024.
     const NAME_BYTES: usize = 330;
 
     // Other tests keep the machine busy.

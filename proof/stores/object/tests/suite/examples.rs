@@ -1,4 +1,4 @@
-//! Programs of the package `dlock-examples` on these stores, which they find by their environment.
+//! Programs of the package `dlock-examples` on these stores, whose addresses they read from the environment.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::{azure::azurite, fresh, server};
 const QUICKSTART: &str = env!("CARGO_BIN_EXE_object-quickstart");
 const FENCING: &str = env!("CARGO_BIN_EXE_object-fencing");
 
-/// What a program prints on S3.
+/// The output of a program on S3.
 async fn on_s3(program: &'static str) -> String {
     let endpoint = format!("http://{}", server().await.address());
     let url = format!("s3://{BUCKET}/{}", fresh("examples"));
@@ -23,7 +23,7 @@ async fn on_s3(program: &'static str) -> String {
     printed(program, &url, &environment).await
 }
 
-/// What a program prints on Azure.
+/// The output of a program on Azure.
 async fn on_azure(program: &'static str) -> String {
     let azurite = azurite().await;
     let url = format!("azure://{BUCKET}/{}", fresh("examples"));
@@ -63,7 +63,7 @@ async fn quickstart_locks() {
     }
 }
 
-/// Its own words end with what the storage holds, which is what the later holder wrote.
+/// After its own output comes the content of the storage, which the later holder wrote.
 #[tokio::test]
 async fn fencing_refuses_the_holder_that_was_paused() {
     for printed in [on_s3(FENCING).await, on_azure(FENCING).await] {

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{azure::azurite, fresh, server};
 
-/// How late a request comes. Where others take longer than that, it comes in time.
+/// The delay of a late request. If the other requests take longer than that, it still arrives in time.
 const LATE: Duration = Duration::from_secs(1);
 
 /// A resource of one object.
@@ -31,7 +31,7 @@ struct Page {
 }
 
 impl Page {
-    /// One that nobody has written.
+    /// A resource that was never written.
     fn new(bucket: impl ObjectStore) -> Self {
         let bucket: Arc<dyn ObjectStore> = Arc::new(bucket);
         Self {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// The same as others reach it.
+    /// The same resource, through another client.
     fn through(&self, bucket: impl ObjectStore) -> Self {
         Self {
             path: self.path.clone(),
@@ -54,7 +54,7 @@ impl Page {
         self.fence.put(&self.path, self::token(token), text).await
     }
 
-    /// What the fence remembers, and the writer's text.
+    /// The token that the fence remembers, and the writer's text.
     async fn text(&self) -> Option<(u64, String)> {
         let found = match self.bucket.get(&self.path).await {
             Err(Error::NotFound { .. }) => return None,
@@ -84,7 +84,7 @@ impl Storage for Page {
     }
 
     async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
-        // A server with much to do leaves one of hundreds without an answer. It is written again, as by any caller.
+        // A busy server leaves one request in hundreds without an answer. Like any caller, this writes again.
         for _ in 0..3 {
             match self.put(token.get(), &value.to_string()).await {
                 Ok(()) => return Ok(()),
@@ -118,7 +118,7 @@ async fn writes_with_random_tokens_leave_the_highest() {
 /// old token.
 #[tokio::test]
 async fn paused_holder_is_refused_by_the_object() {
-    // Its leases are short: nobody else keeps this server busy.
+    // Its leases are short, so no other test may keep this server busy.
     let server = Server::start().await;
     let at = server.address();
     let page = Page::new(bucket(at, LIMIT));
@@ -188,7 +188,8 @@ async fn bucket_that_refuses_or_is_not_there_is_said_so() {
     }
 }
 
-/// S3 names versions by the contents: what this writer has looked at is there again when its put arrives.
+/// S3 names versions by the contents: when this writer's put arrives, the object has the same contents again as when
+/// the writer read it.
 #[tokio::test]
 async fn older_token_does_not_replace_equal_contents_of_a_later_one() {
     let server = server().await;
@@ -207,7 +208,7 @@ async fn older_token_does_not_replace_equal_contents_of_a_later_one() {
             let (late, ()) = tokio::join!(ours.put(6, "b"), others);
             assert_eq!(page.text().await, Some((7, "a".to_owned())), "{late:?}");
             match late {
-                // It came in time.
+                // The put came in time.
                 Ok(()) => {}
                 Err(FenceError::Stale(stale)) => return assert_eq!(stale.highest, token(7)),
                 Err(other) => panic!("{other:?}"),
@@ -232,7 +233,7 @@ async fn put_that_comes_late_changes_nothing_after_its_repeat() {
     for text in ["a", "z"] {
         page.put(5, text).await.unwrap();
     }
-    // The late one has been answered.
+    // The late put has been answered.
     let is_over = || {
         proxy
             .log()
@@ -248,7 +249,7 @@ async fn put_that_comes_late_changes_nothing_after_its_repeat() {
     assert_eq!(page.text().await, Some((5, "z".to_owned())));
 }
 
-/// Whenever a connection breaks: what was answered was done, what was denied was not, and the same write may be made again.
+/// Wherever a connection breaks: a write that was answered was done, one that was denied was not; it may be repeated.
 #[tokio::test]
 async fn write_cut_at_any_moment_is_told_truly_and_may_be_made_again() {
     let server = server().await;
@@ -268,7 +269,7 @@ async fn write_cut_at_any_moment_is_told_truly_and_may_be_made_again() {
             .await
             .unwrap();
         let done = page.text().await == Some((6, "a".to_owned()));
-        // The proxy's promise, without which this would show nothing.
+        // The proxy's promise, without which this test would prove nothing.
         assert_eq!(done, fault.executed(), "{fault}: {answer:?}");
         match &answer {
             Ok(()) => assert!(done, "{fault}: answered, and not done"),

@@ -1,4 +1,5 @@
-//! The provider for object stores on real servers: the published suites, and what only object stores can do to a lock.
+//! The provider for object stores on real servers: the published suites, and the cases that only object stores can
+//! cause for a lock.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,13 +27,13 @@ use dlock_object_proof::Server;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-/// One for all tests that do nothing to it. It starts slowly.
+/// One server for all tests that do it no harm. It starts slowly.
 async fn server() -> &'static Server {
     static SERVER: OnceCell<Server> = OnceCell::const_new();
     SERVER.get_or_init(Server::start).await
 }
 
-/// A prefix, or a name, that nobody else has.
+/// A prefix, or a name, that no other test has.
 fn fresh(label: &str) -> String {
     format!("{label}-{}", Uuid::new_v4().simple())
 }

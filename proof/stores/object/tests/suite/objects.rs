@@ -1,4 +1,4 @@
-//! What else may be among the objects, and what names become as their keys.
+//! Foreign objects among those of the locks, and the keys of names.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use object_store::{ObjectStoreExt, path::Path};
 
 use crate::fresh;
 
-/// Names that services, or the library, merge or refuse when they are keys as they are.
+/// Names that services, or the library, merge or refuse if they are used as keys unchanged.
 #[tokio::test]
 async fn hostile_names_are_locks_of_their_own() {
     let server = crate::server().await;
@@ -70,7 +70,7 @@ async fn hostile_names_are_locks_of_their_own() {
         granted(&provider, &a).await;
         tries.push(a);
     }
-    // As another process has it, which has seen nothing.
+    // A provider as in another process, which has seen nothing.
     let other = over(server.bucket(User::LOCKER));
     let other = other.with_prefix(&prefix).unwrap();
     for a in &tries {
@@ -159,7 +159,7 @@ async fn purge_deletes_nothing_and_says_what_to_do_instead() {
         released(&provider, &a).await;
     }
     assert_eq!(provider.purge(10).await.unwrap(), 0);
-    // Eight days ago, by its own account.
+    // Changes the record itself, so that it is eight days old.
     let path = Path::from(format!("{prefix}/old"));
     let bytes = bucket.get(&path).await.unwrap().bytes().await.unwrap();
     let old = aged(str::from_utf8(&bytes).unwrap());

@@ -1,4 +1,4 @@
-//! Users, and what they may do.
+//! Users and their rights.
 
 use dlock_core::{
     ErrorKind, Provider,
@@ -44,7 +44,7 @@ async fn bucket_that_is_not_there_is_said_so() {
     is_not_there(&over(crate::server().await.bucket_named("none"))).await;
 }
 
-/// Each call says that there is no such bucket.
+/// Each call reports that there is no such bucket.
 pub(crate) async fn is_not_there(provider: &ObjectProvider) {
     let a = term("door");
     for error in [

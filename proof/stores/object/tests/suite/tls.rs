@@ -17,7 +17,7 @@ async fn server_is_trusted_by_its_certificate_and_refused_for_good_without() {
     let trusting = over(server.bucket_over_tls("localhost", &authority(&ours)));
     granted(&trusting, &term("door")).await;
 
-    // Another authority; and another host than the certificate's.
+    // With another authority, and with another host than the certificate's.
     for (host, trusted) in [("localhost", &others), ("127.0.0.1", &ours)] {
         let wary = over(server.bucket_over_tls(host, &authority(trusted)));
         let error = wary.acquire(&term("door")).await.unwrap_err();

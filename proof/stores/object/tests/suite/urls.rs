@@ -1,5 +1,5 @@
-//! Buckets by their URLs, as programs open them: credentials come from the environment, so each test plays in a process of
-//! its own.
+//! Buckets by their URLs, as programs open them: credentials come from the environment, so each test plays in its own
+//! process.
 
 use std::{env, process::Command};
 
@@ -10,7 +10,7 @@ use object_store::prefix::PrefixStore;
 
 use crate::{azure::azurite, fresh, open::open, server};
 
-/// What the process of a test is told, and nothing else.
+/// The variable with the URL for the process of a test.
 const URL: &str = "DLOCK_TEST_URL";
 
 /// Runs this test again, in a process that has this URL and these variables.
@@ -27,7 +27,7 @@ fn play(test: &str, url: &str, variables: &[(&str, &str)]) {
     );
 }
 
-/// In its process: it is set up, looked at, and takes a lock of this name.
+/// In that process: sets the store up, checks it, and takes a lock of this name.
 async fn is_used(url: &str, name: &str) {
     let store = open(url).await.unwrap();
     store.set_up().await.unwrap();

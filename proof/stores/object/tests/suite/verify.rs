@@ -1,4 +1,4 @@
-//! Whether a service can carry locks is found out on the service itself.
+//! Trying out on the service itself whether it can carry locks.
 
 use dlock_core::ErrorKind;
 use dlock_object_proof::{User, over};

@@ -11,7 +11,7 @@ struct S3(&'static Server);
 impl Wired for S3 {
     type Provider = ObjectProvider;
 
-    /// HTTP begins with the question.
+    /// HTTP begins with the request.
     const HANDSHAKE: usize = 0;
 
     const LEASE: Duration = Duration::from_secs(2);

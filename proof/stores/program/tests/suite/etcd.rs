@@ -21,7 +21,7 @@ use crate::support::{
     },
 };
 
-/// The server that tests share which do no harm to it. It knows a user of the keys that begin with `test-`.
+/// The server for tests that do it no harm. It has a user with rights to the keys that begin with `test-`.
 fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| {

@@ -17,12 +17,12 @@ use crate::support::{
     stories::shared_stories,
 };
 
-/// The server that tests share which do no harm to it.
+/// The server for tests that do it no harm.
 fn shared() -> &'static Server {
     block_on(Server::shared())
 }
 
-/// A scene in this namespace, with these settings where `kubectl` has its own.
+/// A scene in this namespace, with these settings in the default file of `kubectl`.
 fn with(kubeconfig: &str, namespace: &str) -> Scene {
     let scene = at(format!("kubernetes://{namespace}"));
     fs::create_dir(scene.path(".kube")).unwrap();
@@ -30,7 +30,7 @@ fn with(kubeconfig: &str, namespace: &str) -> Scene {
     scene
 }
 
-/// A scene of this user in a namespace of its own.
+/// A scene of this user in a separate namespace.
 fn known_as(user: &str) -> Scene {
     with(&shared().kubeconfig(user), &block_on(shared().namespace()))
 }
@@ -44,7 +44,7 @@ shared_stories!(scene(), clock: false);
 #[test]
 fn waiter_that_listens_is_woken() {
     let namespace = block_on(shared().namespace());
-    // The waiter is in this process, whose home is not the scene's.
+    // The waiter is in this process, whose home directory is not the scene's.
     let file = shared().certificates().join(&namespace);
     fs::write(&file, shared().kubeconfig(ADMIN)).unwrap();
     let url = format!("kubernetes://{namespace}?kubeconfig={}", file.display());
@@ -110,7 +110,7 @@ fn server_is_known_by_its_certificate_and_a_client_by_its_own() {
         let kubeconfig = kubeconfig(&format!("https://{host}:{port}"), trusted, ADMIN);
         assert_all_end(&with(&kubeconfig, "default"), all, 78, &["certificate"]);
     }
-    // Whom the server knows by a certificate has its name, and no rights yet.
+    // A user with a certificate has the name in it, and no rights yet.
     let showing = |folder: &Path| {
         let file = |name: &str| folder.join(name).display().to_string();
         format!(

@@ -1,5 +1,5 @@
 //! The program `dlock` on the stores whose servers its own tests do not need: the stories that it shares with the others
-//! (`dlock-cli/tests/support`), and which exit code and which words each refusal of these servers gets.
+//! (`dlock-cli/tests/support`), and the exit code and the text for each refusal of these servers.
 
 #![cfg(unix)]
 #![expect(
@@ -25,13 +25,13 @@ use self::support::Scene;
 /// The program.
 const DLOCK: &str = env!("CARGO_BIN_EXE_dlock-of-the-proof");
 
-/// A word that no other test has: a prefix on a server that tests share.
+/// A unique word: a prefix on a server that tests share.
 fn fresh() -> String {
     static WORDS: AtomicU32 = AtomicU32::new(0);
     format!("test-{}", WORDS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A server's certificate and a stranger's, as long as their folder is there.
+/// A server's certificate and a stranger's, and the folder that has to outlive them.
 fn certificates() -> (Certificates, Certificates, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let of = |who: &str| Certificates::new(&folder.path().join(who), "localhost").unwrap();

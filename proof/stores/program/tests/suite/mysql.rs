@@ -20,7 +20,7 @@ use crate::support::{
     },
 };
 
-/// A database of a test's own, whose user has this password.
+/// A database for one test, whose user has this password.
 fn database() -> Database {
     block_on(async {
         let database = server().await.database().await;
@@ -129,7 +129,7 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     store_is_found_wrong(&scene, 69, "does not answer");
 }
 
-/// A server with this certificate, in whose database every user must come over TLS, and `guarded` so.
+/// A server with this certificate, in whose database every user must use TLS, and `guarded` must meet this requirement.
 fn over_tls(ours: &Certificates, requires: &str) -> (Server, Database) {
     let option = |name: &str, file: &Path| format!("--{name}={}", file.display());
     let (server, database) = alone(&[
@@ -147,7 +147,7 @@ fn server_over_tls_is_known_by_its_certificate() {
     let (ours, stranger, _folder) = certificates();
     let (server, database) = over_tls(&ours, "SSL");
     let port = server.address().port();
-    // By the list of this system, or by a file.
+    // By the system's list of authorities, or by a file.
     let system = |authority: &Certificates, host: &str| {
         let url = format!("mysql://guarded@{host}:{port}/app?sslrootcert=system");
         trusting(url, authority)

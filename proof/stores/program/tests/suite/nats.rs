@@ -20,7 +20,7 @@ use crate::support::{
     },
 };
 
-/// The server that tests share which do no harm to it. It knows a user of everything, and one of nothing.
+/// The server for tests that do it no harm. It has a user with all rights, and one with none.
 fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     let nothing = r#"permissions: { publish: { deny: ">" } }"#;
@@ -36,7 +36,7 @@ fn known_as(user: &str, bucket: &str) -> Scene {
     at(format!("nats://{user}{}/{bucket}", shared().address()))
 }
 
-/// A bucket that is not there yet.
+/// A bucket that does not exist yet.
 fn bare() -> Scene {
     known_as(&format!("guarded:{SECRET}@"), &fresh())
 }

@@ -17,13 +17,13 @@ use crate::support::{
     stories::{certificate_of_the_server_is_checked, shared_stories},
 };
 
-/// The server that tests share which do no harm to it.
+/// The server for tests that do it no harm.
 fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| block_on(Server::start()))
 }
 
-/// The environment of a user whose key is also its secret, at this bucket and folder of a server.
+/// The environment of a user whose key is also its secret, for this bucket and folder of a server.
 fn variables(endpoint: &str, bucket: &str, user: &str) -> Vec<(&'static str, String)> {
     vec![
         (
