@@ -126,7 +126,7 @@ fn what_the_reduction_leaves_out_happens_without_it() {
     assert!(outcome.seen().has(Event::Store(Rule::L2)));
 }
 
-/// What the store can keep and what the clients can believe at once, regardless of which client.
+/// The states that the store can keep and the beliefs that clients can have at once, regardless of which client.
 fn seen_from_outside(config: &Config, state: &State) -> Outside {
     let tries = config.tries;
     let other = |uuid: Id| match uuid {

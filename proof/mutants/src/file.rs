@@ -21,7 +21,7 @@ pub struct Mutants {
 pub struct Bug {
     /// The name that the matrix and `DLOCK_PLANT` use.
     pub name: String,
-    /// What goes wrong, and the rule that says so.
+    /// The error that it plants, and the rule that forbids it.
     pub what: String,
     /// The case of the frontend that is played first; another one may fail instead.
     pub case: Option<String>,

@@ -126,7 +126,7 @@ impl Browser {
         }
     }
 
-    /// What the page was refused, and which of its scripts failed. Refusals of the server are not errors of the page.
+    /// The page's refused requests, and the errors of its scripts. Refusals of the server are not errors of the page.
     pub(crate) async fn reports(&self) -> Vec<String> {
         let log = self
             .client

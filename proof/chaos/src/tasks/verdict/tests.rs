@@ -1,4 +1,4 @@
-//! What the verdict says of handmade evidence.
+//! The verdict on handmade evidence.
 
 use std::time::{Duration, SystemTime};
 

@@ -41,7 +41,7 @@ impl Wired for Nats {
 }
 
 /// Cases that aim at renewals. A ping is an exchange to the proxy, so the fault may strike a ping that is in flight or
-/// comes first instead, and a lease may end before two dead connections in a row are noticed. The purpose of these cases
+/// comes first instead, and a lease may end before two dead connections in a row are noticed. The point of these cases
 /// is tested below, and by `renewal_cut_at_any_moment_loses_no_lease`.
 const LEFT_OUT: [&str; 2] = [
     "hung_renewals_delay_no_loss",

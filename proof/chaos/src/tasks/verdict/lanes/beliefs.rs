@@ -1,4 +1,4 @@
-//! What the workers believed about tasks that have a lane or a queue with a limit.
+//! The workers' beliefs about tasks that have a lane or a queue with a limit.
 
 use std::collections::BTreeMap;
 

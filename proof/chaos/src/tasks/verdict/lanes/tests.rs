@@ -1,4 +1,4 @@
-//! What the rules of lanes and limits say of handmade ledgers.
+//! The verdict of the rules of lanes and limits on handmade ledgers.
 
 use super::*;
 use crate::tasks::{
