@@ -49,7 +49,7 @@ pub(crate) struct Acquire {
     pub(crate) now: u8,
 }
 
-/// The store's clock is at or past the expiry. Observers' stores never say so.
+/// The store's clock is at or past the expiry. Stores of observers never report that.
 pub(crate) fn expired(config: &Config, record: &Record) -> bool {
     config.store_clock() && record.held() && record.expiry <= 0
 }
