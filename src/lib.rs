@@ -56,8 +56,8 @@
 //!   --bin quickstart`.
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it. For a store with a
 //!   conditional write, the crate `dlock-cas` has all of it but two functions.
-//! * The chapter [`design`] explains the protocol, what it guarantees under which assumptions, and
-//!   what it does not.
+//! * The chapter [`design`] leads to the pages that explain the protocol, what it guarantees under which
+//!   assumptions, and what it does not.
 
 pub use dlock_core::*;
 #[doc(inline)]

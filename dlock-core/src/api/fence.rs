@@ -1,5 +1,5 @@
 //! Fencing (T3) for a resource in memory, and the answers of fences in stores. Stores have their own `fence` modules,
-//! which keep the rule inside the write that changes the data, in the same words (`DESIGN.md`, "Fencing at the
+//! which keep the rule inside the write that changes the data, in the same words (the book, "Fencing at the
 //! storage").
 
 use std::error::Error as StdError;

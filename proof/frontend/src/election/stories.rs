@@ -1,4 +1,4 @@
-//! The stories. Each says where its bound comes from; DESIGN.md has the formulas ("How long things take").
+//! The stories. Each says where its bound comes from; the book's design/time.md has the formulas ("How long things take").
 
 use std::time::Duration;
 

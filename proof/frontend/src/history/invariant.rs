@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An invariant that a history can show to be broken. `dlock-core/DESIGN.md` states them for users; the checker defines
+/// An invariant that a history can show to be broken. `book/src/design/time.md` states them for users; the checker defines
 /// what exactly is checked for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -280,8 +280,8 @@ fn of_whom(term: Option<&TermFacts<'_>>) -> (Invariant, &'static str) {
     }
 }
 
-/// When a process that has waited since `began` gets the name at the latest (DESIGN.md, "How long things take", with
-/// the error of the waiter's own timers, and the machine's slack).
+/// When a process that has waited since `began` gets the name at the latest (book/src/design/time.md, "How long things take",
+/// with the error of the waiter's own timers, and the machine's slack).
 fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
     let header = facts.header;
     let slow = 1.0 / (1.0 - header.drift);
