@@ -126,8 +126,7 @@ fn calls<'a>(
     calls.iter().map(move |call| (call, what))
 }
 
-/// "Released" needs a reply that says so, to the release or to the try that it was handed over to (H1); or its term has
-/// continued with another lease (S1). A reply that the term has ended also suffices, if that may be the effect of an
+/// "Released" needs a reply to the release that says so; or its term has continued with another lease (S1). A reply that the term has ended also suffices, if that may be the effect of an
 /// earlier attempt of the release of a valid lease (V7), or of a try of the same process that claimed it. "Not held"
 /// needs a reply to the first attempt.
 fn released_on_the_stores_word(
