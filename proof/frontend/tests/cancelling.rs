@@ -17,9 +17,9 @@ const SOURCES: [&str; 9] = [
     "dlock-core/src/api/redeem.rs",
     "dlock-core/src/client.rs",
     "dlock-core/src/lease/view.rs",
-    "dlock-several/src/multi.rs",
-    "dlock-several/src/multi/guard.rs",
-    "dlock-several/src/semaphore.rs",
+    "layers/several/src/multi.rs",
+    "layers/several/src/multi/guard.rs",
+    "layers/several/src/semaphore.rs",
 ];
 
 /// `Type::method` of every public future of these, and `Lease::keep_alive`, whose guard renews in a task.

@@ -13,7 +13,7 @@ use crate::{Edit, Mutants, apply};
 const MUTATED: &str = "dlock-core";
 
 /// The other crates whose copies get bugs, and query the first.
-const OTHERS: [&str; 2] = ["dlock-several", "dlock-tasks"];
+const OTHERS: [&str; 2] = ["layers/several", "layers/tasks"];
 
 /// The matrix calls functions that exist only in the copy. So it is where cargo does not look for it, except in the
 /// copy.
@@ -82,7 +82,7 @@ fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Er
     let mut edits: BTreeMap<(&str, &str), Vec<(usize, &Edit)>> = BTreeMap::new();
     for (number, bug) in mutants.bugs.iter().enumerate() {
         for edit in &bug.edits {
-            let file = (&*edit.package, &*edit.file);
+            let file = (&*edit.folder, &*edit.file);
             edits.entry(file).or_default().push((number, edit));
         }
     }

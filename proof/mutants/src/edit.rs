@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The crate; `dlock-core` if it is not given.
-    #[serde(default = "core", rename = "crate")]
-    pub package: String,
+    /// The folder of the crate; `dlock-core` if it is not given.
+    #[serde(default = "core")]
+    pub folder: String,
     /// Path below its `src`.
     pub file: String,
     /// A part of the source that contains `find` once, if the whole file contains it more often.

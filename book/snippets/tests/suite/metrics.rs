@@ -13,7 +13,7 @@ fn page(below: &str) -> String {
 
 #[test]
 fn the_metrics_that_the_book_names_exist() {
-    let there = page("dlock-core/METRICS.md") + &page("dlock-election/METRICS.md");
+    let there = page("dlock-core/METRICS.md") + &page("layers/election/METRICS.md");
     let pages = page("book/src/watching.md") + &page("book/src/losing.md");
     let named: Vec<&str> = pages
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')

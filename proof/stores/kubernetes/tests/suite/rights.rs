@@ -15,7 +15,7 @@ use kube::{Api, ResourceExt, api::PostParams};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-const README: &str = include_str!("../../../../../dlock-kubernetes/README.md");
+const README: &str = include_str!("../../../../../stores/kubernetes/README.md");
 
 /// How long the server may take to apply a change of a role.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -36,7 +36,7 @@ async fn user(database: &Database, rights: &[&str]) -> OptsBuilder {
 async fn rights_that_the_page_names_are_enough() {
     let database = server().await.database().await;
     database.provider(1).await;
-    let page = include_str!("../../../../../dlock-mysql/README.md");
+    let page = include_str!("../../../../../stores/mysql/README.md");
     Fence::new("dlock_fence")
         .unwrap()
         .create_schema(&mut database.connection().await)

@@ -1,5 +1,5 @@
 //! The program `dlock` on the stores whose servers its own tests do not need: the stories that it shares with the others
-//! (`dlock-cli/tests/support`), and the exit code and the text for each refusal of these servers.
+//! (`programs/cli/tests/support`), and the exit code and the text for each refusal of these servers.
 
 #![cfg(unix)]
 #![expect(
@@ -12,7 +12,7 @@ mod kubernetes;
 mod mysql;
 mod nats;
 mod object;
-#[path = "../../../../../dlock-cli/tests/support/mod.rs"]
+#[path = "../../../../../programs/cli/tests/support/mod.rs"]
 mod support;
 
 use std::sync::atomic::{AtomicU32, Ordering};
