@@ -115,7 +115,8 @@ impl Contender {
     /// N7: whether other clients want this retired term. A claim would overtake its release, whose answer rings, and
     /// after which they go first.
     fn leaves(&self, record: &Record) -> bool {
-        let is_wanted = self.stands_in_line() && record.wanted != 0;
+        let by_others = ![0, self.own_mark()].contains(&record.wanted);
+        let is_wanted = self.stands_in_line() && by_others;
         is_wanted && (self.lock.state.is_releasing(record.uuid) || self.is_left())
     }
 

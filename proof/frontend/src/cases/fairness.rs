@@ -6,7 +6,10 @@ use std::{
 };
 
 use dlock_core::DLock;
-use dlock_testkit::{Bench, faults::Op};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
@@ -296,6 +299,30 @@ pub(in crate::cases) async fn releaser_leaves_a_wanted_lock_to_others_for_four_s
         hand.advance(3 * MILLISECOND).await;
         assert_eq!(harness.acquires().len(), asked, "asks before any other can");
         hand.advance(MILLISECOND).await;
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn claim_overtakes_no_release_of_a_wanted_term(bench: Bench) {
+    rounds(bench, |round| async move {
+        let harness = round.harness().await;
+        if !harness.bench().capabilities().marks {
+            return;
+        }
+        let lock = lock!(harness, "", poll_every = HOUR);
+        let lease = ok(soon("the lock", lock.acquire()).await);
+        let waiter = harness.bench().term(&harness.name("")).marks(MARK);
+        harness.subject().await.refuses(&waiter).await;
+        harness.store.next(Op::Release, Fault::HoldRequest);
+        let release = crate::spawn(lease.release());
+        harness.sent(Op::Release, 1).await;
+        let again = waiting(&lock);
+        harness.sent(Op::Acquire, 2).await;
+        settle().await;
+        assert_eq!(harness.acquires().len(), 2, "asks before any other can");
+        harness.store.deliver().await;
+        ok(joined(release).await);
         assert!(ok(joined(again).await).is_valid());
     })
     .await;

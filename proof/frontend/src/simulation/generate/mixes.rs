@@ -27,11 +27,11 @@ impl Draw {
         let tasks: Vec<usize> = (0..processes).map(|_| self.rng.usize(1..=8)).collect();
         let all = tasks.iter().sum::<usize>() as u64;
         let steps = (LASTS / (hold + 10) / all).max(3);
-        for (client, tasks) in clients.iter_mut().zip(tasks) {
+        for (number, (client, tasks)) in clients.iter_mut().zip(tasks).enumerate() {
             for _ in 0..tasks {
                 client.handles.push(HandlePlan {
                     name: NAME.to_owned(),
-                    label: Some(NAME.to_owned()),
+                    label: Some(format!("{NAME} {number}")),
                     settings: settings.clone(),
                     steps: (0..steps).map(|_| turn(hold)).collect(),
                 });
