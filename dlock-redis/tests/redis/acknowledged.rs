@@ -159,7 +159,7 @@ async fn a_lock_is_not_handed_out_while_its_replica_hangs() {
     assert!(
         causes
             .iter()
-            .any(|cause| cause.contains("0 of the 1 replicas")),
+            .any(|cause| cause.contains("0 of the 1 required replicas")),
         "{causes:?}"
     );
     replica.thaw();

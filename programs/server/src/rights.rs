@@ -381,7 +381,7 @@ mod tests {
                 "[[token]]\nname = 1\ntoken = \"secret\"".to_owned(),
                 "line 2",
             ),
-            (entry(SECRET, "A"), "no namespace"),
+            (entry(SECRET, "A"), "is not a namespace"),
             (entry(SECRET, "a").repeat(2), "same token"),
             (entry(SECRET, "a") + "more = 1", "line 5: unknown field"),
         ] {

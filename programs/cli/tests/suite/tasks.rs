@@ -404,7 +404,7 @@ fn tasks_are_enqueued() {
         (&json!("2099-01-01T00:00:00Z"), &Value::Null)
     );
     for (words, code, why) in [
-        (&["a", "{image"][..], 64, "the payload is no JSON"),
+        (&["a", "{image"][..], 64, "the payload is not JSON"),
         (&["a", "--in=-1s"], 64, "--in <TIME>"),
         (&["a", "--at", "tomorrow"], 64, "2026-12-01T09:00:00Z"),
         (

@@ -50,10 +50,10 @@ fn ticket_comes_from_argument_input_or_variable() {
         64,
         "DLOCK_TICKET=$(dlock acquire NAME)",
     );
-    assert_ended(&with_ticket(&scene, "", &["renew"]), 64, "no ticket");
+    assert_ended(&with_ticket(&scene, "", &["renew"]), 64, "not a ticket");
     for wrong in [&ticket[1..], &ticket[..ticket.len() - 5], "hello"] {
-        assert_ended(&scene.finish(["renew", wrong]), 64, "no ticket");
-        assert_ended(&scene.finish(["give-back", wrong]), 64, "no ticket");
+        assert_ended(&scene.finish(["renew", wrong]), 64, "not a ticket");
+        assert_ended(&scene.finish(["give-back", wrong]), 64, "not a ticket");
     }
     assert_ended(&scene.finish(["give-back", &ticket]), 0, "");
 }
