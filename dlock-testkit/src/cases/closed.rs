@@ -14,7 +14,7 @@ use crate::{
     subject::{began, unchanged},
 };
 
-const LONG: Duration = Duration::from_secs(300);
+pub(super) const LONG: Duration = Duration::from_secs(300);
 
 pub(super) async fn closing_ends_a_term_and_keeps_everybody_out(bench: Bench) {
     let subject = bench.subject().await;
@@ -169,7 +169,7 @@ pub(super) async fn tokens_grow_across_a_closing(bench: Bench) {
     }
 }
 
-fn closing(lasts: Duration) -> Closing {
+pub(super) fn closing(lasts: Duration) -> Closing {
     Closing::new(lasts).unwrap_or_else(|error| panic!("no uuid to close with: {error:?}"))
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use dlock_core::{
     Name, Record,
     provider::{
-        AcquireOutcome, Ask, AskOutcome, Closing, ReleaseOutcome, Renew, RenewOutcome, Revoke,
-        RevokeOutcome,
+        AcquireOutcome, Ask, AskOutcome, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
     },
 };
 use tokio::{task::JoinSet, time::sleep};
@@ -15,6 +14,7 @@ use tokio::{task::JoinSet, time::sleep};
 use super::{
     admin::both,
     batch::answered,
+    closed::{LONG, closing},
     races::{at_once, racers, subjects},
 };
 use crate::{
@@ -153,8 +153,7 @@ pub(super) async fn closing_keeps_the_mark_and_answers_that_nothing_was_wanted(b
         if marked_first {
             marked(&bench, &subject, &a.name).await;
         }
-        let closing = Closing::new(bench.lease())
-            .unwrap_or_else(|error| panic!("no uuid to close with: {error:?}"));
+        let closing = closing(LONG);
         for _ in 0..2 {
             assert_eq!(
                 subject.close(&a, Some(token), closing).await,
@@ -170,12 +169,16 @@ pub(super) async fn closing_keeps_the_mark_and_answers_that_nothing_was_wanted(b
             (closed.uuid, closed.wanted),
             (closing.uuid(), wanted(&bench))
         );
-        if bench.store_clock() {
-            bench.outlast(bench.lease()).await;
-            let b = bench.term(&a.name);
-            let token = subject.grants(&b).await;
-            began(&subject.record(&a.name).await, &b, token);
-        }
+    }
+    if bench.store_clock() {
+        let a = bench.term(&bench.name("over"));
+        let token = subject.grants(&a).await;
+        marked(&bench, &subject, &a.name).await;
+        subject.close(&a, Some(token), closing(bench.lease())).await;
+        bench.outlast(bench.lease()).await;
+        let b = bench.term(&a.name);
+        let token = subject.grants(&b).await;
+        began(&subject.record(&a.name).await, &b, token);
     }
 }
 
