@@ -215,7 +215,8 @@ fn certificate_says_who_one_is() {
     let etcd = url.replace("https://", "etcds://");
     let authority = own.authority.to_str().unwrap().to_owned();
     let etcd = Scene::with(vec![("DLOCK_STORE", etcd), ("SSL_CERT_FILE", authority)]);
-    for _ in 0..5 {
+    let times = if cfg!(feature = "etcd") { 5 } else { 0 };
+    for _ in 0..times {
         assert_ended(&etcd.finish(STATUS), 78, advice);
     }
     let swapped = scene(of(&client.authority, &client.certificate)).finish(TRY);
