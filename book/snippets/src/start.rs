@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock::{DLock, FencingToken, Provider, TryAcquire};
 
-/// Every host calls this at four in the morning; one of them writes the report.
+/// Every host calls this at three in the morning; one of them writes the report.
 pub async fn nightly_report(
     store: impl Provider,
     reports: &Reports,
