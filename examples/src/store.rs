@@ -16,7 +16,7 @@ use crate::Failure;
 
 static PROGRAM: Program = Program {
     name: "example",
-    package: "examples",
+    folder: "examples",
     set_up: "every example makes what it needs",
     set_up_queue: "every example makes what it needs",
     serves_many: false,

@@ -20,7 +20,7 @@ use dlock_stores::{
 /// This program, as the errors of stores name it.
 pub(crate) const PROGRAM: Program = Program {
     name: "dlock",
-    package: "dlock-cli",
+    folder: "programs/cli",
     set_up: "make it once: 'dlock setup', with the same --store",
     set_up_queue: "make it once: 'dlock tasks setup', with the same --database",
     serves_many: false,

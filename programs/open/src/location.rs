@@ -264,24 +264,24 @@ fn of_user(program: &Program) -> Result<Box<dyn Backend>, StoreError> {
 }
 
 fn not_compiled(program: &Program, kind: &Kind) -> StoreError {
-    let Program { name, package, .. } = program;
+    let Program { name, folder, .. } = program;
     StoreError::unusable(format!(
         "this '{name}' was built without stores of the kind {:?}",
         kind.schemes[0]
     ))
     .advise(format!(
-        "build it with that feature: cargo install --path {package} --features {}",
+        "build it with that feature: cargo install --path {folder} --features {}",
         kind.feature
     ))
 }
 
 /// Refuses a text of no kind of store.
 fn refuse(program: &Program, what: &str) -> StoreError {
-    let Program { name, package, .. } = program;
+    let Program { name, folder, .. } = program;
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,kubernetes,mysql,nats,object-store,http"
+             cargo install --path {folder} --features sqlite,postgres,redis,dynamodb,etcd,kubernetes,mysql,nats,object-store,http"
         )
     } else {
         give_one()

@@ -11,8 +11,8 @@ use std::fmt;
 pub struct Program {
     /// Its name: "dlock".
     pub name: &'static str,
-    /// The package that is built with the features of the stores: "dlock-cli".
-    pub package: &'static str,
+    /// The folder of the package that is built with the features of the stores, in a clone: "programs/cli".
+    pub folder: &'static str,
     /// How to have the tables of locks made: "make it once: 'dlock setup', with the same --store".
     pub set_up: &'static str,
     /// How to have the tables of a queue made.

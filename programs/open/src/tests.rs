@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) const PROGRAM: Program = Program {
     name: "program",
-    package: "package",
+    folder: "programs/name",
     set_up: "set up the locks",
     set_up_queue: "set up the queue",
     serves_many: false,

@@ -168,7 +168,7 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
 pub(crate) fn release_wakes_a_waiter_that_listens(scene: &Scene) {
     static LISTENER: Program = Program {
         name: "listener",
-        package: "dlock-cli",
+        folder: "programs/cli",
         set_up: "",
         set_up_queue: "",
         serves_many: true,

@@ -18,7 +18,7 @@ use crate::listen::TlsFiles;
 /// This program, as the errors of stores name it.
 const PROGRAM: Program = Program {
     name: "dlock-server",
-    package: "dlock-server",
+    folder: "programs/server",
     set_up: "make it once: 'dlock setup' with the same --store, or 'dlock-server --setup'",
     set_up_queue: "make it once: 'dlock tasks setup' with the same --store, or 'dlock-server --setup'",
     serves_many: true,
