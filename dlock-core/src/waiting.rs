@@ -25,6 +25,7 @@ use std::{
 };
 
 use tokio::sync::futures::Notified;
+use uuid::Uuid;
 
 pub(crate) use self::{acquire::acquire, turns::is_others_turn};
 use self::{
@@ -74,6 +75,8 @@ struct Contender {
     /// When it began to let terms of others go by (N6), and what it has seen of them since.
     arrival: Arrival,
     watched: Watched,
+    /// The term of its own client whose release it has waited for, since others wanted it (N7).
+    gave_way: Option<Uuid>,
     /// The holder of the lock when the store last answered.
     seen: Option<Holder>,
     /// Whether the warning was logged that this client itself holds the lock.
@@ -104,6 +107,7 @@ impl Contender {
             queue,
             arrival: Arrival::default(),
             watched: Watched::new(started),
+            gave_way: None,
             seen: None,
             warned: false,
             error: None,

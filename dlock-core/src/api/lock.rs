@@ -257,9 +257,10 @@ impl DLock {
         self.0.state.told(highest);
     }
 
-    /// Whether it is the turn of others: callers of this runtime wait for the lock, or other clients do and go first after
-    /// a release of this one. [`DLock::acquire`] waits for its turn; [`DLock::try_acquire`] passes them by, so a caller
-    /// that acquires again and again in that way keeps them out.
+    /// Whether it may be the turn of others: callers of this runtime wait for the lock; this runtime has released it, and
+    /// leaves it to other clients that wait; or a release of this client is in flight, whose answer will say whether they
+    /// do. [`DLock::acquire`] waits for its turn. [`DLock::try_acquire`] passes them by, so a caller that acquires again
+    /// and again in that way keeps them out.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.

@@ -115,9 +115,16 @@ impl NameState {
         retired.any(|retired| retired.uuid == uuid && retired.releasing)
     }
 
-    /// The release of a lease of this client is in flight.
-    pub(crate) fn is_being_released(&self) -> bool {
-        self.known().retired.iter().any(|retired| retired.releasing)
+    /// Whether the release of a lease of this client is in flight that began within this time.
+    pub(crate) fn is_being_released(&self, clock: &Clock, within: Duration) -> bool {
+        let known = self.known();
+        let mut retired = known.retired.iter();
+        retired.any(|retired| retired.releasing && clock.elapsed(retired.since) < within)
+    }
+
+    /// Whether this identity is one of this client: live, or retired.
+    pub(crate) fn is_ours(&self, uuid: Uuid) -> bool {
+        self.known().is_ours(uuid)
     }
 
     /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered as

@@ -60,9 +60,9 @@ impl Contender {
     ) -> ControlFlow<Option<Answer>, bool> {
         let lock = Arc::clone(&self.lock);
         let queue = Arc::clone(&self.queue);
-        let Settings { state, plan, .. } = &*lock;
-        let pause = plan.attempt().min(plan.poll_every);
-        let pause = self.time_left().map_or(pause, |left| pause.min(left / 2));
+        let Settings { state, .. } = &*lock;
+        let pause = self.release_patience();
+        self.gave_way = Some(uuid);
         // W3: listen first.
         let mut freed = pin!(queue.freed.notified());
         freed.as_mut().enable();
@@ -104,20 +104,33 @@ impl Contender {
     /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
     /// the term that the ticket is for (H2), whose number a renewal in flight has raised. A redeemer that waits
     /// stands in no line, and leaves retired terms to the first waiter in it.
-    pub(super) fn may_claim(&self, record: &Record) -> bool {
+    pub(super) fn may_claim(&mut self, record: &Record) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         let uuid = record.uuid;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
         let retired = !in_no_line && state.is_retired(&store.clock, uuid);
-        (retired && !self.leaves(record)) || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
+        (retired && !self.gives_way(record))
+            || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
     /// N7: whether other clients want this retired term. A claim would overtake its release, whose answer rings, and
-    /// after which they go first.
-    fn leaves(&self, record: &Record) -> bool {
+    /// after which they go first. A release without an answer is waited for once.
+    fn gives_way(&mut self, record: &Record) -> bool {
         let by_others = ![0, self.own_mark()].contains(&record.wanted);
-        let is_wanted = self.stands_in_line() && by_others;
-        is_wanted && (self.lock.state.is_releasing(record.uuid) || self.is_left())
+        let waits = self.gave_way != Some(record.uuid) && self.lock.state.is_releasing(record.uuid);
+        let gives_way = self.stands_in_line() && by_others && (waits || self.is_left());
+        if gives_way {
+            self.gave_way = Some(record.uuid);
+        }
+        gives_way
+    }
+
+    /// How long the answer to a release of this client is waited for.
+    pub(super) fn release_patience(&self) -> Duration {
+        let plan = &self.lock.plan;
+        let patience = plan.attempt().min(plan.poll_every);
+        self.time_left()
+            .map_or(patience, |left| patience.min(left / 2))
     }
 
     fn takes_terms(&self) -> bool {

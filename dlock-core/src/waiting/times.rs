@@ -46,7 +46,12 @@ impl Contender {
             .into_iter()
             .flatten()
             .fold(poll_in, Duration::min);
-        next.max(LEAST_PAUSE.min(poll))
+        let next = next.max(LEAST_PAUSE.min(poll));
+        if self.gave_way == Some(record.uuid) {
+            next.min(self.release_patience())
+        } else {
+            next
+        }
     }
 
     /// Whether hints of releases reach this waiter.

@@ -99,16 +99,18 @@ impl Contender {
             self.watched.newest = Some((record.token, now));
         }
         self.watched.is_marker |= record.wanted == own;
+        // Also a term that this client releases.
+        let ours = holder.ours || state.is_ours(record.uuid);
         // Under our own label it may be a try of ours that has not heard of its grant.
-        let by_label = !holder.ours && record.owner != **owner;
+        let by_label = !ours && record.owner != **owner;
         let others = [
             by_label.then(|| mark(&record.owner)),
             Some(record.wanted).filter(|wanted| ![0, own].contains(wanted)),
         ];
-        if !holder.ours || record.wanted != 0 {
+        if !ours || record.wanted != 0 {
             let mut contenders = state.turns();
             let turns = contenders.of(self.queue.runtime);
-            if !holder.ours {
+            if !ours {
                 turns.saw_another();
             }
             others
@@ -228,14 +230,19 @@ impl Contender {
 }
 
 /// Whether a try now would pass waiters by: those of this runtime (W1), or other clients, which go first after a release
-/// that they waited for (N7). Until a release is answered, this client does not know whether they do.
+/// that they waited for (N7). Until a release is answered, this client does not know whether they do, and assumes so for
+/// as long as one attempt may take.
 pub(crate) fn is_others_turn(lock: &Settings, runtime: Id) -> bool {
-    let Settings { store, state, .. } = lock;
+    let Settings {
+        store, state, plan, ..
+    } = lock;
     let is_left = || {
         let mut contenders = state.known_turns()?;
         Some(!contenders.known(runtime)?.left_for(&store.clock).is_zero())
     };
-    state.waiters(runtime) > 0 || state.is_being_released() || is_left().unwrap_or_default()
+    state.waiters(runtime) > 0
+        || state.is_being_released(&store.clock, plan.attempt())
+        || is_left().unwrap_or_default()
 }
 
 /// The pause of a waiter that calls this often in a poll interval (W2).

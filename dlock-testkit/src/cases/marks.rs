@@ -174,7 +174,8 @@ pub(super) async fn closing_keeps_the_mark_and_answers_that_nothing_was_wanted(b
         let a = bench.term(&bench.name("over"));
         let token = subject.grants(&a).await;
         marked(&bench, &subject, &a.name).await;
-        subject.close(&a, Some(token), closing(bench.lease())).await;
+        let closed = subject.close(&a, Some(token), closing(bench.lease())).await;
+        assert_eq!(closed, ReleaseOutcome::Released { wanted: false });
         bench.outlast(bench.lease()).await;
         let b = bench.term(&a.name);
         let token = subject.grants(&b).await;

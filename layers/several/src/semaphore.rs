@@ -103,6 +103,11 @@ impl Semaphore {
             return Ok(permit);
         }
         let left = limit.saturating_sub(stopwatch.elapsed());
+        if left.is_zero()
+            && let Some(permit) = self.try_acquire().await?
+        {
+            return Ok(permit);
+        }
         self.wait(|lock| lock.acquire_timeout(left)).await
     }
 

@@ -75,6 +75,11 @@ async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and
     assert!(claims(waits, 0), "alone");
     assert!(claims(Wait::No, 2), "it leaves nothing to others");
     assert!(!claims(waits, 2), "its release is under way");
+    let mut marked = record(1, "we");
+    marked.wanted = 2;
+    let mut waiter = contender(&lock, waits);
+    assert!(!waiter.may_claim(&marked));
+    assert!(waiter.may_claim(&marked), "its release got no answer");
     state.release_ended(uuid(1));
     assert!(claims(waits, 2), "it failed");
     let here = tokio::runtime::Handle::current().id();
@@ -83,7 +88,11 @@ async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and
         .turns()
         .of(here)
         .released(wanted, store.clock.contender_now());
-    assert!(!claims(waits, 2), "others go first");
+    drop(contender(&lock, waits).holder(marked));
+    assert!(
+        !claims(waits, 2),
+        "others go first, also once the store has shown it"
+    );
     hand.advance(HAND_OFF);
     assert!(claims(waits, 2));
 }
