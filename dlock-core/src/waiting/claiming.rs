@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
-    Record,
+    Holder, Record,
     lease::{Holding, Settings, Term},
     names::Following,
     turns::HAND_OFF,
@@ -140,8 +140,13 @@ impl Contender {
 
     /// N5: the mark that a refused try leaves, or 0.
     pub(super) fn marks(&self) -> u32 {
-        let ours = || self.lock.state.is_held();
-        let ours = self.seen.as_ref().map_or_else(ours, |holder| holder.ours);
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        // A mark on a term that this client releases would hide that of another (N1).
+        let ours = || state.is_held() || state.is_being_released(&store.clock, plan.attempt());
+        let is_ours = |holder: &Holder| holder.ours || state.is_ours(holder.record.uuid);
+        let ours = self.seen.as_ref().map_or_else(ours, is_ours);
         if self.may_mark(ours) {
             self.own_mark()
         } else {
