@@ -46,8 +46,9 @@ impl Draw {
 
 impl Plan {
     /// The name of a mix of two processes that nothing disturbs, and for how long one of them goes without it at most:
-    /// the other keeps it for a poll and a piece of work (W8), and this one tries a poll later. Jitter and differing
-    /// clocks make each poll a fifth longer. `None` where a call may take longer than the quarter of a poll after which
+    /// the other keeps it for a poll and a piece of work (W8), and this one tries a poll later. It may miss one chance, a
+    /// quarter of a poll: a try of the other that is in flight next to the release takes the name all the same. Jitter and
+    /// differing clocks make each poll a fifth longer. `None` where a call may take longer than the quarter of a poll after which
     /// the waiter tries again: it may miss the half of a poll for which the other leaves the name free.
     pub(in crate::simulation) fn turns(&self) -> Option<(&'static str, Duration)> {
         let mixed = |client: &&ClientPlan| client.handles.iter().any(|handle| handle.name == NAME);
@@ -65,7 +66,7 @@ impl Plan {
             .max(handle.settings.poll(other.wakeups));
         let hold = handle.steps.first()?.usage.hold;
         let trip = ms(2 * one.latency.1.max(other.latency.1));
-        (4 * trip <= poll).then(|| (NAME, poll * 12 / 5 + hold + 4 * trip))
+        (4 * trip <= poll).then(|| (NAME, poll * 27 / 10 + hold + 4 * trip))
     }
 }
 
