@@ -7,7 +7,7 @@ use dlock_stores::{Program, Store, StoreError, locate};
 /// The program that opens them.
 pub(crate) const PROGRAM: Program = Program {
     name: "program",
-    package: "package",
+    folder: "folder",
     set_up: "run 'program setup'",
     set_up_queue: "no queue",
     serves_many: false,

@@ -24,7 +24,7 @@ fn database() -> (Service, String) {
 fn set_up_locks(store: &str) {
     const PROGRAM: dlock_stores::Program = dlock_stores::Program {
         name: "test",
-        package: "test",
+        folder: "test",
         set_up: "",
         set_up_queue: "",
         serves_many: false,
