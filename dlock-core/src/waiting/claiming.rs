@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{Answer, Contender, Wait, rendezvous::Sender};
 use crate::{
-    Holder, Record,
+    Record,
     lease::{Holding, Settings, Term},
     names::Following,
     turns::HAND_OFF,
@@ -145,8 +145,8 @@ impl Contender {
         } = &*self.lock;
         // A mark on a term that this client releases would hide that of another (N1).
         let ours = || state.is_held() || state.is_being_released(&store.clock, plan.attempt());
-        let is_ours = |holder: &Holder| holder.ours || state.is_ours(holder.record.uuid);
-        let ours = self.seen.as_ref().map_or_else(ours, is_ours);
+        let seen = self.seen.as_ref();
+        let ours = seen.map_or_else(ours, |holder| self.is_of_this_client(holder));
         if self.may_mark(ours) {
             self.own_mark()
         } else {

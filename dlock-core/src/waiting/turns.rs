@@ -99,8 +99,7 @@ impl Contender {
             self.watched.newest = Some((record.token, now));
         }
         self.watched.is_marker |= record.wanted == own;
-        // Also a term that this client releases.
-        let ours = holder.ours || state.is_ours(record.uuid);
+        let ours = self.is_of_this_client(holder);
         // Under our own label it may be a try of ours that has not heard of its grant.
         let by_label = !ours && record.owner != **owner;
         let others = [
@@ -118,6 +117,11 @@ impl Contender {
                 .flatten()
                 .for_each(|mark| turns.saw(mark));
         }
+    }
+
+    /// Whether this client holds the term, or has released it or given it up, and the store shows it all the same.
+    pub(super) fn is_of_this_client(&self, holder: &Holder) -> bool {
+        holder.ours || self.lock.state.is_ours(holder.record.uuid)
     }
 
     /// Before a try: leaves the lock to others after a release of its own (N7), and to those who have waited longer

@@ -89,7 +89,8 @@ impl Semaphore {
         }
     }
 
-    /// [`Semaphore::acquire`], but no longer than `limit` in all. A zero limit tries each permit once or twice.
+    /// [`Semaphore::acquire`], but no longer than `limit` in all. A limit that leaves no time to wait tries
+    /// each permit two or three times.
     ///
     /// # Errors
     /// As for [`DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up, with the holder of one of

@@ -214,7 +214,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
                 None => guard.env_remove(key),
             };
         }
-        // No inherited output, or whoever reads ours would wait for the guard. A separate process group:
+        // The guard inherits no output, or the reader of ours would wait for the guard. A separate process group:
         // Ctrl-C is for the tests, and the guard must outlive them.
         guard
             .stdin(Stdio::piped())

@@ -194,7 +194,7 @@ fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
     encryption(endpoint.as_deref(), any_certificate.as_deref())
 }
 
-/// As the service does it, which is over TLS, or as the endpoint's scheme says.
+/// Over TLS, as the service requires, or as the endpoint's scheme says.
 fn encryption(endpoint: Option<&str>, any_certificate: Option<&str>) -> Option<Encryption> {
     let encryption = match endpoint {
         Some(endpoint) => Encryption::of_url(endpoint, "use https:// in its endpoint")?,
