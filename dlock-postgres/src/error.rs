@@ -325,6 +325,11 @@ pub(crate) fn is_read_only(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
+/// Whether an earlier error in its transaction was the reason.
+pub(crate) fn of_an_undone_transaction(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+}
+
 /// Whether a prepared statement could not even begin: the session has forgotten it, has another of its name, or its
 /// result has changed with the table. Then nothing was applied.
 pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {

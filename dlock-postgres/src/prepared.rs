@@ -178,7 +178,12 @@ impl Prepared {
             .filter(|error| error::of_the_preparation(error))
             .collect();
         if refused.is_empty() {
-            return rows;
+            // The preparation comes first in the flight: its error undid the transaction, and that of the query says no
+            // more than that.
+            return match (failed, rows) {
+                (Some(cause), Err(error)) if error::of_an_undone_transaction(&error) => Err(cause),
+                (_, rows) => rows,
+            };
         }
         connection.statement_cache.clear();
         if refused.into_iter().any(error::of_the_session) {

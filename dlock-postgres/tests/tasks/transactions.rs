@@ -294,7 +294,7 @@ async fn json_that_no_worker_could_read_is_refused_in_sql() {
     ] {
         for call in [
             "SELECT dlock_enqueue('default', 'invoice', $1::text::jsonb)",
-            "SELECT dlock_complete(1, gen_random_uuid(), 1, $1::text::jsonb)",
+            "SELECT dlock_complete(1, '00000000-0000-0000-0000-000000000001', 1, $1::text::jsonb)",
         ] {
             let refused = client.execute(call, &[&json]).await.unwrap_err();
             let refused = refused.as_db_error().unwrap();
