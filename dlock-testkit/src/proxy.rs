@@ -6,7 +6,8 @@
 //! protocol in which a client asks and a server answers: PostgreSQL, Redis, HTTP/1.1. On connections that carry
 //! concurrent calls it holds for each call, if the proxy knows their [`Protocol`]. Whatever a server sends unasked
 //! passes untouched. The proxy takes the first bytes of an answer as the sign that the server has executed the request;
-//! a server that answers in parts while it still works (a query of many rows) may not have.
+//! a server that answers in parts while it still works (a query of many rows, a transaction that is sent at once) may not
+//! have, unless the proxy knows the [`Protocol`].
 //!
 //! # Faults
 //! - For one exchange: lose the request or the reply, delay either, break the connection at four [moments](Moment), or

@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::NoTls};
-use dlock_testkit::wire::Wired;
+use dlock_testkit::{proxy::Protocol, wire::Wired};
 
 use crate::support::{Table, pool, server};
 
@@ -18,6 +18,9 @@ struct Postgres {
 
 impl Wired for Postgres {
     type Provider = PostgresProvider;
+
+    /// A server before version 14 cannot watch for its clients, so each call is a transaction.
+    const PROTOCOL: Protocol = Protocol::PostgresFlights;
 
     /// The session begins.
     const HANDSHAKE: usize = 1;

@@ -1,5 +1,7 @@
 //! How the bytes of a connection are cut into requests and answers.
 
+use std::mem;
+
 use super::{Direction, http2::Frames};
 
 /// How requests and answers are found on a connection. TLS hides them.
@@ -10,12 +12,19 @@ pub enum Protocol {
     /// the client sends is a request.
     #[default]
     Turns,
+    /// `PostgreSQL`, for a client that sends a whole transaction at once: all answers within it are one answer, which
+    /// passes when the transaction has ended. For a client that waits within a transaction, use [`Turns`](Self::Turns).
+    PostgresFlights,
     /// HTTP/2 from the first byte, as gRPC uses it: calls run concurrently, and the rule of [`Turns`](Self::Turns)
     /// holds for each stream. Only messages are requests and answers; pings, settings and windows belong to no
     /// exchange. A fault of the connection strikes all its streams, and bytes that are delayed delay all bytes behind
     /// them: it is one connection.
     Http2,
 }
+
+/// The end of the answer to a statement after which the transaction is still open (`ReadyForQuery` in the manual of
+/// `PostgreSQL`, "Message Formats").
+const IN_TRANSACTION: &[u8] = b"Z\0\0\0\x05T";
 
 /// Bytes that belong together.
 pub(super) struct Piece {
@@ -26,28 +35,44 @@ pub(super) struct Piece {
     pub(super) whole: bool,
 }
 
+impl Piece {
+    const fn turn(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            stream: Some(0),
+            whole: true,
+        }
+    }
+}
+
 /// Cuts the bytes read in one direction of a connection.
 pub(super) enum Pieces {
     Turns,
+    /// The answer of a transaction that has not ended.
+    Transaction(Vec<u8>),
     Http2(Frames),
 }
 
 impl Pieces {
     pub(super) const fn new(protocol: Protocol, direction: Direction) -> Self {
-        match protocol {
-            Protocol::Turns => Self::Turns,
-            Protocol::Http2 => Self::Http2(Frames::new(direction)),
+        match (protocol, direction) {
+            (Protocol::PostgresFlights, Direction::ToClient) => Self::Transaction(Vec::new()),
+            (Protocol::Turns | Protocol::PostgresFlights, _) => Self::Turns,
+            (Protocol::Http2, _) => Self::Http2(Frames::new(direction)),
         }
     }
 
     /// The pieces that these bytes complete.
     pub(super) fn cut(&mut self, read: &[u8]) -> Vec<Piece> {
         match self {
-            Self::Turns => vec![Piece {
-                bytes: read.to_vec(),
-                stream: Some(0),
-                whole: true,
-            }],
+            Self::Turns => vec![Piece::turn(read.to_vec())],
+            Self::Transaction(answer) => {
+                answer.extend_from_slice(read);
+                if answer.ends_with(IN_TRANSACTION) {
+                    return Vec::new();
+                }
+                vec![Piece::turn(mem::take(answer))]
+            }
             Self::Http2(frames) => frames.cut(read),
         }
     }
