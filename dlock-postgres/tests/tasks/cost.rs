@@ -164,16 +164,19 @@ async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 4] {
             .batch_execute("VACUUM ANALYZE dlock_task")
             .await
             .unwrap();
-        client.batch_execute("BEGIN").await.unwrap();
-        client.query(sql, &[]).await.unwrap(); // Plans are made once.
-        client.batch_execute("ROLLBACK; BEGIN").await.unwrap();
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}");
-        let answer = client.simple_query(&explain).await.unwrap();
-        let plan: String = answer.iter().filter_map(text).collect();
-        let plan: Value = serde_json::from_str(&plan).unwrap();
-        client.batch_execute("ROLLBACK").await.unwrap();
-        let of = |kind: &str| plan[0]["Plan"][kind].as_u64().unwrap();
-        of("Shared Hit Blocks") + of("Shared Read Blocks")
+        let mut least = u64::MAX;
+        // Plans are made at first, and sometimes once more, which reads a few hundred blocks of the catalog.
+        for _ in 0..4 {
+            client.batch_execute("BEGIN").await.unwrap();
+            let answer = client.simple_query(&explain).await.unwrap();
+            let plan: String = answer.iter().filter_map(text).collect();
+            let plan: Value = serde_json::from_str(&plan).unwrap();
+            client.batch_execute("ROLLBACK").await.unwrap();
+            let of = |kind: &str| plan[0]["Plan"][kind].as_u64().unwrap();
+            least = least.min(of("Shared Hit Blocks") + of("Shared Read Blocks"));
+        }
+        least
     };
     let blocks = || blocks_of(CLAIM);
     let busy = blocks().await;
