@@ -7,8 +7,8 @@ mod acquire;
 mod asking;
 mod attempt;
 mod call;
+mod caller_gone;
 mod claiming;
-mod gone;
 mod queue_entry;
 mod rendezvous;
 #[cfg(test)]
@@ -29,7 +29,8 @@ use uuid::Uuid;
 
 pub(crate) use self::{acquire::acquire, turns::is_others_turn};
 use self::{
-    claiming::Taken, gone::Gone, queue_entry::QueueEntry, rendezvous::Sender, turns::Watched,
+    caller_gone::CallerGone, claiming::Taken, queue_entry::QueueEntry, rendezvous::Sender,
+    turns::Watched,
 };
 use crate::{
     Error, Holder, ProviderError, Ticket, emit,
@@ -69,7 +70,7 @@ struct Contender {
     /// try are answers too; a grant that came too late is none (W5).
     answered: ContenderInstant,
     /// Cancelled when the caller no longer waits for the answer.
-    gone: Arc<Gone>,
+    gone: Arc<CallerGone>,
     /// The queue in which it waits. A caller that stands in no line has a queue to itself.
     queue: Arc<Queue>,
     /// When it began to let terms of others go by (N6), and what it has seen of them since.
@@ -93,7 +94,7 @@ impl Contender {
         wait: Wait,
         ticket: Option<&Ticket>,
         started: ContenderInstant,
-        gone: Arc<Gone>,
+        gone: Arc<CallerGone>,
         queue: Arc<Queue>,
     ) -> Self {
         Self {
@@ -342,7 +343,7 @@ impl Contender {
 /// turn goes with the caller, and anything offered meanwhile is offered to others (S4).
 async fn as_long_as_wanted<T>(
     sender: &Sender<Answer>,
-    gone: &Gone,
+    gone: &CallerGone,
     mut tries: Pin<&mut impl Future<Output = T>>,
 ) -> T {
     tokio::select! {

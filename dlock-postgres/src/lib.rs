@@ -2,9 +2,9 @@
 
 mod admin;
 mod connections;
+mod diagnosis;
 mod error;
 pub mod fence;
-mod obstacle;
 mod prepared;
 mod provider;
 mod record;
@@ -21,8 +21,8 @@ mod wakeups;
 pub use deadpool_postgres;
 
 pub use self::{
+    diagnosis::Diagnosis,
     error::{BuildError, SchemaError},
-    obstacle::Obstacle,
     provider::PostgresProvider,
     settings::PostgresProviderBuilder,
 };

@@ -68,7 +68,7 @@ pub(crate) struct Statements {
     pub(crate) ask: String,
     pub(crate) purge: String,
     pub(crate) inspect: String,
-    pub(crate) obstacle: String,
+    pub(crate) diagnosis: String,
 }
 
 impl Schema {
@@ -134,7 +134,7 @@ impl Schema {
             ask: call("ask", 3),
             purge: plain(include_str!("sql/purge.sql")),
             inspect: plain(include_str!("sql/inspect.sql")),
-            obstacle: plain(include_str!("sql/obstacle.sql")),
+            diagnosis: plain(include_str!("sql/diagnosis.sql")),
         }
     }
 

@@ -83,12 +83,12 @@
 //! and EXECUTE on the functions, which every role has unless it was revoked.
 
 mod answers;
-mod beats;
-mod before;
 mod channel;
+mod cursors;
 mod ending;
+mod heartbeats;
 mod layout;
-mod marks;
+mod lookback;
 mod periodic;
 mod reading;
 mod requests;
@@ -103,9 +103,9 @@ mod wakeups;
 use std::{fmt, sync::Arc};
 
 use self::{
-    beats::Beats,
     channel::Channel,
-    marks::Marks,
+    cursors::Cursors,
+    heartbeats::Heartbeats,
     schema::{Schema, Statements},
 };
 use crate::{connections::Connections, wakeups::Connect};
@@ -126,8 +126,8 @@ pub struct PostgresTasks {
     connections: Connections,
     schema: Arc<Schema>,
     statements: Arc<Statements>,
-    beats: Arc<Beats>,
-    marks: Arc<Marks>,
+    beats: Arc<Heartbeats>,
+    cursors: Arc<Cursors>,
     /// How to open the channel for hints, if there is to be one.
     listen: Option<Connect>,
     channel: Channel,

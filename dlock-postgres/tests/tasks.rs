@@ -163,8 +163,12 @@ mod suite {
 mod bound;
 #[path = "tasks/columns.rs"]
 mod columns;
+#[path = "tasks/concurrency.rs"]
+mod concurrency;
 #[path = "tasks/cost.rs"]
 mod cost;
+#[path = "tasks/cursors.rs"]
+mod cursors;
 #[path = "tasks/durability.rs"]
 mod durability;
 #[path = "tasks/hints.rs"]
@@ -173,8 +177,6 @@ mod hints;
 mod lanes;
 #[path = "tasks/large.rs"]
 mod large;
-#[path = "tasks/marks.rs"]
-mod marks;
 #[path = "tasks/prepared.rs"]
 mod prepared;
 #[path = "tasks/rights.rs"]
@@ -183,7 +185,5 @@ mod rights;
 mod rows;
 #[path = "tasks/schema.rs"]
 mod schema;
-#[path = "tasks/together.rs"]
-mod together;
 #[path = "tasks/transactions.rs"]
 mod transactions;

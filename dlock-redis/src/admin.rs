@@ -11,8 +11,8 @@ use dlock_core::{
 
 use crate::{
     cluster::{self, Share},
+    invoke::{Invoker, Run},
     key::Prefix,
-    link::{Link, Run},
     provider::RedisProvider,
     requests::{self, answers},
     scripts::SCAN,
@@ -45,7 +45,7 @@ impl Admin for RedisProvider {
 }
 
 /// One page, of the names found on all nodes.
-async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
+async fn list(link: &Invoker, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
     let mut names = BTreeSet::new();
     let mut more = false;
     let mut walk = Walk::begin(link, prefix, &list.prefix).await?;
@@ -82,7 +82,7 @@ async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, Provide
 }
 
 /// Deletes records that ended 7 days ago and whose token the clock has passed (T5).
-async fn purge(link: &Link, prefix: &Prefix, limit: usize) -> Result<u64, ProviderError> {
+async fn purge(link: &Invoker, prefix: &Prefix, limit: usize) -> Result<u64, ProviderError> {
     let mut purged = 0;
     let mut walk = Walk::begin(link, prefix, "").await?;
     while let Some(found) = walk.step().await? {
@@ -107,7 +107,7 @@ async fn purge(link: &Link, prefix: &Prefix, limit: usize) -> Result<u64, Provid
 
 /// A walk over the keys of every node, a part at a time.
 struct Walk<'w> {
-    link: &'w Link,
+    link: &'w Invoker,
     prefix: &'w Prefix,
     pattern: String,
     /// A key of each node that is still to be walked; the last one is next.
@@ -117,7 +117,11 @@ struct Walk<'w> {
 
 impl<'w> Walk<'w> {
     /// Begins a walk over the names that start with `start`.
-    async fn begin(link: &'w Link, prefix: &'w Prefix, start: &str) -> Result<Self, ProviderError> {
+    async fn begin(
+        link: &'w Invoker,
+        prefix: &'w Prefix,
+        start: &str,
+    ) -> Result<Self, ProviderError> {
         Ok(Self {
             link,
             prefix,
@@ -148,7 +152,7 @@ impl<'w> Walk<'w> {
 const FIRST: &[u8] = b"0";
 
 /// A key of each primary of a cluster, or any key of a single server.
-async fn nodes(link: &Link, prefix: &Prefix) -> Result<Vec<String>, ProviderError> {
+async fn nodes(link: &Invoker, prefix: &Prefix) -> Result<Vec<String>, ProviderError> {
     let Some(shares) = cluster::shares(link).await? else {
         return Ok(vec![prefix.key_in(&slots::ALL)]);
     };

@@ -7,7 +7,7 @@ use redis::{Value, cmd};
 
 use crate::{
     error::{self, Failure, is_reply},
-    link::Link,
+    invoke::Invoker,
 };
 
 /// Some slots and the node that writes to them.
@@ -26,7 +26,7 @@ pub(crate) struct Node {
 }
 
 /// The nodes and the slots that they serve; `None` if the server belongs to no cluster.
-pub(crate) async fn shares(link: &Link) -> Result<Option<Vec<Share>>, ProviderError> {
+pub(crate) async fn shares(link: &Invoker) -> Result<Option<Vec<Share>>, ProviderError> {
     match link.command(cmd("CLUSTER").arg("SLOTS")).await {
         Ok(Value::Array(shares)) => shares
             .iter()

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use crate::{
     error::{self, BuildError},
+    invoke::{Invoker, Run},
     key::Prefix,
-    link::{Link, Run},
     replicas::{Connections, Replicas},
     requests::{self, answers},
     slots,
@@ -38,7 +38,7 @@ use crate::{
 /// the user's is left alone.
 #[derive(Clone)]
 pub struct RedisProvider {
-    pub(crate) link: Link,
+    pub(crate) link: Invoker,
     /// Requests may go to the nodes of a cluster.
     pub(crate) spread: bool,
     pub(crate) replicas: Option<Arc<Replicas>>,

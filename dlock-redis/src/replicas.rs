@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::{
     connection::{self, errors},
     error,
-    link::{self, Run},
+    invoke::{self, Run},
     scripts,
     servers::Servers,
 };
@@ -78,7 +78,7 @@ impl Replicas {
         counts: fn(&T) -> bool,
     ) -> Vec<Result<T, ProviderError>> {
         let mut answers = Vec::with_capacity(runs.len());
-        for runs in runs.chunks(link::FLIGHT) {
+        for runs in runs.chunks(invoke::FLIGHT) {
             match self.flight(connections, runs).await {
                 Err(error) => answers.extend(runs.iter().map(|_| Err(error.clone()))),
                 Ok((flight, waited)) => {
@@ -124,7 +124,7 @@ impl Replicas {
             connections.give_back(connection);
             Ok(answers)
         };
-        let mut answers = link::within(self.timeout, &sent, call)
+        let mut answers = invoke::within(self.timeout, &sent, call)
             .await
             .map_err(|failure| {
                 // The others may be as old as this one.

@@ -11,8 +11,8 @@ use dlock_core::{
 use uuid::Uuid;
 
 use crate::{
+    invoke::Run,
     key::Prefix,
-    link::Run,
     record,
     scripts::{ACQUIRE, ASK, CLOSE, PURGE, READ, RELEASE, RENEW, REVOKE},
     slots,

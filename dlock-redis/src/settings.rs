@@ -9,8 +9,8 @@ use typed_builder::TypedBuilder;
 use crate::{
     connection::{Connection, OwnConnection},
     error::BuildError,
+    invoke::Invoker,
     key::Prefix,
-    link::Link,
     provider::RedisProvider,
     replicas::Replicas,
     servers::Servers,
@@ -148,7 +148,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
             (None, None) => return Err(BuildError::NoConnection),
         };
         Ok(RedisProvider {
-            link: Link::new(connection, timeout),
+            link: Invoker::new(connection, timeout),
             spread,
             replicas,
             hearing,

@@ -16,7 +16,7 @@ use redis::{RedisResult, Value};
 use tokio::time;
 
 use self::waited::Waited;
-use crate::{error::is_reply, key::Prefix, link::Link, servers::Servers};
+use crate::{error::is_reply, invoke::Invoker, key::Prefix, servers::Servers};
 
 /// How often a channel that may be silent for long is pinged.
 const PING_EVERY: Duration = Duration::from_secs(3);
@@ -47,7 +47,7 @@ impl Hearing {
     /// Subscribes. When this returns, the server has confirmed every channel.
     pub(crate) async fn begin(
         &self,
-        link: &Link,
+        link: &Invoker,
         prefix: &Prefix,
         waited: &Waited,
     ) -> Result<Wakeups, ProviderError> {

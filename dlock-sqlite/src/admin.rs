@@ -9,7 +9,7 @@ use dlock_core::{
 use rusqlite::types::ValueRef;
 
 use crate::{
-    boot::Boot,
+    boot_id::BootId,
     provider::SqliteProvider,
     record::{self, Flaw, MAX_EXACT},
     requests,
@@ -121,7 +121,7 @@ pub(crate) fn purge(view: View<'_>, prefix: &Prefix, limit: usize) -> Result<u64
     let boot = view.clock().boot();
     // A lease of an earlier boot ended before this one began, at 0 of this clock. Nothing is known
     // of a strange clock.
-    let earlier_boots = ended >= 0 && matches!(boot, Boot::Kernel(_));
+    let earlier_boots = ended >= 0 && matches!(boot, BootId::Kernel(_));
     let deleted = view.delete(
         include_str!("sql/purge.sql"),
         rusqlite::params![

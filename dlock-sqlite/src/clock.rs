@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::boot::{Boot, Relation};
+use crate::boot_id::{BootId, Relation};
 
 /// The clock of one host, the same in every process of it.
 ///
@@ -17,7 +17,7 @@ use crate::boot::{Boot, Relation};
 /// whose forward step can end a lease early.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreClock {
-    boot: Boot,
+    boot: BootId,
     source: Source,
 }
 
@@ -52,7 +52,7 @@ impl StoreClock {
     }
 
     /// The boot to which an expiry on this clock belongs.
-    pub(crate) const fn boot(&self) -> Boot {
+    pub(crate) const fn boot(&self) -> BootId {
         self.boot
     }
 
@@ -86,7 +86,7 @@ impl StoreClock {
     /// millisecond, so that zero means expired and nothing else does. It is never more than
     /// `duration`, which is also the answer if nothing can be known (takeover then needs an
     /// observation, A6).
-    pub(crate) fn left(&self, boot: Boot, expiry: i64, duration: Duration, now: Now) -> Duration {
+    pub(crate) fn left(&self, boot: BootId, expiry: i64, duration: Duration, now: Now) -> Duration {
         match self.boot.relation(boot) {
             Relation::Same => {
                 let nanos = u64::try_from(expiry.saturating_sub(now.instant)).unwrap_or(0);
@@ -123,7 +123,7 @@ mod system {
     use rustix::time::{ClockId, clock_gettime};
     use uuid::Uuid;
 
-    use super::{Boot, Source, StoreClock};
+    use super::{BootId, Source, StoreClock};
 
     const RANDOM: &str = "/proc/sys/kernel/random";
     const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -134,9 +134,9 @@ mod system {
         // A file mounted over the kernel's lies on another device than its neighbours.
         let masked = fs::metadata(BOOT_ID)?.dev() != fs::metadata(RANDOM)?.dev();
         let boot = if masked {
-            Boot::Private(id)
+            BootId::Private(id)
         } else {
-            Boot::Kernel(id)
+            BootId::Kernel(id)
         };
         let offset = match fs::read_to_string(TIME_NAMESPACE) {
             Ok(text) => offset(&text)
@@ -184,11 +184,11 @@ mod system {
 mod system {
     use std::io;
 
-    use super::{Boot, Source, StoreClock};
+    use super::{BootId, Source, StoreClock};
 
     pub(super) fn clock() -> io::Result<StoreClock> {
         Ok(StoreClock {
-            boot: Boot::Wall,
+            boot: BootId::Wall,
             source: Source::Wall,
         })
     }

@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod admin;
-mod boot;
+mod boot_id;
 mod clock;
 mod error;
 pub mod fence;
+mod file_system;
 mod files;
 mod gate;
 mod key;
 mod open;
-mod place;
 mod provider;
 mod record;
 mod requests;

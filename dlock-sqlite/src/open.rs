@@ -13,8 +13,8 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, config::DbCo
 
 use crate::{
     error::{OpenError, is_busy},
+    file_system,
     files::{FileId, Files, has_log, links},
-    place,
     synchronous::Synchronous,
 };
 
@@ -45,7 +45,7 @@ pub(crate) fn open(
 ) -> Result<(Connection, Files), OpenError> {
     for _ in 0..ATTEMPTS {
         let before = look(path)?;
-        place::check(path, any_file_system)?;
+        file_system::check(path, any_file_system)?;
         let Some(id) = before else {
             make(path)?;
             continue;

@@ -12,7 +12,7 @@ use rusqlite::{Row, types::ValueRef};
 use uuid::Uuid;
 
 use crate::{
-    boot::Boot,
+    boot_id::BootId,
     clock::{Now, StoreClock},
 };
 
@@ -75,7 +75,7 @@ fn check(columns: [ValueRef<'_>; 11], clock: &StoreClock, now: Now) -> Result<Re
         }
     };
     let boot = text("boot", boot, 64).and_then(|text| {
-        let boot = Boot::parse(text).filter(|boot| boot.to_string() == text);
+        let boot = BootId::parse(text).filter(|boot| boot.to_string() == text);
         boot.ok_or_else(|| "its boot is none".into())
     })?;
     let ValueRef::Integer(expiry) = expiry else {

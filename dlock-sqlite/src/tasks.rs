@@ -33,11 +33,11 @@
 //! The clock of locks decides that a lease has ended, see the [documentation of the crate](crate): it is the machine's,
 //! counts suspends and cannot be set. The wall clock decides when a task falls due.
 
-mod beats;
 mod claim;
 mod database;
 mod ending;
 mod failed;
+mod heartbeats;
 mod limit;
 mod pause;
 mod periodic;
@@ -67,8 +67,8 @@ use serde_json::Value;
 
 pub use self::transactions::TransactionError;
 use self::{
-    beats::Beats,
     database::{Database, Work},
+    heartbeats::Heartbeats,
     wakeups::Looking,
 };
 use crate::{
@@ -94,7 +94,7 @@ pub struct SqliteTasks {
     clock: StoreClock,
     worker: Worker,
     path: Arc<Path>,
-    beats: Arc<Beats>,
+    beats: Arc<Heartbeats>,
     looking: Looking,
 }
 
@@ -131,7 +131,7 @@ impl SqliteTasks {
         let clock = database.clock().clone();
         let reader = database.has_log().then(|| Arc::new(Reader::new()));
         let database = Arc::new(Mutex::new(database));
-        let beats = Arc::new(Beats::new(Arc::clone(&database), worker.clone()));
+        let beats = Arc::new(Heartbeats::new(Arc::clone(&database), worker.clone()));
         Ok(Self {
             reader,
             database,

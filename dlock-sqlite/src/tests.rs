@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     admin,
-    boot::Boot,
+    boot_id::BootId,
     clock::{Now, StoreClock},
     key::Key,
     requests,
@@ -42,10 +42,10 @@ struct Bench {
 impl Bench {
     /// A new file on a clock that shows one hour since boot.
     fn new() -> Self {
-        Self::on(Boot::Kernel(Uuid::new_v4()))
+        Self::on(BootId::Kernel(Uuid::new_v4()))
     }
 
-    fn on(boot: Boot) -> Self {
+    fn on(boot: BootId) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = StoreClock::manual(
             boot,
@@ -70,7 +70,7 @@ impl Bench {
     }
 
     /// Another process reads the file, which counts its time under this boot.
-    fn under(self, boot: Boot) -> Self {
+    fn under(self, boot: BootId) -> Self {
         let clock = StoreClock::manual(boot, self.clock.now());
         Self {
             store: self.store.with_clock(clock.clone()),
@@ -81,7 +81,7 @@ impl Bench {
 
     /// Restarts the machine: another boot, `uptime` nanoseconds ago.
     fn reboot(self, uptime: i64) -> Self {
-        let bench = self.under(Boot::Kernel(Uuid::new_v4()));
+        let bench = self.under(BootId::Kernel(Uuid::new_v4()));
         bench.clock.set(|now| now.instant = uptime);
         bench
     }

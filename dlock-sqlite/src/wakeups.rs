@@ -1,12 +1,12 @@
 //! Wake-ups (W3): the meeting place of the providers of one process on one file. It remembers the listeners and the
-//! names on which a caller was refused; those names are read until they are free (`wakeups/looking.rs`).
+//! names on which a caller was refused; those names are read until they are free (`wakeups/watcher.rs`).
 //!
 //! A hint follows from the contents of the file, not from a separate message. So a releaser that dies cannot lose one,
 //! a release by another process needs no help from it and costs it nothing, and renewals, which change the file too,
 //! wake no waiter. In the process of the releaser the hint is sent at once.
 
 mod changes;
-mod looking;
+mod watcher;
 
 use std::{
     collections::BTreeMap,
@@ -132,7 +132,7 @@ impl Watch {
         }
         let started = thread::Builder::new().name(THREAD.into()).spawn({
             let shared = Arc::clone(shared);
-            move || looking::look_while_somebody_waits(&shared)
+            move || watcher::look_while_somebody_waits(&shared)
         });
         match started {
             Ok(thread) => {

@@ -52,12 +52,12 @@
 //! ```
 
 mod connection;
-mod door;
 mod fault;
 mod http2;
 mod log;
 mod mix;
 mod network;
+mod port;
 mod protocol;
 mod pump;
 mod script;
@@ -73,9 +73,9 @@ use tokio::{
 
 use self::{
     connection::{Shared, carry},
-    door::Door,
     log::Log,
     network::{Latency, Network, Way},
+    port::Port,
     script::Script,
 };
 pub use self::{
@@ -120,7 +120,7 @@ impl Proxy {
         reason = "listening needs a runtime, and async says so"
     )]
     pub async fn seeded(server: SocketAddr, seed: u64) -> io::Result<Self> {
-        let door = Door::find()?;
+        let door = Port::find()?;
         let address = door.address();
         let listener = door.listen()?;
         let network = watch::Sender::new(Network::new(server));
@@ -345,7 +345,7 @@ impl Drop for Proxy {
 }
 
 /// Carries connections until the proxy is dropped.
-async fn serve(door: Door, listener: TcpListener, listens: watch::Sender<bool>, shared: Shared) {
+async fn serve(door: Port, listener: TcpListener, listens: watch::Sender<bool>, shared: Shared) {
     let mut network = shared.network.clone();
     let mut listener = Some(listener);
     let mut connections = JoinSet::new();

@@ -39,11 +39,11 @@
 //!
 //! [`wire_conformance!`]: crate::wire_conformance
 
-mod aim;
 mod cases;
+mod holder_watch;
 mod run;
 mod scene;
-mod vigil;
+mod targeting;
 mod wiring;
 
 use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};

@@ -2,7 +2,7 @@
 //! it ended (V1 to V8; I1, I2, I6 and I7 follow). Sends nothing; `renewal` and `release` do.
 
 mod belief;
-mod giving;
+mod handover;
 mod renewer;
 mod succession;
 #[cfg(test)]

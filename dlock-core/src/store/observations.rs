@@ -9,7 +9,7 @@
 //! clock whose readings mean the same to the later process (`Clock::origin`). A wrong, old or missing text costs
 //! time; one that shows another version, another origin or an instant in the future counts for nothing.
 
-mod sight;
+mod first_seen;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +24,7 @@ use std::{
 
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use self::sight::Sight;
+use self::first_seen::FirstSeen;
 use crate::{Clock, Name, provider::Version, time::ContenderInstant};
 
 /// A place where the observations of a client outlive its process, with a text of some 300 bytes for each lock; see
@@ -80,7 +80,7 @@ impl Keeper {
         first: ContenderInstant,
         limit: Duration,
     ) -> Option<ContenderInstant> {
-        let (seen, limit) = (Sight { version, first }, limit.min(PATIENCE));
+        let (seen, limit) = (FirstSeen { version, first }, limit.min(PATIENCE));
         if self.hangs.load(Ordering::SeqCst) && self.turn.available_permits() == 0 {
             return None;
         }
@@ -123,18 +123,18 @@ fn exchange(
     place: &dyn Observations,
     clock: &Clock,
     name: &Name,
-    seen: Sight,
+    seen: FirstSeen,
 ) -> io::Result<ContenderInstant> {
     let origin = clock.origin()?;
     let kept = place.load(name)?.and_then(|text| {
-        let kept = Sight::parse(&text, &origin);
+        let kept = FirstSeen::parse(&text, &origin);
         if kept.is_err() {
             tracing::warn!(name: "observation_damaged", lock = %name, ?place, "the observation kept for a lock is damaged or another program's; it counts for nothing");
         }
         kept.ok().flatten()
     });
-    let same = |kept: &Sight| kept.version == seen.version && clock.has_reached(kept.first);
-    if let Some(Sight { first, .. }) = kept.filter(same) {
+    let same = |kept: &FirstSeen| kept.version == seen.version && clock.has_reached(kept.first);
+    if let Some(FirstSeen { first, .. }) = kept.filter(same) {
         return Ok(first);
     }
     place.store(name, &seen.render(&origin))?;

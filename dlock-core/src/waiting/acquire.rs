@@ -94,7 +94,7 @@ async fn contend_for(
             }
             // The caller was away for too long; now that it is back, it queues again (W6).
             Received::TakenBack => {}
-            Received::Gone => {
+            Received::CallerGone => {
                 return Err(ProviderError::unknown("the acquire was cut off").into());
             }
         }

@@ -6,7 +6,7 @@ use std::{num::NonZeroU8, sync::Arc, time::Duration};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::gone::Gone;
+use super::caller_gone::CallerGone;
 use crate::{
     ErrorKind, FencingToken, ProviderError, Record,
     emit::log,
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         marks,
         within,
     }: Draw,
-    gone: &Gone,
+    gone: &CallerGone,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {

@@ -19,7 +19,7 @@ use tokio::{
     task::unconstrained,
 };
 
-use super::gone::Gone;
+use super::caller_gone::CallerGone;
 use crate::{
     lease::Settings,
     names::{Queue, Registration},
@@ -36,7 +36,7 @@ pub(super) struct CallerEnd(QueueEntry);
 struct SharedEntry {
     position: Mutex<Position>,
     /// Cancelled when the caller goes away while its entry is in the queue.
-    gone: Arc<Gone>,
+    gone: Arc<CallerGone>,
 }
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl QueueEntry {
     }
 
     /// Cancelled when the caller no longer waits by this entry.
-    pub(super) fn gone(&self) -> Arc<Gone> {
+    pub(super) fn gone(&self) -> Arc<CallerGone> {
         Arc::clone(&self.0.gone)
     }
 

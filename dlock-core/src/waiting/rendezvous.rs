@@ -29,7 +29,7 @@ pub(crate) enum Received<T> {
     /// The value was offered and taken back, since the caller did not come for it in time.
     TakenBack,
     /// The task ended without a value: its runtime shut down, or it panicked.
-    Gone,
+    CallerGone,
 }
 
 struct Slot<T> {
@@ -106,7 +106,7 @@ impl<T> Receiver<T> {
                         return Received::Value(value);
                     }
                     Phase::TakenBack => return Received::TakenBack,
-                    Phase::SenderGone => return Received::Gone,
+                    Phase::SenderGone => return Received::CallerGone,
                     other => *phase = other,
                 }
             }
@@ -210,6 +210,6 @@ mod tests {
     async fn sender_that_dies_is_noticed() {
         let (sender, mut receiver) = rendezvous::<()>();
         drop(sender);
-        assert!(matches!(receiver.recv().await, Received::Gone));
+        assert!(matches!(receiver.recv().await, Received::CallerGone));
     }
 }

@@ -74,7 +74,7 @@ pub(super) const FILES: [&str; 21] = [
     include_str!("../sql/tasks/room.sql"),
     include_str!("../sql/tasks/held.sql"),
     include_str!("../sql/tasks/claim.sql"),
-    include_str!("../sql/tasks/before.sql"),
+    include_str!("../sql/tasks/lookback.sql"),
     include_str!("../sql/tasks/end.sql"),
     include_str!("../sql/tasks/finish.sql"),
     include_str!("../sql/tasks/release.sql"),

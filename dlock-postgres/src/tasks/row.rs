@@ -12,7 +12,7 @@ use dlock_tasks::{
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::marks::Key;
+use super::cursors::Key;
 use crate::{
     error,
     record::{self, Flaw, instant, optional, value},

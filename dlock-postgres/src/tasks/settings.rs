@@ -11,7 +11,7 @@ use deadpool_postgres::{
 };
 use typed_builder::TypedBuilder;
 
-use super::{PostgresTasks, beats::Beats, channel::Channel, schema::Schema};
+use super::{PostgresTasks, channel::Channel, heartbeats::Heartbeats, schema::Schema};
 use crate::{
     connections::Connections,
     error::BuildError,
@@ -104,13 +104,13 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
         let schema = Schema::new(&schema)?;
         let statements = Arc::new(schema.statements());
         let connections = Connections::new(pool, timeout, prepared);
-        let beats = Beats::new(connections.clone(), Arc::clone(&statements));
+        let beats = Heartbeats::new(connections.clone(), Arc::clone(&statements));
         Ok(PostgresTasks {
             connections,
             schema: Arc::new(schema),
             statements,
             beats: Arc::new(beats),
-            marks: Arc::default(),
+            cursors: Arc::default(),
             listen,
             channel: Channel::default(),
         })

@@ -40,7 +40,7 @@ impl PostgresTasks {
                 queues.push(queue);
             }
         }
-        let look = self.marks.look(&queues);
+        let look = self.cursors.look(&queues);
         // At most 10,000, which was checked.
         let max = i32::try_from(claim.max).unwrap_or(i32::MAX);
         let rows = self

@@ -7,7 +7,7 @@ use dlock_core::{
     ErrorKind, Provider, ProviderError,
     provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
 };
-use dlock_postgres::{Obstacle, PostgresProvider};
+use dlock_postgres::{Diagnosis, PostgresProvider};
 use dlock_test_servers::postgres::postgres_standby;
 
 use crate::support::{Server, Table, create, fresh, local, on, pool, server, term, until};
@@ -110,9 +110,9 @@ async fn read_only_database_shows_who_holds_but_grants_nothing() {
     let error = reading.renew(&renew).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
     assert!(error.to_string().contains("read-only"), "{error}");
-    let obstacle = reading.obstacle().await.unwrap();
-    assert_eq!(obstacle, Some(Obstacle::ReadOnly));
-    assert_eq!(writing.obstacle().await.unwrap(), None);
+    let diagnosis = reading.diagnose().await.unwrap();
+    assert_eq!(diagnosis, Some(Diagnosis::ReadOnly));
+    assert_eq!(writing.diagnose().await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn synchronous_standby_that_is_gone_is_found() {
         tokio::spawn(async move { provider.acquire(&term("lock")).await })
     };
     until("it is known why there is no answer", async || {
-        provider.obstacle().await.unwrap() == Some(Obstacle::StandbyGone)
+        provider.diagnose().await.unwrap() == Some(Diagnosis::StandbyGone)
     })
     .await;
     let error = asking.await.unwrap().unwrap_err();
@@ -196,8 +196,8 @@ async fn standby_grants_once_it_is_promoted() {
 
     let refused = following.acquire(&term("lock").marks(7)).await.unwrap();
     assert!(matches!(refused, AcquireOutcome::Held(record) if record.wanted == 0));
-    let obstacle = following.obstacle().await.unwrap();
-    assert_eq!(obstacle, Some(Obstacle::Standby));
+    let diagnosis = following.diagnose().await.unwrap();
+    assert_eq!(diagnosis, Some(Diagnosis::Standby));
     drop((writing, primary));
     let client = standby.client().await;
     client.query("SELECT pg_promote()", &[]).await.unwrap();

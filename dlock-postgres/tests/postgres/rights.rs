@@ -137,7 +137,7 @@ async fn calls(provider: &PostgresProvider) -> Vec<ProviderError> {
     let revoke = Revoke::new(c.name.clone(), version).unwrap();
     refused.extend(provider.revoke(&revoke).await.err());
     refused.extend(provider.purge(10).await.err());
-    refused.extend(provider.obstacle().await.err());
+    refused.extend(provider.diagnose().await.err());
     refused.extend(provider.watch().await.err());
     refused
 }

@@ -17,8 +17,8 @@ use tokio::time;
 use super::{ROOM, relay, waited::WaitedNames, watch_over};
 use crate::{
     error::{self, is_reply},
+    invoke::{self, FLIGHT},
     key::Prefix,
-    link::{self, FLIGHT},
     servers::Servers,
 };
 
@@ -34,7 +34,7 @@ pub(super) async fn listen(
         Ok(channel.split())
     };
     let sent = AtomicBool::new(false);
-    let (sink, messages) = link::within(timeout, &sent, subscribe)
+    let (sink, messages) = invoke::within(timeout, &sent, subscribe)
         .await
         .map_err(error::provider_error)?;
     let released = messages.map(|message| message.get_payload_bytes().to_vec());

@@ -19,8 +19,8 @@ use super::{ROOM, relay, watch_over};
 use crate::{
     cluster::{self, Node},
     error,
+    invoke::{self, Invoker},
     key::Prefix,
-    link::{self, Link},
     servers::Servers,
     slots,
 };
@@ -30,7 +30,7 @@ type Heard = Option<Vec<u8>>;
 
 pub(super) async fn listen(
     servers: &Servers,
-    link: &Link,
+    link: &Invoker,
     prefix: &Prefix,
     timeout: Duration,
 ) -> Result<Wakeups, ProviderError> {
@@ -44,7 +44,7 @@ pub(super) async fn listen(
         try_join_all(subscribe).await
     };
     let sent = AtomicBool::new(false);
-    let connections = link::within(timeout, &sent, subscribe)
+    let connections = invoke::within(timeout, &sent, subscribe)
         .await
         .map_err(error::provider_error)?;
     let pings = connections
@@ -60,7 +60,7 @@ pub(super) async fn listen(
 
 /// The channels for each node; without a node it is the client's own.
 async fn plan(
-    link: &Link,
+    link: &Invoker,
     prefix: &Prefix,
 ) -> Result<Vec<(Option<Node>, Pipeline)>, ProviderError> {
     let shares = cluster::shares(link).await?;

@@ -21,7 +21,7 @@ const DEMOTED: [&str; 3] = [
     // Redis 7 and later, and Valkey
     "-READONLY You can't write against a read only replica. script: 1f8f4cfba6f3375f8c4ec02b9de4361a5dea5c64, on @user_script:1.",
     // all of them with replica-serve-stale-data no
-    "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    "-MASTERDOWN Invoker with MASTER is down and replica-serve-stale-data is set to 'no'.",
 ];
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::*;
 
 impl StoreClock {
     /// A clock that the test advances.
-    pub(crate) fn manual(boot: Boot, now: Now) -> Self {
+    pub(crate) fn manual(boot: BootId, now: Now) -> Self {
         Self {
             boot,
             source: Source::Manual(Arc::new(Mutex::new(now))),
@@ -26,7 +26,7 @@ impl StoreClock {
 
 const DURATION: Duration = Duration::from_secs(10);
 
-fn clock(boot: Boot) -> (StoreClock, Now) {
+fn clock(boot: BootId) -> (StoreClock, Now) {
     let now = Now {
         instant: 5_000_000_000,
         unix_micros: 1,
@@ -36,7 +36,7 @@ fn clock(boot: Boot) -> (StoreClock, Now) {
 
 #[test]
 fn a_lease_is_over_exactly_at_its_expiry() {
-    let boot = Boot::Kernel(Uuid::new_v4());
+    let boot = BootId::Kernel(Uuid::new_v4());
     let (clock, now) = clock(boot);
     let left = |expiry| clock.left(boot, expiry, DURATION, now);
     assert_eq!(left(now.instant), Duration::ZERO);
@@ -50,14 +50,14 @@ fn a_lease_is_over_exactly_at_its_expiry() {
 
 #[test]
 fn another_boot_ends_a_lease_and_a_strange_clock_never_does() {
-    let (kernel, now) = clock(Boot::Kernel(Uuid::new_v4()));
+    let (kernel, now) = clock(BootId::Kernel(Uuid::new_v4()));
     let far = now.instant + 1_000_000_000;
     assert_eq!(
-        kernel.left(Boot::Kernel(Uuid::new_v4()), far, DURATION, now),
+        kernel.left(BootId::Kernel(Uuid::new_v4()), far, DURATION, now),
         Duration::ZERO
     );
     assert_eq!(
-        kernel.left(Boot::Private(Uuid::new_v4()), 0, DURATION, now),
+        kernel.left(BootId::Private(Uuid::new_v4()), 0, DURATION, now),
         DURATION
     );
 }

@@ -13,9 +13,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, TransactionBeha
 use crate::{
     clock::{Now, StoreClock},
     error::{OpenError, is_busy},
+    file_system,
     files::FileId,
     gate::{self, Gate},
-    open, place,
+    open,
     store::{Failure, immediate},
 };
 
@@ -55,7 +56,7 @@ impl Database {
             return Ok(None);
         }
         // Several machines have several clocks.
-        place::check(&file, false)?;
+        file_system::check(&file, false)?;
         if !exists {
             open::make(&file)?;
         }

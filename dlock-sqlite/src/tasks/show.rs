@@ -10,7 +10,7 @@ use super::{
     database::Work,
     row::{self, errors, errors_with, instant, json, micros},
 };
-use crate::{boot::Boot, clock::Now, store::Failure};
+use crate::{boot_id::BootId, clock::Now, store::Failure};
 
 /// The default number of tasks of a page.
 const PAGE: usize = 100;
@@ -146,10 +146,10 @@ impl Work<'_> {
 
     /// Whether leases of this boot with this expiry have ended.
     fn has_run_out(&self, row: &Row<'_>) -> Result<bool, Failure> {
-        use crate::boot::Relation;
+        use crate::boot_id::Relation;
 
         let boot = row.get::<_, Option<String>>(3)?;
-        let boot = boot.and_then(|boot| Boot::parse(&boot));
+        let boot = boot.and_then(|boot| BootId::parse(&boot));
         let relation = boot.map(|boot| self.clock.boot().relation(boot));
         Ok(match relation {
             Some(Relation::Same) => row.get::<_, Option<bool>>(4)?.unwrap_or_default(),

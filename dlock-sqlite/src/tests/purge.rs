@@ -49,14 +49,14 @@ fn purge_takes_records_of_earlier_boots_once_this_one_is_seven_days_old() {
 
 #[test]
 fn purge_leaves_what_it_cannot_judge() {
-    let mut strange = Bench::on(Boot::Private(Uuid::new_v4()));
+    let mut strange = Bench::on(BootId::Private(Uuid::new_v4()));
     strange.take("a");
     strange.clock.set(|now| now.unix_micros += YEAR_MICROS);
     let mut strange = strange.reboot(365 * DAY_NANOS);
     assert_eq!(strange.purge(), 0);
     strange.take("of this boot");
     strange.clock.set(|now| now.unix_micros += YEAR_MICROS);
-    let mut stranger = strange.under(Boot::Private(Uuid::new_v4()));
+    let mut stranger = strange.under(BootId::Private(Uuid::new_v4()));
     assert_eq!(stranger.purge(), 0);
 
     let mut spoilt = Bench::new();

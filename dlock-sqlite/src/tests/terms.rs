@@ -171,7 +171,7 @@ fn another_boot_ends_every_lease_at_once() {
 fn a_strange_boot_needs_an_observation() {
     let mut bench = Bench::new();
     let (uuid, _) = bench.take("a");
-    let mut bench = bench.under(Boot::Private(Uuid::new_v4()));
+    let mut bench = bench.under(BootId::Private(Uuid::new_v4()));
     bench.pass(100 * D_NANOS);
     let held = bench.refused("a");
     assert_eq!(held.remaining, Some(D));
@@ -189,7 +189,7 @@ fn a_strange_boot_needs_an_observation() {
 fn a_renewal_brings_a_record_to_the_clock_of_its_holder() {
     let mut bench = Bench::new();
     let (uuid, _) = bench.take("a");
-    let mut bench = bench.under(Boot::Private(Uuid::new_v4()));
+    let mut bench = bench.under(BootId::Private(Uuid::new_v4()));
     assert_eq!(
         bench.renew("a", uuid, 1),
         RenewOutcome::Renewed { asked: false }

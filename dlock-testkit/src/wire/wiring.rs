@@ -10,7 +10,7 @@ use dlock_core::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Wired, aim::Aim};
+use super::{Wired, targeting::Targeting};
 use crate::{
     faults::Faulty,
     proxy::{Protocol, Proxy},
@@ -32,7 +32,7 @@ pub struct Wiring {
 pub(super) struct Wire {
     pub(super) proxy: Arc<Proxy>,
     /// Aims faults of the wire at calls, and records the calls.
-    pub(super) provider: Faulty<Aim>,
+    pub(super) provider: Faulty<Targeting>,
     pub(super) client: Client,
     lease: Duration,
 }
@@ -111,7 +111,7 @@ impl Wiring {
         proxy.spare(self.fixture.handshake());
         let provider = self.fixture.provider(proxy.address(), self.limit()).await;
         self.warm(&*provider).await;
-        let provider = Faulty::new(Aim::new(provider, Arc::clone(&proxy)));
+        let provider = Faulty::new(Targeting::new(provider, Arc::clone(&proxy)));
         Wire {
             client: Client::new(provider.clone()),
             proxy,

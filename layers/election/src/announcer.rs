@@ -2,7 +2,7 @@
 
 use tokio::sync::broadcast;
 
-use crate::{Transition, Transitions, label::Label, observe, telling::told};
+use crate::{Transition, Transitions, label::Label, observe, subscriber::told};
 
 /// The number of transitions that a listener may be behind.
 const KEPT: usize = 256;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::{
     Coordinator, Leader, Leadership, RunError, Shutdown, Transitions, Work, elector,
     shared::{Shared, Times},
-    telling,
+    subscriber,
 };
 
 /// Elects one leader among all instances that use the same store and name.
@@ -101,8 +101,8 @@ impl Coordinator for Election {
 
     async fn run(&self, shutdown: Shutdown) -> Result<(), RunError> {
         let span =
-            telling::span(|| tracing::info_span!("election", election = %self.0.lock.name()));
-        telling::within(span, elector::run(&self.0, shutdown)).await
+            subscriber::span(|| tracing::info_span!("election", election = %self.0.lock.name()));
+        subscriber::within(span, elector::run(&self.0, shutdown)).await
     }
 }
 

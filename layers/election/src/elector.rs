@@ -10,7 +10,7 @@ use crate::{
     jobs::{Held, Jobs},
     observe,
     shared::Shared,
-    telling::told,
+    subscriber::told,
 };
 
 /// The reason why a leadership has to end.

@@ -15,7 +15,7 @@ use crate::{
     Leadership,
     label::Label,
     observe, periodic,
-    telling::{self, told},
+    subscriber::{self, told},
 };
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -183,14 +183,14 @@ impl Jobs {
     fn start(&mut self, work: &Work) {
         let token = self.leadership.token().get();
         let span =
-            telling::span(|| tracing::debug_span!("leading", work = work.name, token = token));
+            subscriber::span(|| tracing::debug_span!("leading", work = work.name, token = token));
         let job = Job {
             lost: Box::pin(self.leadership.lost()),
             leadership: self.leadership.clone(),
             running: (work.start)(self.leadership.clone()),
             _held: self.held.clone(),
         };
-        self.running.spawn(telling::within(span, job));
+        self.running.spawn(subscriber::within(span, job));
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::Span;
 
-use crate::telling;
+use crate::subscriber;
 
 /// How long an answer of the store is valid for all callers in this process.
 const FRESH: Duration = Duration::from_secs(1);
@@ -103,7 +103,7 @@ impl Look {
             let record = lock.read().await;
             tell.send_replace(Some(record.map(|record| record.and_then(Leader::of))));
         };
-        tokio::spawn(telling::within(telling::span(Span::current), reading));
+        tokio::spawn(subscriber::within(subscriber::span(Span::current), reading));
         Self {
             asked: Instant::now(),
             changes,

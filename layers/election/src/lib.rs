@@ -58,7 +58,7 @@ pub mod metrics;
 mod observe;
 mod periodic;
 mod shared;
-mod telling;
+mod subscriber;
 mod transition;
 
 pub use self::{

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{Leadership, observe::Run, telling::told};
+use crate::{Leadership, observe::Run, subscriber::told};
 
 /// Runs the task every `period` for as long as the leadership lasts. Dropping this drops a run in progress.
 pub(crate) async fn repeat<F, Fut>(

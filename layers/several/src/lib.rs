@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+mod joining;
 mod multi;
 mod semaphore;
-mod together;
 
 pub use self::{
     error::BuildError,

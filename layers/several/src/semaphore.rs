@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dlock_core::{DLock, Error, Lease, TryAcquire};
 
-use crate::{BuildError, MultiLock, together::first};
+use crate::{BuildError, MultiLock, joining::first};
 
 /// A limited number of holders at a time among all processes that use the same store and name. Made by
 /// [`Semaphore::new`].

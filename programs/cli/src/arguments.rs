@@ -1,9 +1,9 @@
 //! The arguments of each command, from the command line and the environment.
 
-mod looking;
 mod tasks;
 mod tickets;
 mod waiting;
+mod whole_store;
 
 use std::{env, ffi::OsString, time::Duration};
 
@@ -14,10 +14,10 @@ use dlock_stores::{Location, text::without_credentials};
 #[cfg(unix)]
 pub(crate) use self::waiting::Patience;
 pub(crate) use self::{
-    looking::{BenchArguments, CompletionsArguments, DoctorArguments, ManArguments},
     tasks::{EnqueueArguments, Limit, TasksArguments, TasksCommand},
     tickets::{AcquireArguments, GiveBackArguments, RenewArguments},
     waiting::WaitArguments,
+    whole_store::{BenchArguments, CompletionsArguments, DoctorArguments, ManArguments},
 };
 use crate::exit::{Exit, Failure, PROGRAM, say};
 

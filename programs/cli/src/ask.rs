@@ -1,78 +1,74 @@
-//! The parts shared by the subcommands that query the store, print the answer and end.
+//! `dlock ask`: asks the holder of a lock to give it back.
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use dlock_core::{Name, ProviderError};
-use dlock_stores::{Location, Store};
+use dlock_core::{
+    Name, Record,
+    provider::{Ask, AskOutcome},
+};
+use dlock_stores::text::harmless;
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    arguments::{self, AskArguments},
+    display::{Condition, Holding},
+    exit::{Exit, Failure},
+    output, query,
+    status::Row,
+};
 
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Runs such a subcommand.
-pub(crate) fn main(
-    work: impl Future<Output = Result<ExitCode, Failure>>,
-) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::System, "can't start the runtime").because(error))?;
-    let code = runtime.block_on(work);
-    // A store call that hangs must not delay the exit.
-    runtime.shutdown_background();
-    code
+/// Runs `dlock ask`.
+pub(crate) fn main(arguments: &AskArguments) -> Result<ExitCode, Failure> {
+    query::main(run(arguments))
 }
 
-/// Opens an existing store: looking at locks creates no file. `None`: no store was named, and the
-/// default one does not exist yet.
-pub(crate) async fn open(location: &Location) -> Result<Option<Store>, Failure> {
-    if location.exists() {
-        Ok(Some(location.open().await?))
-    } else if location.is_default() {
-        Ok(None)
+async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
+    let AskArguments { name, json, store } = arguments;
+    let name = arguments::name(name)?;
+    let location = store.location()?;
+    let Some(store) = query::open(&location).await? else {
+        return Err(query::no_lock(&name));
+    };
+    let provider = store.provider();
+    let reading = provider.read(&name);
+    let record = query::answer(&store, "can't read the lock", reading).await?;
+    let mut record = record.ok_or_else(|| query::no_lock(&name))?;
+    let shown = name.as_str();
+    if Condition::of(&record) != Condition::Held {
+        return Err(nobody(&name, &record));
+    }
+    let request = Ask::new(name.clone(), record.uuid);
+    let doing = format!("can't ask the holder of {shown:?}");
+    match query::answer(&store, &doing, provider.ask(&request)).await? {
+        AskOutcome::Asked => record.asked = true,
+        AskOutcome::Changed(Some(now)) if Condition::of(&now) == Condition::Held => {
+            return Err(Failure::new(
+                Exit::NotAcquired,
+                format!(
+                    "it changed hands before its holder was asked: {shown:?} is {}",
+                    Holding(&now)
+                ),
+            )
+            .advise("run this again if it is still what you want"));
+        }
+        AskOutcome::Changed(Some(now)) => return Err(nobody(&name, &now)),
+        AskOutcome::Changed(None) => return Err(query::no_lock(&name)),
+    }
+    if *json {
+        output::write(&format!("{}\n", Row::new(&name, &record).line()?))?;
     } else {
-        Err(
-            Failure::new(Exit::StoreUnusable, format!("there is no store {location}"))
-                .advise("'dlock run' makes it when it is first used; is the path right?"),
-        )
+        output::done(format_args!(
+            "{} was asked to give {shown:?} back; it learns of it when it renews its lease",
+            harmless(&record.owner)
+        ))?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// The store's answer to one call, within a time limit.
-pub(crate) async fn answer<T>(
-    store: &Store,
-    doing: &str,
-    call: impl Future<Output = Result<T, ProviderError>>,
-) -> Result<T, Failure> {
-    answer_within(PATIENCE, store, doing, call).await
-}
-
-/// The same for a call that may take longer.
-pub(crate) async fn answer_within<T>(
-    limit: Duration,
-    store: &Store,
-    doing: &str,
-    call: impl Future<Output = Result<T, ProviderError>>,
-) -> Result<T, Failure> {
-    let answer = tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
-        Err(ProviderError::unknown(format!(
-            "no answer within {limit:?}"
-        )))
-    });
-    match answer {
-        Ok(answer) => Ok(answer),
-        Err(error) => Err(store.failure(doing, error).await.into()),
-    }
-}
-
-/// The store has no record of this name.
-pub(crate) fn no_lock(name: &Name) -> Failure {
+/// There is a record, and the lock has no holder.
+fn nobody(name: &Name, record: &Record) -> Failure {
+    let (shown, condition) = (name.as_str(), Condition::of(record));
     Failure::new(
         Exit::Nothing,
-        format!(
-            "there is no lock {:?}: it was never held, or its record was purged",
-            name.as_str()
-        ),
+        format!("{shown:?} has no holder: it is {}", condition.as_str()),
     )
 }

@@ -28,11 +28,11 @@ mod cli;
 mod display;
 mod doctor;
 mod exit;
+mod giving_back;
 mod output;
 mod pages;
 mod purge;
-mod recall;
-mod release;
+mod query;
 mod setup;
 mod status;
 mod tasks;
@@ -46,11 +46,11 @@ mod elect;
 #[cfg(unix)]
 mod ending;
 #[cfg(unix)]
-mod giving_back;
-#[cfg(unix)]
 mod helper;
 #[cfg(unix)]
 mod hold;
+#[cfg(unix)]
+mod release;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]

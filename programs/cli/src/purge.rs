@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use crate::{arguments::PurgeArguments, ask, exit::Failure, output};
+use crate::{arguments::PurgeArguments, exit::Failure, output, query};
 
 /// How many records one call deletes, so that no call takes long.
 const BATCH: usize = 1000;
@@ -12,18 +12,18 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Runs `dlock purge`.
 pub(crate) fn main(arguments: &PurgeArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &PurgeArguments) -> Result<ExitCode, Failure> {
     let PurgeArguments { store } = arguments;
     let location = store.location()?;
     let mut purged: u64 = 0;
-    if let Some(store) = ask::open(&location).await? {
+    if let Some(store) = query::open(&location).await? {
         loop {
             let doing = format!("can't purge, after {purged} records");
             let purge = store.provider().purge(BATCH);
-            let batch = ask::answer_within(LIMIT, &store, &doing, purge).await?;
+            let batch = query::answer_within(LIMIT, &store, &doing, purge).await?;
             purged += batch;
             if batch < BATCH as u64 {
                 break;

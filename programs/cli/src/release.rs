@@ -13,15 +13,14 @@ use dlock_stores::{Store, text::harmless};
 
 use crate::{
     arguments::{self, ReleaseArguments},
-    ask,
     display::{self, Condition, exact, span},
     exit::{Exit, Failure, say},
-    output,
+    output, query,
 };
 
 /// Runs `dlock release`.
 pub(crate) fn main(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
@@ -45,12 +44,12 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
         )));
     }
     let location = store.location()?;
-    let Some(store) = ask::open(&location).await? else {
-        return Err(ask::no_lock(&name));
+    let Some(store) = query::open(&location).await? else {
+        return Err(query::no_lock(&name));
     };
     let lock = Lock { name, store };
     let Some(record) = lock.read().await? else {
-        return Err(ask::no_lock(&lock.name));
+        return Err(query::no_lock(&lock.name));
     };
     let shown = lock.name.as_str();
     match Condition::of(&record) {
@@ -89,7 +88,7 @@ struct Lock {
 impl Lock {
     async fn read(&self) -> Result<Option<Record>, Failure> {
         let reading = self.store.provider().read(&self.name);
-        ask::answer(&self.store, "can't read the lock", reading).await
+        query::answer(&self.store, "can't read the lock", reading).await
     }
 
     /// Revokes the lease (B1): it ends when it would have ended without another renewal.
@@ -99,7 +98,7 @@ impl Lock {
             let request = Revoke::new(name.clone(), record.version())?;
             self.store.provider().revoke(&request).await
         };
-        match ask::answer(&self.store, &self.doing(), revoking).await? {
+        match query::answer(&self.store, &self.doing(), revoking).await? {
             RevokeOutcome::Revoked => {}
             RevokeOutcome::Changed(now) => return Err(self.changed(now.as_ref())),
         }
@@ -137,7 +136,7 @@ impl Lock {
     /// Releases the term that was read (B2), although another process holds it.
     async fn force(&self, record: &Record) -> Result<(), Failure> {
         let releasing = self.store.provider().force_release(&self.name, record);
-        match ask::answer(&self.store, &self.doing(), releasing).await? {
+        match query::answer(&self.store, &self.doing(), releasing).await? {
             ReleaseOutcome::Released { .. } => {
                 output::line(format_args!("{:?} is free", self.name.as_str()))
             }

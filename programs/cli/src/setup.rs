@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use dlock_core::Name;
 
-use crate::{arguments::SetupArguments, ask, exit::Failure, output};
+use crate::{arguments::SetupArguments, exit::Failure, output, query};
 
 /// Runs `dlock setup`.
 pub(crate) fn main(arguments: &SetupArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &SetupArguments) -> Result<ExitCode, Failure> {
@@ -18,7 +18,7 @@ async fn run(arguments: &SetupArguments) -> Result<ExitCode, Failure> {
     store.set_up().await?;
     // Any name: a store that needs no preparation can still be unreachable, or refuse us.
     let name = Name::new("setup")?;
-    ask::answer(&store, "can't read from it", store.provider().read(&name)).await?;
+    query::answer(&store, "can't read from it", store.provider().read(&name)).await?;
     output::line(format_args!("ready: {store}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,9 +13,8 @@ pub(crate) use self::rows::{Row, no_json};
 use self::{pattern::Pattern, rows::Rows};
 use crate::{
     arguments::StatusArguments,
-    ask,
     exit::{Exit, Failure},
-    output,
+    output, query,
 };
 
 /// How many records are read at once. Some stores do not keep names in order, and look at all of them
@@ -26,7 +25,7 @@ const DOING: &str = "can't read the locks";
 
 /// Runs `dlock status`.
 pub(crate) fn main(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
@@ -38,7 +37,7 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     } = arguments;
     let name = name.as_ref().map(Name::new).transpose()?;
     let location = store.location()?;
-    let store = ask::open(&location).await?;
+    let store = query::open(&location).await?;
     let rows = Rows::new(*json);
     match (name, store) {
         (Some(name), store) => one(&name, store.as_ref(), rows).await?,
@@ -51,11 +50,11 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
 /// One lock. In JSON it is an object, not an array.
 async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), Failure> {
     let record = match store {
-        Some(store) => ask::answer(store, DOING, store.provider().read(name)).await?,
+        Some(store) => query::answer(store, DOING, store.provider().read(name)).await?,
         None => None,
     };
     let record = record.ok_or_else(|| {
-        let unknown = ask::no_lock(name);
+        let unknown = query::no_lock(name);
         let shown = name.as_str();
         if shown.contains(['*', '?']) {
             unknown.advise(format!(
@@ -85,7 +84,7 @@ async fn all(store: &Store, held: Option<&str>, mut rows: Rows) -> Result<ExitCo
     let mut request = List::new(start).limit(PAGE);
     let mut flaws = 0;
     loop {
-        let page = ask::answer(store, DOING, store.provider().list(&request)).await?;
+        let page = query::answer(store, DOING, store.provider().list(&request)).await?;
         let readable = page.records.iter();
         let mut found: Vec<Row> = readable
             .filter(|(name, _)| matches(name))

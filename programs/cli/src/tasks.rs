@@ -14,9 +14,8 @@ use dlock_tasks::{Count, Filter, TaskId};
 
 use crate::{
     arguments::{Limit, TasksArguments, TasksCommand},
-    ask,
     exit::{self, Exit, Failure, PROGRAM, say},
-    output,
+    output, query,
 };
 
 /// How long one answer may take.
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs `dlock tasks`.
 pub(crate) fn main(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {

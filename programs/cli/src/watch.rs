@@ -9,16 +9,15 @@ use uuid::Uuid;
 
 use crate::{
     arguments::{self, WatchArguments},
-    ask,
     display::{self, Condition, instant, wall_clock},
     exit::{Exit, Failure, say},
-    output,
+    output, query,
     status::Row,
 };
 
 /// Runs `dlock watch`.
 pub(crate) fn main(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &WatchArguments) -> Result<ExitCode, Failure> {
@@ -77,13 +76,13 @@ struct Watched {
 impl Watched {
     async fn look(&mut self) -> Result<Option<Record>, Failure> {
         if self.store.is_none() {
-            self.store = ask::open(&self.location).await?;
+            self.store = query::open(&self.location).await?;
         }
         let Some(store) = &self.store else {
             return Ok(None);
         };
         let reading = store.provider().read(&self.name);
-        ask::answer(store, "can't read the lock", reading).await
+        query::answer(store, "can't read the lock", reading).await
     }
 }
 

@@ -16,13 +16,11 @@ use tokio::{
 };
 
 use crate::{
-    Service,
-    calls::Class,
-    measure,
+    Service, live_queries, long_polls, measure,
     memory::Taken,
     problem::Refusal,
     share::{Client, Kind, Part},
-    views, waits,
+    store_calls::Class,
 };
 
 /// A service, on behalf of a sender that may call its store.
@@ -143,7 +141,7 @@ impl Asking {
         let (turn, limit) = self.turn(limit).await?;
         let part = match self.class {
             Class::Hold => None,
-            _ => self.part(Kind::Calls, 1, self.0.limits.calls)?,
+            _ => self.part(Kind::StoreCalls, 1, self.0.limits.calls)?,
         };
         let request = async move {
             let answer = request.await;
@@ -180,8 +178,8 @@ impl Asking {
     ///
     /// # Errors
     /// A refusal if all places are taken, or all of the client's.
-    pub(crate) fn wait(&self) -> Result<(waits::Place, Option<Part>), Refusal> {
-        let part = self.part(Kind::Waits, 1, self.0.limits.waits)?;
+    pub(crate) fn wait(&self) -> Result<(long_polls::Place, Option<Part>), Refusal> {
+        let part = self.part(Kind::LongPolls, 1, self.0.limits.waits)?;
         Ok((self.0.waits.enter()?, part))
     }
 
@@ -189,7 +187,7 @@ impl Asking {
     ///
     /// # Errors
     /// Those of [`wait`](Self::wait).
-    pub(crate) fn stream(&self) -> Result<(views::Place, Option<Part>), Refusal> {
+    pub(crate) fn stream(&self) -> Result<(live_queries::Place, Option<Part>), Refusal> {
         let part = self.part(Kind::Streams, 1, self.0.limits.streams)?;
         Ok((self.0.views.enter()?, part))
     }

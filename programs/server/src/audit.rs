@@ -11,7 +11,7 @@ use axum::{
     http::{Extensions, StatusCode, request::Parts},
 };
 
-use crate::sender::Sender;
+use crate::origin::Origin;
 
 /// How much of a body is logged, in bytes.
 const MOST: usize = 300;
@@ -53,7 +53,7 @@ impl Audit {
     }
 
     /// The request was answered.
-    pub(crate) fn log(self, sender: &Sender, from: Option<SocketAddr>, status: StatusCode) {
+    pub(crate) fn log(self, sender: &Origin, from: Option<SocketAddr>, status: StatusCode) {
         let change = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Change { what, asked }) = change {
             let (who, status) = (sender.name(), status.as_u16());

@@ -17,14 +17,14 @@ use crate::{
     Right, Service,
     asking::Asking,
     audit::{Audit, address},
-    calls::Class,
     listen::Connection,
     memory::{Counted, OfRequest, SMALL},
     names::Namespace,
+    origin::{Origin, host, is_cross_site, is_link, is_same_origin},
     problem::Refusal,
-    sender::{Sender, host, is_cross_site, is_link, is_same_origin},
     service::Access,
     share::{Client, Kind},
+    store_calls::Class,
 };
 
 /// The right that a request needs.
@@ -124,15 +124,15 @@ pub(crate) async fn check(
     let audit = Audit::of(&mut request);
     let from = address(request.extensions());
     let access = service.access();
-    let sender = Sender::of(access.rights.as_deref(), &request);
-    if matches!(sender, Sender::LoggedIn(_))
+    let sender = Origin::of(access.rights.as_deref(), &request);
+    if matches!(sender, Origin::LoggedIn(_))
         && !request.method().is_safe()
         && !is_same_origin(request.headers(), request.uri())
     {
         return Refusal::new(Code::Forbidden, "only the page of this server can do this")
             .into_response();
     }
-    if !matches!(sender, Sender::Unknown)
+    if !matches!(sender, Origin::Unknown)
         && let Some(connection) = request.extensions().get::<Connection>()
     {
         connection.recognise();
@@ -184,12 +184,12 @@ fn admit<N: Need>(
     service: &Service,
     namespace: Option<&Namespace>,
 ) -> Result<Asking, Refusal> {
-    let sender = parts.extensions.get::<Sender>().cloned();
-    let sender = sender.unwrap_or(Sender::Unknown);
+    let sender = parts.extensions.get::<Origin>().cloned();
+    let sender = sender.unwrap_or(Origin::Unknown);
     let holder = match &sender {
-        Sender::Anybody => None,
-        Sender::Known(holder) | Sender::LoggedIn(holder) => Some(holder),
-        Sender::Unknown => {
+        Origin::Anybody => None,
+        Origin::Known(holder) | Origin::LoggedIn(holder) => Some(holder),
+        Origin::Unknown => {
             return Err(Refusal::new(
                 Code::Unauthenticated,
                 "send a token that this server knows: Authorization: Bearer TOKEN",

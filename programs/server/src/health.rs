@@ -20,9 +20,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Service,
     asking::Asking,
-    calls::Class,
     guard::{AllowedEverywhere, ToMeasure},
     problem::Refusal,
+    store_calls::Class,
 };
 
 /// For how long an answer to `/readyz` is reused. The request needs no token, so the store is queried no more often

@@ -4,7 +4,6 @@ pub mod api;
 mod asking;
 mod audit;
 mod body;
-mod calls;
 mod cookie;
 mod describe;
 mod events;
@@ -16,31 +15,32 @@ mod leases;
 mod limits;
 pub mod listen;
 mod live;
+mod live_queries;
+mod long_polls;
 mod measure;
 mod memory;
 mod names;
 mod number;
-mod pace;
+mod origin;
 mod page;
 mod problem;
 pub mod program;
+mod rate_limit;
 mod renewals;
 mod rights;
 mod router;
 mod search;
-mod sender;
 mod service;
 mod session;
 mod share;
+mod store_calls;
 mod tasks;
-mod views;
-mod waits;
 
 pub use self::{
     limits::Limits,
     measure::describe as describe_metrics,
+    origin::Peer,
     rights::{InvalidRights, Right, Rights},
     router::router,
-    sender::Peer,
     service::Service,
 };

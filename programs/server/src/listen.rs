@@ -22,7 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::activity::{Activity, Crowd};
 pub use self::tls::{Tls, TlsError, TlsFiles};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 
 /// How long a connection waits for a place before another one is ended to make room.
 const CROWDED: Duration = Duration::from_millis(100);
@@ -137,7 +137,7 @@ impl Server {
             now: CancellationToken::new(),
         };
         let accepting = async {
-            let mut logged = Pace::new();
+            let mut logged = RateLimit::new();
             loop {
                 let stream = accept(&listener, &server.crowd, &mut logged).await;
                 let place = loop {
@@ -176,7 +176,7 @@ impl Server {
 }
 
 /// The next connection. If there is no socket for it, another one is ended, as for a connection beyond the limit.
-async fn accept(listener: &TcpListener, crowd: &Crowd, logged: &mut Pace) -> TcpStream {
+async fn accept(listener: &TcpListener, crowd: &Crowd, logged: &mut RateLimit) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Service,
     asking::Asking,
+    live_queries::{Place, Seen, View},
     problem::Refusal,
     share::Part,
-    views::{Place, Seen, View},
 };
 
 /// How often a stream shows that it is alive while its view is not refreshed. The page treats a stream that is silent

@@ -27,7 +27,7 @@ pub fn describe() {
         SHED,
         "Requests that were refused since there was no room, by what they wanted"
     );
-    describe_gauge!(CALLS, "Calls of the store in flight");
+    describe_gauge!(CALLS, "StoreCalls of the store in flight");
     describe_gauge!(
         WAITS,
         "Requests that wait for a lease or a task, and streams of hints"

@@ -15,7 +15,7 @@ use dlock_http::Code;
 use http_body::{Frame, SizeHint};
 use serde::Serialize;
 
-use crate::{calls::Class, measure, problem::Refusal, share::Part};
+use crate::{measure, problem::Refusal, share::Part, store_calls::Class};
 
 /// Bodies and answers of at most this many bytes do not count: what holders send is this small, and each connection
 /// takes more.

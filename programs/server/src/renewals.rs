@@ -18,8 +18,8 @@ use dlock_http::Code;
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    calls::{Calls, Class},
     problem::{Refusal, of_store},
+    store_calls::{Class, StoreCalls},
 };
 
 /// How many trips may be in flight. A renewal that comes when there are this many waits for one to end; a trip that
@@ -35,7 +35,7 @@ pub(crate) struct Renewals(Arc<Way>);
 
 struct Way {
     provider: Arc<dyn Admin>,
-    calls: Calls,
+    calls: StoreCalls,
     /// How long a trip may take.
     limit: Duration,
     waiting: Mutex<Waiting>,
@@ -57,7 +57,7 @@ struct Waiter {
 type Answer = Result<RenewOutcome, Refusal>;
 
 impl Renewals {
-    pub(crate) fn new(provider: Arc<dyn Admin>, calls: Calls, limit: Duration) -> Self {
+    pub(crate) fn new(provider: Arc<dyn Admin>, calls: StoreCalls, limit: Duration) -> Self {
         Self(Arc::new(Way {
             provider,
             calls,
@@ -181,7 +181,7 @@ mod tests {
     /// Renewals that wait, and the receivers of their answers.
     fn waiting(names: &[&str]) -> (Renewals, Vec<oneshot::Receiver<Answer>>) {
         let provider = MemoryProvider::new(&MemoryStore::store_clock());
-        let renewals = Renewals::new(Arc::new(provider), Calls::new(1), Duration::MAX);
+        let renewals = Renewals::new(Arc::new(provider), StoreCalls::new(1), Duration::MAX);
         let mut clients = Vec::new();
         let mut waiting = renewals.lock();
         waiting.trips = 1;

@@ -17,16 +17,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Limits, Rights,
-    calls::Calls,
     hints::Hints,
     journal::{Journal, Observed},
+    live_queries::Views,
+    long_polls::LongPolls,
     memory::Memory,
-    pace::Pace,
     problem::Refusal,
+    rate_limit::RateLimit,
     renewals::Renewals,
+    store_calls::StoreCalls,
     tasks::store::Tasks,
-    views::Views,
-    waits::Waits,
 };
 
 /// How many pages of leases and tasks are read at a time: a store answers up to a hundred tasks of half a megabyte
@@ -43,12 +43,12 @@ pub(crate) struct Shared {
     pub(crate) tasks: OnceLock<Tasks>,
     pub(crate) access: RwLock<Access>,
     pub(crate) limits: Limits,
-    pub(crate) calls: Calls,
+    pub(crate) calls: StoreCalls,
     pub(crate) memory: Memory,
     /// Places for calls that read pages, each of which may be large before it is cut.
     pub(crate) pages: Semaphore,
     pub(crate) renewals: Renewals,
-    pub(crate) waits: Waits,
+    pub(crate) waits: LongPolls,
     pub(crate) hints: Hints,
     pub(crate) views: Views,
     /// The history of leases, as far as this server has seen it.
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) api: OnceLock<()>,
     /// The rate at which refused requests are logged: those without a token or a certificate that this server knows,
     /// and those without the right.
-    refused: [std::sync::Mutex<Pace>; 2],
+    refused: [std::sync::Mutex<RateLimit>; 2],
     /// Writes the metrics down, if there is a recorder.
     pub(crate) metrics: OnceLock<Metrics>,
 }
@@ -86,7 +86,7 @@ impl Service {
     /// The locks of this store, for every client that can reach the server: see [`restrict`](Self::restrict).
     #[must_use]
     pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
-        let calls = Calls::new(limits.calls);
+        let calls = StoreCalls::new(limits.calls);
         let journal = Arc::new(Journal::new());
         let provider: Arc<dyn Admin> = Arc::new(Observed::new(provider, Arc::clone(&journal)));
         let stopping = CancellationToken::new();
@@ -104,13 +104,13 @@ impl Service {
             calls,
             memory: Memory::new(limits.memory),
             pages: Semaphore::new(PAGES),
-            waits: Waits::new(limits.waits),
+            waits: LongPolls::new(limits.waits),
             limits,
             clock: Clock::system(),
             stopping,
             looked: Mutex::default(),
             api: OnceLock::new(),
-            refused: [(); 2].map(|()| std::sync::Mutex::new(Pace::new())),
+            refused: [(); 2].map(|()| std::sync::Mutex::new(RateLimit::new())),
             metrics: OnceLock::new(),
         }))
     }

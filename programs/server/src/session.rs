@@ -19,9 +19,9 @@ use crate::{
     Right, Service,
     body::Body,
     cookie,
+    origin::Origin,
     problem::Refusal,
     rights::{EVERYWHERE, Holder},
-    sender::Sender,
 };
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
@@ -38,7 +38,7 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         (status = "default", description = "See `code`.", body = Problem),
     ),
 )]
-async fn show(Extension(sender): Extension<Sender>) -> Json<Session> {
+async fn show(Extension(sender): Extension<Origin>) -> Json<Session> {
     Json(session(&sender))
 }
 
@@ -60,14 +60,14 @@ async fn log_in(
     Body(LogIn { token }): Body<LogIn>,
 ) -> Result<Response, Refusal> {
     let Some(rights) = service.access().rights else {
-        return Ok(Json(session(&Sender::Anybody)).into_response());
+        return Ok(Json(session(&Origin::Anybody)).into_response());
     };
     let Some(holder) = rights.of_token(&token) else {
         let detail = "this server knows no such token";
         return Err(Refusal::new(Code::Unauthenticated, detail));
     };
     tracing::info!(who = ?holder.name, "logged in");
-    let session = session(&Sender::LoggedIn(holder.clone()));
+    let session = session(&Origin::LoggedIn(holder.clone()));
     Ok(with_cookie(Json(session), cookie::keeping(&token)))
 }
 
@@ -93,15 +93,15 @@ fn with_cookie(answer: impl IntoResponse, cookie: Option<HeaderValue>) -> Respon
     response
 }
 
-fn session(sender: &Sender) -> Session {
-    let logged_in = matches!(sender, Sender::LoggedIn(_));
+fn session(sender: &Origin) -> Session {
+    let logged_in = matches!(sender, Origin::LoggedIn(_));
     match sender {
-        Sender::Anybody => Session {
+        Origin::Anybody => Session {
             rights: BTreeMap::from([(EVERYWHERE.to_owned(), words(Right::ALL))]),
             ..Session::default()
         },
-        Sender::Unknown => Session::default(),
-        Sender::Known(holder) | Sender::LoggedIn(holder) => Session {
+        Origin::Unknown => Session::default(),
+        Origin::Known(holder) | Origin::LoggedIn(holder) => Session {
             name: Some(holder.name.clone()),
             logged_in,
             rights: of(holder),

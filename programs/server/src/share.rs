@@ -15,15 +15,15 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{pace::Pace, problem::Refusal};
+use crate::{problem::Refusal, rate_limit::RateLimit};
 
 /// The limited resources of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Calls of the store in flight.
-    Calls,
+    StoreCalls,
     /// Requests that wait, and streams of hints.
-    Waits,
+    LongPolls,
     /// Streams of the dashboard.
     Streams,
     /// Views of the dashboard that are being watched, or were a moment ago.
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Usage {
     taken: [AtomicUsize; 6],
-    pace: Mutex<Pace>,
+    pace: Mutex<RateLimit>,
     /// Places of its calls as a holder.
     turns: OnceLock<Arc<Semaphore>>,
     /// Pages that are read for it at a time: its others wait.
@@ -64,7 +64,7 @@ impl Usage {
     pub(crate) fn new() -> Self {
         Self {
             taken: Default::default(),
-            pace: Mutex::new(Pace::new()),
+            pace: Mutex::new(RateLimit::new()),
             turns: OnceLock::new(),
             pages: Semaphore::new(PAGES),
         }
@@ -73,8 +73,8 @@ impl Usage {
     const fn of(&self, kind: Kind) -> &AtomicUsize {
         let [calls, waits, streams, views, memory, line] = &self.taken;
         match kind {
-            Kind::Calls => calls,
-            Kind::Waits => waits,
+            Kind::StoreCalls => calls,
+            Kind::LongPolls => waits,
             Kind::Streams => streams,
             Kind::Views => views,
             Kind::Memory => memory,
@@ -114,8 +114,8 @@ impl Client {
         let part = self.add(kind, count);
         if self.usage.of(kind).load(Ordering::Relaxed) > most {
             let what = match kind {
-                Kind::Calls => "calls of the store",
-                Kind::Waits => "requests that wait, and streams of hints,",
+                Kind::StoreCalls => "calls of the store",
+                Kind::LongPolls => "requests that wait, and streams of hints,",
                 Kind::Streams => "streams",
                 Kind::Views => "views of the dashboard",
                 Kind::Memory => "bytes of bodies and answers",
@@ -133,8 +133,8 @@ impl Client {
         // Lists are refused to every client when half of the calls or of the memory is taken: one client cannot bring
         // that about.
         let percent = match kind {
-            Kind::Waits | Kind::Streams | Kind::Views => self.percent,
-            Kind::Calls | Kind::Memory => self.percent / 2,
+            Kind::LongPolls | Kind::Streams | Kind::Views => self.percent,
+            Kind::StoreCalls | Kind::Memory => self.percent / 2,
             Kind::Line => self.percent / 2 * LINE,
         };
         (all.saturating_mul(percent) / 100).max(1)
@@ -152,7 +152,7 @@ impl Client {
         all: usize,
         limit: Duration,
     ) -> Result<OwnedSemaphorePermit, Refusal> {
-        let most = self.most(Kind::Calls, all);
+        let most = self.most(Kind::StoreCalls, all);
         let turns = self
             .usage
             .turns

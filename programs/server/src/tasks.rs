@@ -17,13 +17,13 @@ mod events;
 mod hints;
 mod line;
 mod live;
+mod namespace;
 mod prune;
 mod queues;
 mod request;
 mod show;
 pub(crate) mod store;
 mod wait;
-mod whose;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -7,7 +7,7 @@
 //! first write, and the successor would overwrite that: the resource would have accepted no stale write, and yet an
 //! update would be lost. With T3 for reads no update is ever lost, and the checker judges that.
 
-mod door;
+mod client;
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-pub(crate) use self::door::Door;
+pub(crate) use self::client::StorageClient;
 
 /// A worker's request, a line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,14 +6,14 @@
 //! transaction that completes the task, and in the notes of its worker. If the task has a lane, or its queue a limit, a
 //! ledger also records every change that the store has made to it. The verdict compares them.
 
-mod errand;
+mod database;
 mod evidence;
 mod handler;
 mod late;
 mod ledger;
 mod note;
+mod payload;
 mod run;
-mod shop;
 mod verdict;
 mod worker;
 

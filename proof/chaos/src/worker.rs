@@ -11,7 +11,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use self::task::Task;
 use crate::{
-    cli::Failure, limits::GOODBYE, orders::Orders, stalls::LateThreads, storage::Door,
+    cli::Failure, limits::GOODBYE, orders::Orders, stalls::LateThreads, storage::StorageClient,
     store::backend, tether::until_let_go,
 };
 
@@ -34,7 +34,7 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let mut tasks = JoinSet::new();
     for number in 0..TASKS {
         let random = fastrand::Rng::with_seed(orders.seed.wrapping_mul(TASKS).wrapping_add(number));
-        let door = Door::new(orders.storage, &task_name(&orders.name, number));
+        let door = StorageClient::new(orders.storage, &task_name(&orders.name, number));
         let task = Task::new(process.clone(), locks.clone(), door, random);
         tasks.spawn(task.run(let_go.clone()));
     }

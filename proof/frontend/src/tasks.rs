@@ -1,7 +1,7 @@
 //! The proof of the queue: a task store behind a wrapper that interferes with its calls.
 
-mod behind;
 pub mod cancelling;
 pub mod simulation;
+mod wrapped;
 
-pub use self::behind::{Answer, Behind, Call, Passage};
+pub use self::wrapped::{Answer, Call, Passage, Wrapped};

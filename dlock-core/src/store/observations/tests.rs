@@ -8,7 +8,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{sight::Damaged, *};
+use super::{first_seen::Damaged, *};
 use crate::testing::ManualClock;
 
 const ORIGIN: &str = "a boot";
@@ -24,8 +24,8 @@ fn version(renewals: u64) -> Version {
     }
 }
 
-fn sight(renewals: u64, first: ContenderInstant) -> Sight {
-    Sight {
+fn sight(renewals: u64, first: ContenderInstant) -> FirstSeen {
+    FirstSeen {
         version: version(renewals),
         first,
     }
@@ -96,17 +96,17 @@ fn first_sight_of_a_version_stays() {
 fn text_says_what_was_seen() {
     let seen = sight(u64::MAX, ContenderInstant::at(i64::MAX, 0));
     let text = seen.render(ORIGIN);
-    let read = Sight::parse(&text, ORIGIN).unwrap().unwrap();
+    let read = FirstSeen::parse(&text, ORIGIN).unwrap().unwrap();
     assert_eq!(read.version, seen.version);
     assert_eq!(read.first.readings(), (i64::MAX, 0));
-    assert!(Sight::parse(&text, "b boot").unwrap().is_none());
+    assert!(FirstSeen::parse(&text, "b boot").unwrap().is_none());
 }
 
 #[test]
 fn text_with_any_damage_counts_for_nothing() {
     let text = sight(12, ContenderInstant::at(345, 678)).render(ORIGIN);
     let damaged = |text: &str| {
-        let read = Sight::parse(text, ORIGIN);
+        let read = FirstSeen::parse(text, ORIGIN);
         assert!(matches!(read, Err(Damaged)), "{text}: {read:?}");
     };
     for at in 0..text.len() {

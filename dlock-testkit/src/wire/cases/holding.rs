@@ -15,8 +15,9 @@ use crate::{
     slow::{in_time, joined, within},
     wire::{
         Wiring,
-        vigil::{
-            belief_is_founded, last_sent, on_time, should_be_kept, store_still_keeps_it, vigil,
+        holder_watch::{
+            belief_is_founded, last_sent, on_time, should_be_kept, store_still_keeps_it,
+            watch_holder,
         },
         wiring::{Wire, believed_at_least, lock, ok, released, soon},
     },
@@ -75,7 +76,7 @@ pub(super) async fn lost_reply_of_a_renewal_costs_nothing(wiring: Wiring) {
     };
     let struck = tokio::select! {
         biased;
-        told = vigil(&guard, wiring.lease()) => should_be_kept(&guard, &told),
+        told = watch_holder(&guard, wiring.lease()) => should_be_kept(&guard, &told),
         struck = strike => struck,
     };
     in_time(last_sent(&wire, Op::Renew) > struck, "the next renewals");
@@ -99,7 +100,7 @@ pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
             };
             tokio::select! {
                 biased;
-                told = vigil(&guard, wiring.lease()) => should_be_kept(&guard, &told),
+                told = watch_holder(&guard, wiring.lease()) => should_be_kept(&guard, &told),
                 () = strike => {}
             }
             // V6: the next attempt followed soon, not when the lease had nearly ended.
@@ -188,7 +189,7 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
     strike.await;
     let rival = Client::new(direct.clone());
     let rival = waiting(&rival, name, lease);
-    let told = within(4 * lease, "the loss", vigil(&guard, lease)).await;
+    let told = within(4 * lease, "the loss", watch_holder(&guard, lease)).await;
     // Until the end of the lease, of which the holder trusts four fifths.
     store_still_keeps_it(&*direct, &guard, name, told.deadline + lease / 5).await;
     belief_is_founded(wire, told.deadline, lease);
@@ -256,7 +257,7 @@ pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: 
             };
             tokio::select! {
                 biased;
-                told = vigil(&guard, lease) => should_be_kept(&guard, &told),
+                told = watch_holder(&guard, lease) => should_be_kept(&guard, &told),
                 () = outages => {}
             }
             in_time(guard.is_valid(), format_args!("{outage:?}"));

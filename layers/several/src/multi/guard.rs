@@ -6,7 +6,7 @@ use dlock_core::{
     End, Error, FencingToken, Guard, LeaseView, Name, ReleaseEnd, State, scope::Scope,
 };
 
-use crate::together::{all, first};
+use crate::joining::{all, first};
 
 /// Several locks that are held and renewed, each with its own token, for as long as this guard lives.
 ///

@@ -12,10 +12,9 @@ use tokio::task::JoinSet;
 use self::{latencies::Latencies, report::Report};
 use crate::{
     arguments::BenchArguments,
-    ask,
     display::Holding,
     exit::{Exit, Failure},
-    output,
+    output, query,
 };
 
 /// The lock that is measured, and the prefix of all the others.
@@ -26,7 +25,7 @@ const LEASE: Duration = Duration::from_secs(30);
 
 /// Runs `dlock bench`.
 pub(crate) fn main(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &BenchArguments) -> Result<ExitCode, Failure> {

@@ -13,10 +13,10 @@ use dlock_stores::{Store, text::with_causes};
 
 use super::report::{Finding, Report};
 use crate::{
-    ask,
     bench::latencies::short,
     display::{Holding, exact, span, wall_clock},
     exit::{Exit, Failure},
+    query,
 };
 
 const NAME: &str = "dlock-doctor";
@@ -171,7 +171,7 @@ impl<'a> Patient<'a> {
         call: impl Future<Output = Result<(), ProviderError>>,
     ) -> Result<(), Failure> {
         let store = self.store;
-        self.timed(what, ask::answer(store, what, call)).await
+        self.timed(what, query::answer(store, what, call)).await
     }
 
     async fn timed<T>(&mut self, what: &'static str, call: impl Future<Output = T>) -> T {

@@ -13,14 +13,13 @@ use self::{
 };
 use crate::{
     arguments::DoctorArguments,
-    ask,
     exit::{Exit, Failure},
-    output,
+    output, query,
 };
 
 /// Runs `dlock doctor`.
 pub(crate) fn main(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
@@ -74,7 +73,7 @@ async fn reach(location: &Location) -> Result<(Store, Result<(), Failure>), Fail
 }
 
 async fn open(location: &Location) -> Result<Store, Failure> {
-    match ask::open(location).await? {
+    match query::open(location).await? {
         Some(store) => Ok(store),
         // The default store, not used so far.
         None => Ok(location.open().await?),

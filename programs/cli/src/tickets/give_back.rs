@@ -7,21 +7,20 @@ use dlock_core::provider::{Release, ReleaseOutcome};
 use super::{Answer, Ticket, over, repeat};
 use crate::{
     arguments::GiveBackArguments,
-    ask,
     exit::{Exit, Failure},
-    output,
+    output, query,
 };
 
 /// Runs `dlock give-back`.
 pub(crate) fn main(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
     let GiveBackArguments { ticket, store } = arguments;
     let ticket = Ticket::of_user(ticket.as_deref())?;
     let location = store.location()?;
-    let Some(store) = ask::open(&location).await? else {
+    let Some(store) = query::open(&location).await? else {
         return Err(over(&ticket, None));
     };
     let name = ticket.name.as_str();

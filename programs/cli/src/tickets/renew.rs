@@ -10,11 +10,11 @@ use dlock_stores::Store;
 use serde_json::json;
 
 use super::{Ticket, over, repeat};
-use crate::{arguments::RenewArguments, ask, display::span, exit::Failure, output};
+use crate::{arguments::RenewArguments, display::span, exit::Failure, output, query};
 
 /// Runs `dlock renew`.
 pub(crate) fn main(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
-    ask::main(run(arguments))
+    query::main(run(arguments))
 }
 
 async fn run(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
@@ -25,7 +25,7 @@ async fn run(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
     } = arguments;
     let ticket = Ticket::of_user(ticket.as_deref())?;
     let location = store.location()?;
-    let Some(store) = ask::open(&location).await? else {
+    let Some(store) = query::open(&location).await? else {
         return Err(over(&ticket, None));
     };
     let name = ticket.name.as_str();

@@ -8,7 +8,7 @@ use dlock_http::{Code, pseudonym};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use crate::{Service, problem::Refusal, sender::Sender};
+use crate::{Service, origin::Origin, problem::Refusal};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -53,8 +53,8 @@ impl FromRequestParts<Service> for Key {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, Refusal> {
-        let sender = parts.extensions.get::<Sender>();
-        let sender = sender.map(Sender::name).unwrap_or_default();
+        let sender = parts.extensions.get::<Origin>();
+        let sender = sender.map(Origin::name).unwrap_or_default();
         match parts.headers.get(IDEMPOTENCY_KEY) {
             Some(key) if key.is_empty() => Err(Refusal::new(
                 Code::BadRequest,

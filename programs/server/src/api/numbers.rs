@@ -117,7 +117,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{Limits, Service, calls::Class};
+    use crate::{Limits, Service, store_calls::Class};
 
     #[tokio::test]
     async fn number_goes_with_its_lease() {

@@ -21,10 +21,10 @@ use crate::{
     Service,
     body::Body,
     guard::{Allowed, ToHold, ToKeep},
+    long_polls::LONGEST,
     names::{InNamespace, Namespace},
+    origin::Origin,
     problem::{Refusal, not_possible, of_store},
-    sender::Sender,
-    waits::LONGEST,
 };
 
 /// The highest floor for clients that may not administer the namespace: half of all tokens, and so the year 2112 (T1).
@@ -59,7 +59,7 @@ async fn acquire(
     Allowed {
         service, namespace, ..
     }: Allowed<ToHold>,
-    Extension(sender): Extension<Sender>,
+    Extension(sender): Extension<Origin>,
     Body(body): Body<Acquire>,
 ) -> Answer<Acquired> {
     let longest: Duration = body.wait_ms.into();

@@ -12,10 +12,10 @@ use crate::{
     body::Asked,
     guard::{Allowed, ToRead},
     live,
+    live_queries::View,
     names::InNamespace,
     problem::Refusal,
     search::Search,
-    views::View,
 };
 
 /// The leases of a page.

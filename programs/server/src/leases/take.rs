@@ -13,10 +13,10 @@ use super::answer::{Answer, refused, released};
 use crate::{
     Service,
     body::Body,
-    calls::Class,
     guard::{Allowed, AllowedEverywhere, ToAdmin, ToHold},
     names::InNamespace,
     problem::of_store,
+    store_calls::Class,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {

@@ -16,10 +16,10 @@ use tokio::{
 use super::hold::pseudonymous;
 use crate::{
     asking::Asking,
-    calls::Class,
     hints::Listener,
+    long_polls::{LONGEST, Turn},
     problem::Refusal,
-    waits::{LONGEST, Turn},
+    store_calls::Class,
 };
 
 /// How long after one waiter for a name the next one reads.

@@ -7,14 +7,14 @@ use dlock_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{request::Answer, whose};
+use super::{namespace, request::Answer};
 use crate::{
     Service,
     body::Body,
-    calls::Class,
     guard::{Allowed, AllowedEverywhere, ToAdmin},
     names::InNamespace,
     number::Number,
+    store_calls::Class,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -47,7 +47,7 @@ async fn cancel(
     Number(id): Number,
     Body(Cancel { force }): Body<Cancel>,
 ) -> Answer<Cancelled> {
-    whose::task(&service, &namespace, id).await?;
+    namespace::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let was = service
         .ask_tasks(limit, |store| async move { store.cancel(id, force).await })
@@ -80,7 +80,7 @@ async fn retry(
     Number(id): Number,
     Body(Retry {}): Body<Retry>,
 ) -> Answer<Enqueued> {
-    let seen = whose::task(&service, &namespace, id).await?;
+    let seen = namespace::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let added = service
         .ask_tasks(limit, |store| async move { store.retry(id).await })

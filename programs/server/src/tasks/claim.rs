@@ -20,9 +20,9 @@ use crate::{
     Service,
     body::Body,
     guard::{Allowed, ToClaim},
+    long_polls::LONGEST,
     names::{InNamespace, Namespace},
     problem::{Refusal, not_possible},
-    waits::LONGEST,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {

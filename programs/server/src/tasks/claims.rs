@@ -19,16 +19,16 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
+    namespace,
     request::{Answer, MOST},
-    whose,
 };
 use crate::{
     Service,
     body::{Asked, Body},
-    calls::Class,
     guard::{Allowed, ToClaim, ToWork},
     names::InNamespace,
     problem::{Refusal, not_possible, of_store},
+    store_calls::Class,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -82,7 +82,9 @@ async fn heartbeat(
     let lost = heartbeats.iter().zip(&outcomes);
     let lost = lost.filter(|(_, outcome)| is_lost(outcome));
     let lost: Vec<TaskId> = lost.map(|(Heartbeat { id, .. }, _)| *id).collect();
-    let mut states = whose::states(&service, &namespace, lost).await.into_iter();
+    let mut states = namespace::states(&service, &namespace, lost)
+        .await
+        .into_iter();
     let answers = outcomes.into_iter().map(|outcome| match outcome {
         Ok(RenewOutcome::Renewed { asked }) => RenewAnswer::Renewed(Renewed { asked }),
         Ok(RenewOutcome::Lost(_)) => {
@@ -125,7 +127,7 @@ async fn release(
     let ReleaseOutcome::NotHeld(record) = outcome else {
         return Ok(Json(Done {}));
     };
-    let states = whose::states(&service, &namespace, vec![key.id]).await;
+    let states = namespace::states(&service, &namespace, vec![key.id]).await;
     let state = states.into_iter().next().flatten();
     // The record belongs to the worker that has the task now.
     let record = record.filter(|_| state.is_some());
@@ -165,7 +167,7 @@ async fn lease(
 ) -> Answer<Record> {
     let name = name(ClaimKey::new(id, Uuid::nil(), token))?;
     let service = service.lowered(Class::List);
-    whose::task(&service, &namespace, id).await?;
+    namespace::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let record = service
         .ask_tasks(

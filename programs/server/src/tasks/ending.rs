@@ -14,8 +14,8 @@ use dlock_tasks::{self as tasks, ClaimKey, Kept, TaskId, limits};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    namespace,
     request::{Answer, MOST},
-    whose,
 };
 use crate::{
     Service,
@@ -153,7 +153,7 @@ async fn checkpoint(
     match kept {
         Kept::Kept => Ok(Json(Done {})),
         Kept::Lost(state) => {
-            let mut seen = whose::states(&service, &namespace, vec![id]).await;
+            let mut seen = namespace::states(&service, &namespace, vec![id]).await;
             Err(lost(state, seen.pop().flatten()).into())
         }
         _ => Err(Code::Fatal.into()),
@@ -198,7 +198,7 @@ async fn finish(
     let lost_ones = ids.iter().zip(&answers);
     let lost_ones = lost_ones.filter(|(_, answer)| matches!(answer, tasks::Ended::Lost(_)));
     let lost_ones = lost_ones.map(|(id, _)| *id).collect();
-    let mut seen = whose::states(service, namespace, lost_ones)
+    let mut seen = namespace::states(service, namespace, lost_ones)
         .await
         .into_iter();
     let answers = answers.into_iter().map(|answer| match answer {

@@ -17,9 +17,9 @@ use crate::{
     body::Asked,
     guard::{Allowed, ToRead},
     live,
+    live_queries::{View, Watcher},
     names::{InNamespace, Namespace},
     problem::Refusal,
-    views::{View, Watcher},
 };
 
 /// The tasks of a page.

@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use tokio::time::sleep;
 
-use crate::{Service, api, asking::Asking, calls::Class};
+use crate::{Service, api, asking::Asking, store_calls::Class};
 
 /// How often, and how many in one call of the store.
 const EVERY: Duration = Duration::from_secs(600);

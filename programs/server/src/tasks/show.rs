@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{request::Answer, whose};
+use super::{namespace, request::Answer};
 use crate::{
     Service,
     asking::Asking,
@@ -113,7 +113,7 @@ pub(super) async fn page(
         for task in listed {
             after = Some(task.id);
             let mut is_full = false;
-            if let Some(task) = whose::shown(namespace, task) {
+            if let Some(task) = namespace::shown(namespace, task) {
                 let task = task.into();
                 is_full = size.is_full_with(&task);
                 page.tasks.push(task);
@@ -197,6 +197,6 @@ async fn one(
     }: Allowed<ToRead>,
     Number(id): Number,
 ) -> Answer<Task> {
-    let task = whose::task(&service, &namespace, id).await?;
+    let task = namespace::task(&service, &namespace, id).await?;
     Ok(Json(task.into()))
 }

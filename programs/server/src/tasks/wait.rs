@@ -9,7 +9,9 @@ use dlock_http::Code;
 use dlock_tasks::{Claim, Claimed};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::{asking::Asking, calls::Class, hints::Listener, memory::PageSize, problem::Refusal};
+use crate::{
+    asking::Asking, hints::Listener, memory::PageSize, problem::Refusal, store_calls::Class,
+};
 
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
 const POLL: Duration = Duration::from_millis(200);

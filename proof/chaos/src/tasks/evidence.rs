@@ -11,10 +11,10 @@ use dlock_tasks::{Filter, Payload, State, Task, TaskStore};
 use uuid::Uuid;
 
 use super::{
-    errand::{Errand, Tick},
+    database::QueueDatabase,
     ledger::Entry,
     note::{Note, read_all},
-    shop::Shop,
+    payload::{JobPayload, Tick},
 };
 use crate::cli::Failure;
 
@@ -41,7 +41,7 @@ pub(super) struct Evidence {
 /// An errand in its final state.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
-    pub(super) errand: Errand,
+    pub(super) errand: JobPayload,
     pub(super) state: State,
     pub(super) attempt: u32,
 }
@@ -57,7 +57,7 @@ pub(super) struct Write {
 
 impl Evidence {
     /// Collects it from the store, the workers' notes and the storage's history.
-    pub(super) async fn gather<S: Shop>(
+    pub(super) async fn gather<S: QueueDatabase>(
         shop: &S,
         files: &Path,
         history: &[Line],

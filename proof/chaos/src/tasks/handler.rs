@@ -7,11 +7,11 @@ use tokio::time::sleep;
 
 use super::{
     QUEUE,
-    errand::{Errand, How},
+    database::{Completion, QueueDatabase},
     note::{Notes, What},
-    shop::{Completion, Shop},
+    payload::{How, JobPayload},
 };
-use crate::storage::{Answer, Door};
+use crate::storage::{Answer, StorageClient};
 
 /// The time between two checks of the claim by a handler.
 const LOOKS: Duration = Duration::from_millis(20);
@@ -30,10 +30,10 @@ pub(super) struct Desk<S> {
 }
 
 /// One attempt.
-pub(super) async fn handle<S: Shop>(
+pub(super) async fn handle<S: QueueDatabase>(
     desk: Arc<Desk<S>>,
     context: Context,
-    errand: Errand,
+    errand: JobPayload,
 ) -> Result<u64, Stop> {
     let (attempt, found) = (context.attempt(), context.checkpoint()?.unwrap_or(0));
     desk.notes
@@ -81,7 +81,7 @@ impl How {
     }
 }
 
-impl<S: Shop> Desk<S> {
+impl<S: QueueDatabase> Desk<S> {
     /// Works for this time, and checks now and then whether the claim is still its own.
     async fn stay(&self, context: &Context, time: Duration) {
         let mut left = time;
@@ -118,7 +118,7 @@ impl<S: Shop> Desk<S> {
         if !within {
             return Ok(());
         }
-        let next = NewTask::of(&Errand::after(key.id.get()))?
+        let next = NewTask::of(&JobPayload::after(key.id.get()))?
             .queue(QUEUE)
             .build();
         match self.shop.complete(key, next).await? {
@@ -137,7 +137,7 @@ impl<S: Shop> Desk<S> {
     /// to be refused, too.
     async fn account(&self, key: &ClaimKey, blind: bool) -> io::Result<()> {
         let (task, token) = (key.id.to_string(), key.token.get());
-        let mut door = Door::new(self.storage, &format!("{}/{task}", self.process));
+        let mut door = StorageClient::new(self.storage, &format!("{}/{task}", self.process));
         let fenced = door.read(&task, true, token, false).await?;
         if let Answer::Value(read) = door.read(&task, false, token, blind).await? {
             sleep(SOON / 10).await;

@@ -12,9 +12,9 @@ use tokio::{
 
 use super::{
     LIMIT, LIMITED,
-    errand::Errand,
+    database::{self, QueueDatabase},
     evidence::{Evidence, all},
-    shop::{self, Shop},
+    payload::JobPayload,
     verdict::Figures,
     worker::task,
 };
@@ -34,14 +34,14 @@ use crate::{
 pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
     match arguments.store {
         #[cfg(feature = "postgres")]
-        Kind::Postgres => run_on::<shop::PostgresShop>(arguments).await,
+        Kind::Postgres => run_on::<database::PostgresShop>(arguments).await,
         #[cfg(feature = "sqlite")]
-        Kind::Sqlite => run_on::<shop::SqliteShop>(arguments).await,
+        Kind::Sqlite => run_on::<database::SqliteShop>(arguments).await,
         other => Err(format!("{other} has no queue, or was not built in").into()),
     }
 }
 
-async fn run_on<S: Shop>(arguments: &Run) -> Result<bool, Failure> {
+async fn run_on<S: QueueDatabase>(arguments: &Run) -> Result<bool, Failure> {
     let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
     println!(
         "tasks on {} for {} s, seed {seed}",
@@ -64,7 +64,7 @@ async fn run_on<S: Shop>(arguments: &Run) -> Result<bool, Failure> {
 }
 
 /// The whole run, including the verdict.
-async fn act<S: Shop>(
+async fn act<S: QueueDatabase>(
     arguments: &Run,
     seed: u64,
     files: &Path,
@@ -137,7 +137,7 @@ async fn enqueue(tasks: impl TaskStore, seed: u64, over: watch::Receiver<bool>) 
     let mut random = fastrand::Rng::with_seed(seed.rotate_left(17));
     let mut cancelled = BTreeSet::new();
     while !*over.borrow() {
-        let errand = Errand::drawn(1000, &mut random);
+        let errand = JobPayload::drawn(1000, &mut random);
         let enqueued = match task(&errand, &mut random) {
             Some(task) => tasks.enqueue(&[task]).await,
             None => Ok(Vec::new()),
@@ -158,7 +158,7 @@ async fn all_ended(tasks: &impl TaskStore) -> bool {
     let deadline = Instant::now() + RECOVERY;
     while Instant::now() < deadline {
         if let Ok(all) = all(tasks).await {
-            let open = |task: &Task| task.kind == Errand::KIND && !task.state.has_ended();
+            let open = |task: &Task| task.kind == JobPayload::KIND && !task.state.has_ended();
             if !all.iter().any(open) {
                 return true;
             }

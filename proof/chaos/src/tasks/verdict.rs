@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 
 use dlock_tasks::State;
 
-use super::{errand::How, evidence::Evidence, note::What};
+use super::{evidence::Evidence, note::What, payload::How};
 use crate::nemesis::{BITTEN, strikes_the_wire};
 
 /// The figures of a run, and its faults.

@@ -2,18 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_proof::tasks::Behind;
+use dlock_proof::tasks::Wrapped;
 use dlock_tasks::{Context, NewTask, Periodic, Schedule, Stop, TaskStore, Worker};
 use tokio::{sync::watch, time::sleep};
 use uuid::Uuid;
 
 use super::{
     LANES, LIMITED, QUEUE,
-    errand::{Errand, Tick},
+    database::{self, QueueDatabase},
     handler::{Desk, handle},
     late::Late,
     note::{Notes, What},
-    shop::{self, Shop},
+    payload::{JobPayload, Tick},
 };
 use crate::{cli::Failure, orders::Orders, store::Kind, tether::until_let_go};
 
@@ -24,14 +24,14 @@ const AT_A_TIME: usize = 8;
 pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     match orders.store {
         #[cfg(feature = "postgres")]
-        Kind::Postgres => serve::<shop::PostgresShop>(orders).await,
+        Kind::Postgres => serve::<database::PostgresShop>(orders).await,
         #[cfg(feature = "sqlite")]
-        Kind::Sqlite => serve::<shop::SqliteShop>(orders).await,
+        Kind::Sqlite => serve::<database::SqliteShop>(orders).await,
         other => Err(format!("{other} has no queue here").into()),
     }
 }
 
-async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
+async fn serve<S: QueueDatabase>(orders: Orders) -> Result<(), Failure> {
     let mut let_go = until_let_go();
     let shop = tokio::select! {
         shop = S::open(&orders.place) => shop?,
@@ -57,7 +57,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
     let lease = Duration::from_millis(lease);
     let tick = NewTask::of(&Tick {})?.queue(QUEUE).build();
     let worker = Worker::builder()
-        .store(Behind::new(shop.tasks(), late))
+        .store(Wrapped::new(shop.tasks(), late))
         // The queue without a limit is never empty for long.
         .queues([LIMITED, QUEUE])
         .concurrency(AT_A_TIME)
@@ -66,7 +66,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
         .poll(Duration::from_millis(100))
         .owner(orders.name.as_str())
         .build()?
-        .handle(move |context, errand: Errand| handle(Arc::clone(&handling), context, errand))
+        .handle(move |context, errand: JobPayload| handle(Arc::clone(&handling), context, errand))
         .handle(|_: Context, _: Tick| async { Ok::<_, Stop>(()) })
         .periodic(Periodic::new(
             "tick",
@@ -84,14 +84,14 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
 }
 
 /// Enqueues errands until then, half of them with an order in one transaction. Failures here are the point of the run.
-async fn enqueue<S: Shop>(
+async fn enqueue<S: QueueDatabase>(
     desk: Arc<Desk<S>>,
     (lease, until): (u64, u64),
     mut random: fastrand::Rng,
     let_go: watch::Receiver<bool>,
 ) {
     while desk.notes.now() < until && !*let_go.borrow() {
-        let mut errand = Errand::drawn(lease, &mut random);
+        let mut errand = JobPayload::drawn(lease, &mut random);
         if random.bool() {
             let order = Uuid::new_v4();
             errand.order = Some(order);
@@ -108,7 +108,7 @@ async fn enqueue<S: Shop>(
 }
 
 /// An errand as a task: one in four is for the queue with a limit, and one in four has a lane.
-pub(super) fn task(errand: &Errand, random: &mut fastrand::Rng) -> Option<NewTask> {
+pub(super) fn task(errand: &JobPayload, random: &mut fastrand::Rng) -> Option<NewTask> {
     let task = NewTask::of(errand).ok()?;
     let queue = if random.u32(..4) == 0 { LIMITED } else { QUEUE };
     let lane = (random.u32(..4) == 0).then(|| LANES[random.usize(..LANES.len())]);

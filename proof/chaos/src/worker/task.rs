@@ -9,13 +9,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::storage::{Answer, Door};
+use crate::storage::{Answer, StorageClient};
 
 /// The state of one task.
 pub(super) struct Task {
     process: Process,
     locks: Vec<DLock>,
-    door: Door,
+    door: StorageClient,
     random: fastrand::Rng,
 }
 
@@ -30,7 +30,7 @@ impl Task {
     pub(super) fn new(
         process: Process,
         locks: Vec<DLock>,
-        door: Door,
+        door: StorageClient,
         random: fastrand::Rng,
     ) -> Self {
         Self {

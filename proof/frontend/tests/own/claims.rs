@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
-use dlock_proof::tasks::{Answer, Behind, Call, Passage};
+use dlock_proof::tasks::{Answer, Call, Passage, Wrapped};
 use dlock_tasks::{Context, NewTask, Payload, State, TaskStore, Worker};
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ async fn tasks_that_end_together_make_room_for_one_claim() {
     let step = NewTask::of(&Step).unwrap().build();
     tasks.enqueue(&vec![step; TASKS]).await.unwrap();
     let worker = Worker::builder()
-        .store(Behind::new(tasks.clone(), claims.clone()))
+        .store(Wrapped::new(tasks.clone(), claims.clone()))
         .concurrency(PLACES)
         .build()
         .unwrap()

@@ -38,7 +38,7 @@ impl Tables for PostgresProvider {
     }
 
     async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
-        let obstacle = PostgresProvider::obstacle(self).await.ok()??;
+        let obstacle = PostgresProvider::diagnose(self).await.ok()??;
         Some(obstacle.into())
     }
 }

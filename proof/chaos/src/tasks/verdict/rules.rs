@@ -6,9 +6,9 @@ use dlock_tasks::State;
 use uuid::Uuid;
 
 use crate::tasks::{
-    errand::How,
     evidence::{Ended, Evidence},
     note::What,
+    payload::How,
 };
 
 /// The violations, in words.

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::tasks::{
-    errand::Errand,
     evidence::{Ended, Write},
     note::Note,
+    payload::JobPayload,
 };
 
 type Spoil = fn(&mut Evidence);
@@ -24,7 +24,7 @@ fn note(t: u64, process: &str, token: u64, what: What) -> Note {
 }
 
 fn ended(how: How, state: State, attempt: u32) -> Ended {
-    let errand = Errand {
+    let errand = JobPayload {
         how,
         takes: 0,
         within: false,

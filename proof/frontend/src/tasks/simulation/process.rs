@@ -17,7 +17,7 @@ use super::{
     plan::{End, Plan},
     wire::Wire,
 };
-use crate::tasks::Behind;
+use crate::tasks::Wrapped;
 
 /// A worker that has not returned after this long hangs.
 const HANGS: Duration = Duration::from_secs(120);
@@ -34,7 +34,7 @@ pub(in crate::tasks) struct Surroundings {
 /// The parts of a life.
 pub(in crate::tasks) struct Parts {
     pub(in crate::tasks) id: ProcessId,
-    pub(in crate::tasks) store: Behind<MemoryTasks, Wire>,
+    pub(in crate::tasks) store: Wrapped<MemoryTasks, Wire>,
     pub(in crate::tasks) client: Client,
     pub(in crate::tasks) worker: Worker,
     wire: Wire,
@@ -66,7 +66,7 @@ impl Parts {
         let mut random = fastrand::Rng::with_seed(plan.seed.wrapping_mul(10_007) ^ number);
         let id = monitor.process(settings);
         let wire = Wire::new(plan, worker, id, (monitor.clone(), *start), random.fork());
-        let store = Behind::new(store.clone(), wire.clone());
+        let store = Wrapped::new(store.clone(), wire.clone());
         // The worker finds this client by the provider's `Sharing`.
         let clock = Clock::tokio(settings.rate);
         let client = seeded_client(store.claims(), clock, random.u64(..));

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// One run of one machine's clock. An expiry can be compared with the clock of its own boot only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Boot {
+pub(crate) enum BootId {
     /// The kernel's boot id: the machine can have had only one such boot at a time, so a holder of
     /// another boot is dead.
     Kernel(Uuid),
@@ -35,7 +35,7 @@ pub(crate) enum Relation {
 const PRIVATE: &str = "private:";
 const WALL: &str = "wall";
 
-impl Boot {
+impl BootId {
     /// The boot that a record's text names.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix(PRIVATE) {
@@ -55,7 +55,7 @@ impl Boot {
     }
 }
 
-impl fmt::Display for Boot {
+impl fmt::Display for BootId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kernel(id) => write!(f, "{id}"),

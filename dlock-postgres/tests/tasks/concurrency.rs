@@ -243,7 +243,7 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
     let began = Instant::now();
     let mut worker = Command::new(std::env::current_exe().unwrap())
         .args([
-            "together::task_of_a_killed_process_is_taken_when_its_lease_ends",
+            "concurrency::task_of_a_killed_process_is_taken_when_its_lease_ends",
             "--exact",
             "--nocapture",
         ])

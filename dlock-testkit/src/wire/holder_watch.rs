@@ -20,14 +20,14 @@ const TOLD_WITHIN: Duration = Duration::from_millis(50);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// How a lease ended, as its holder saw it.
-pub(super) struct Told {
+pub(super) struct Noticed {
     /// The last `valid_until` that the holder believed in.
     pub(super) deadline: Instant,
     pub(super) loss: End,
 }
 
 /// Watches until the lease is lost (I7, I8).
-pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
+pub(super) async fn watch_holder(guard: &Guard, lease: Duration) -> Noticed {
     let mut lost = pin!(guard.ended());
     let mut tick = interval(Duration::from_millis(2));
     let mut deadline = believed_at_least(|| guard.remaining());
@@ -43,7 +43,7 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
                 if matches!(loss.cause, EndCause::Expired { .. }) {
                     on_time(at, deadline);
                 }
-                return Told { deadline, loss };
+                return Noticed { deadline, loss };
             }
             _ = tick.tick() => {
                 let (before, left, after) = (Instant::now(), guard.remaining(), Instant::now());
@@ -88,7 +88,7 @@ pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration)
 }
 
 /// Fails: a lease was lost although its renewals were answered in time, unless the machine was slow.
-pub(super) fn should_be_kept(guard: &Guard, told: &Told) -> ! {
+pub(super) fn should_be_kept(guard: &Guard, told: &Noticed) -> ! {
     let loss = &told.loss;
     let ended_by_time = match &loss.cause {
         EndCause::Expired { .. } => true,

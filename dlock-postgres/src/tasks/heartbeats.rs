@@ -27,21 +27,21 @@ type Renewed = Result<RenewOutcome, ProviderError>;
 
 /// The claims of one queue.
 #[derive(Clone)]
-pub(super) struct Beats {
+pub(super) struct Heartbeats {
     connections: Connections,
     statements: Arc<Statements>,
     sharing: Sharing,
 }
 
 /// A heartbeat, and its place in the request.
-struct Beat {
+struct Heartbeat {
     place: usize,
     name: ClaimName,
     uuid: Uuid,
     n: u64,
 }
 
-impl Beats {
+impl Heartbeats {
     pub(super) fn new(connections: Connections, statements: Arc<Statements>) -> Self {
         Self {
             connections,
@@ -51,7 +51,10 @@ impl Beats {
     }
 
     /// All of them in one statement.
-    async fn renew_together(&self, beats: &[Beat]) -> Result<Vec<(usize, Renewed)>, ProviderError> {
+    async fn renew_together(
+        &self,
+        beats: &[Heartbeat],
+    ) -> Result<Vec<(usize, Renewed)>, ProviderError> {
         if beats.is_empty() {
             return Ok(Vec::new());
         }
@@ -82,7 +85,7 @@ impl Beats {
     }
 
     /// Each separately, as many at once as the pool allows. Dropping this future stops them all.
-    async fn renew_apart(&self, beats: Vec<Beat>) -> Vec<(usize, Renewed)> {
+    async fn renew_apart(&self, beats: Vec<Heartbeat>) -> Vec<(usize, Renewed)> {
         let mut renewals = JoinSet::new();
         for beat in beats {
             let own = self.clone();
@@ -107,7 +110,7 @@ fn name(name: &Name) -> Result<ClaimName, ProviderError> {
 }
 
 /// The outcome in a row of `call_renew.sql`.
-fn renewed(row: &Row, beat: &Beat) -> Renewed {
+fn renewed(row: &Row, beat: &Heartbeat) -> Renewed {
     let id = beat.name.id.get();
     let bad = |flaw: String| bad_task(id, &flaw);
     let verdict: &str =
@@ -136,7 +139,7 @@ fn shown(row: &Row) -> Result<Option<Record>, record::Flaw> {
 }
 
 #[async_trait]
-impl Provider for Beats {
+impl Provider for Heartbeats {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("postgres", Discipline::StoreClock)
             .batch(true)
@@ -164,7 +167,7 @@ impl Provider for Beats {
             outcomes.push(match checked {
                 Ok(name) => {
                     let (uuid, n) = (request.uuid, request.n);
-                    beats.push(Beat {
+                    beats.push(Heartbeat {
                         place,
                         name,
                         uuid,

@@ -17,13 +17,13 @@ use super::{Answer, Ask, Question};
 /// The storage may still answer a request whose future was dropped. The next request takes a new connection, so
 /// that it does not read that answer; the old request may be decided late, as in any storage.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct StorageClient {
     address: SocketAddr,
     task: String,
     stream: Option<BufReader<TcpStream>>,
 }
 
-impl Door {
+impl StorageClient {
     pub(crate) fn new(address: SocketAddr, task: &str) -> Self {
         Self {
             address,

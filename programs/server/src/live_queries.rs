@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::{calls::Class, measure, names::Namespace, problem::Refusal};
+use crate::{measure, names::Namespace, problem::Refusal, store_calls::Class};
 
 /// How often a view is read.
 const PERIOD: Duration = Duration::from_secs(1);

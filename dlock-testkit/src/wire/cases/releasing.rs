@@ -12,7 +12,7 @@ use crate::{
     slow::{in_time, joined, within},
     wire::{
         Wiring,
-        vigil::belief_is_founded,
+        holder_watch::belief_is_founded,
         wiring::{Wire, believed_at_least, believed_at_most, lock, ok, released, soon},
     },
 };

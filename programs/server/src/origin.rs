@@ -33,7 +33,7 @@ impl Peer {
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Sender {
+pub(crate) enum Origin {
     /// The server has no rights configured, so every client has all.
     Anybody,
     Unknown,
@@ -43,7 +43,7 @@ pub(crate) enum Sender {
     LoggedIn(Arc<Holder>),
 }
 
-impl Sender {
+impl Origin {
     pub(crate) fn may_administer(&self, namespace: &Namespace) -> bool {
         match self {
             Self::Anybody => true,

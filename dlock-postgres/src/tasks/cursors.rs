@@ -3,16 +3,16 @@
 //! walks from the beginning, the sweeps: after each claim that found too few tasks, and each second anyway, one at a
 //! time, and for no more than a twentieth of the time.
 //!
-//! Much may lie before the mark, for example a million dead entries that an old snapshot keeps. A sweep of those takes
+//! Much may lie before the cursor, for example a million dead entries that an old snapshot keeps. A sweep of those takes
 //! longer than a claim. If sweeps do, those of a busy process are made concurrently with its claims (`before`), and the
-//! tasks they find move the mark back. So a task that comes to lie before the mark then waits for the pause after the
+//! tasks they find move the cursor back. So a task that comes to lie before the cursor then waits for the pause after the
 //! last sweep, the next sweep and the next claim: a second and 21 sweeps at most. A task that fell due in the last
 //! second is found at once, since a claim that found too few tasks without a sweep looks there.
 //!
 //! If a queue has lanes, their next tasks lie among those that were passed over. So for a while after a task of a lane
 //! was claimed, claims of its queue begin at the beginning.
 //!
-//! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
+//! Cursors decide what a claim costs and how soon it finds an early task, never which tasks it may get.
 
 use std::{
     collections::HashMap,
@@ -52,9 +52,9 @@ pub(super) type Key = (i64, i64);
 /// The instants and numbers after which claims begin, for each queue and priority.
 pub(super) type Starts = (Option<Vec<Option<i64>>>, Option<Vec<Option<i64>>>);
 
-/// The marks of one process.
+/// The cursors of one process.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Mutex<State>);
+pub(super) struct Cursors(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -74,7 +74,7 @@ struct State {
 /// Where one claim looks.
 #[derive(Debug)]
 pub(super) struct Look<'a> {
-    marks: &'a Marks,
+    cursors: &'a Cursors,
     turn: Option<Turn>,
     /// The sweep is to be made concurrently with the claim.
     beside: bool,
@@ -88,12 +88,12 @@ pub(super) struct Look<'a> {
 /// A sweep, of which there is one at a time. One that is dropped without an answer may nevertheless have been made.
 #[derive(Debug)]
 pub(super) struct Turn {
-    marks: Arc<Marks>,
+    cursors: Arc<Cursors>,
     began: Instant,
     has_ended: bool,
 }
 
-impl Marks {
+impl Cursors {
     /// Where to look for tasks of these queues.
     pub(super) fn look(self: &Arc<Self>, queues: &[&str]) -> Look<'_> {
         let mut state = self.state();
@@ -105,7 +105,7 @@ impl Marks {
             state.paid.map(left).filter(|left| !left.is_zero())
         };
         let turn = again.is_none().then(|| Turn {
-            marks: Arc::clone(self),
+            cursors: Arc::clone(self),
             began: now,
             has_ended: false,
         });
@@ -132,7 +132,7 @@ impl Marks {
             (!from_the_beginning).then(parts)
         };
         Look {
-            marks: self,
+            cursors: self,
             turn,
             beside,
             instants: part(|(instant, _)| instant),
@@ -154,20 +154,20 @@ impl Look<'_> {
 
     /// Remembers a task that was claimed.
     pub(super) fn claimed(&self, queue: &str, priority: usize, key: Key) {
-        let mut state = self.marks.state();
+        let mut state = self.cursors.state();
         state.claimed = Some(Instant::now());
         if !state.last.contains_key(queue) && state.last.len() >= QUEUES {
             state.last.clear();
         }
         let last = state.last.entry(queue.to_owned()).or_default();
-        if let Some(mark) = last.get_mut(priority) {
-            *mark = (*mark).max(Some(key));
+        if let Some(cursor) = last.get_mut(priority) {
+            *cursor = (*cursor).max(Some(key));
         }
     }
 
     /// Remembers that a queue has lanes.
     pub(super) fn found_lane(&self, queue: &str) {
-        let mut state = self.marks.state();
+        let mut state = self.cursors.state();
         if !state.lanes.contains_key(queue) && state.lanes.len() >= QUEUES {
             state.lanes.clear();
         }
@@ -187,15 +187,15 @@ impl Look<'_> {
 }
 
 impl Turn {
-    /// Notes a task before the mark: claims begin with it.
+    /// Notes a task before the cursor: claims begin with it.
     pub(super) fn found(&self, queue: &str, priority: usize, (instant, number): Key) {
-        let mut state = self.marks.state();
-        let mark = state
+        let mut state = self.cursors.state();
+        let cursor = state
             .last
             .get_mut(queue)
             .and_then(|last| last.get_mut(priority));
-        if let Some(mark) = mark {
-            *mark = (*mark).min(Some((instant, number - 1)));
+        if let Some(cursor) = cursor {
+            *cursor = (*cursor).min(Some((instant, number - 1)));
         }
     }
 
@@ -204,7 +204,7 @@ impl Turn {
         self.has_ended = true;
         if let Some(took) = took {
             self.pay(took);
-            let mut state = self.marks.state();
+            let mut state = self.cursors.state();
             if took < CHEAP {
                 state.dear = 0;
             } else if took >= DEAR {
@@ -214,7 +214,7 @@ impl Turn {
     }
 
     fn pay(&self, took: Duration) {
-        let mut state = self.marks.state();
+        let mut state = self.cursors.state();
         let now = Instant::now();
         state.swept = Some(now);
         let rested = now.checked_sub(ADVANCE * PAUSE);
@@ -228,7 +228,7 @@ impl Drop for Turn {
         if !self.has_ended {
             self.pay(self.began.elapsed().min(ADVANCE));
         }
-        self.marks.state().is_sweeping = false;
+        self.cursors.state().is_sweeping = false;
     }
 }
 
@@ -239,51 +239,51 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn sweeps_take_a_twentieth_of_the_time_and_one_at_a_time() {
         tokio::time::advance(Duration::from_secs(3600)).await;
-        let marks = Arc::<Marks>::default();
-        let first = marks.look(&["a"]);
+        let cursors = Arc::<Cursors>::default();
+        let first = cursors.look(&["a"]);
         assert!(first.may_sweep() && first.instants.is_none());
-        let beside = marks.look(&["a"]);
+        let beside = cursors.look(&["a"]);
         assert!(!beside.may_sweep() && beside.again == Some(SOON));
         drop(beside);
-        assert!(!marks.look(&["a"]).may_sweep(), "the first still sweeps");
+        assert!(!cursors.look(&["a"]).may_sweep(), "the first still sweeps");
         first.end(Some(Duration::from_millis(500)));
         // The advance allows for a second sweep, and for no third.
-        let second = marks.look(&["a"]);
+        let second = cursors.look(&["a"]);
         assert!(
             second.may_sweep() && second.instants.is_some(),
             "not each second yet"
         );
         second.end(Some(Duration::from_millis(700)));
-        let third = marks.look(&["a"]);
+        let third = cursors.look(&["a"]);
         assert_eq!(
             (third.may_sweep(), third.again),
             (false, Some(Duration::from_secs(4)))
         );
         drop(third);
         tokio::time::advance(Duration::from_secs(4)).await;
-        let third = marks.look(&["a"]);
+        let third = cursors.look(&["a"]);
         assert!(third.may_sweep() && third.instants.is_none());
     }
 
     /// After an outage sweeps do not stop for long.
     #[tokio::test(start_paused = true)]
     async fn claim_without_an_answer_counts_as_a_short_sweep() {
-        let marks = Arc::<Marks>::default();
-        let lost = marks.look(&["a"]);
+        let cursors = Arc::<Cursors>::default();
+        let lost = cursors.look(&["a"]);
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert!(!marks.look(&["a"]).may_sweep());
+        assert!(!cursors.look(&["a"]).may_sweep());
         drop(lost);
-        assert!(marks.look(&["a"]).may_sweep());
+        assert!(cursors.look(&["a"]).may_sweep());
     }
 
     #[tokio::test]
     async fn looks_begin_after_the_last_task_of_each_queue_and_priority() {
-        let marks = Arc::<Marks>::default();
-        let first = marks.look(&["a", "b"]);
+        let cursors = Arc::<Cursors>::default();
+        let first = cursors.look(&["a", "b"]);
         first.claimed("b", 3, (20, 2));
         first.claimed("b", 3, (10, 9));
         first.end(Some(Duration::ZERO));
-        let second = marks.look(&["a", "b"]);
+        let second = cursors.look(&["a", "b"]);
         let (instants, numbers) = (
             second.instants.clone().unwrap(),
             second.numbers.clone().unwrap(),
@@ -295,17 +295,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn looks_begin_at_the_beginning_where_a_queue_has_lanes() {
-        let marks = Arc::<Marks>::default();
-        let first = marks.look(&["a", "b"]);
+        let cursors = Arc::<Cursors>::default();
+        let first = cursors.look(&["a", "b"]);
         first.claimed("a", 3, (20, 2));
         first.claimed("b", 3, (20, 3));
         first.found_lane("b");
         first.end(Some(Duration::ZERO));
-        let starts = || marks.look(&["a", "b"]).instants.clone().unwrap();
+        let starts = || cursors.look(&["a", "b"]).instants.clone().unwrap();
         assert_eq!((starts()[3], starts()[13]), (Some(20), None));
         tokio::time::advance(LANES).await;
         // A claim that does not sweep.
-        let sweep = marks.look(&["a", "b"]);
+        let sweep = cursors.look(&["a", "b"]);
         assert_eq!((starts()[3], starts()[13]), (Some(20), Some(20)));
         drop(sweep);
     }
@@ -313,26 +313,26 @@ mod tests {
     /// No claim waits for a sweep then, and the task that it finds is claimed next.
     #[tokio::test(start_paused = true)]
     async fn dear_sweeps_of_a_busy_process_are_made_beside_its_claims() {
-        let marks = Arc::<Marks>::default();
+        let cursors = Arc::<Cursors>::default();
         for round in 0..DEAR_IN_A_ROW {
-            let look = marks.look(&["a"]);
+            let look = cursors.look(&["a"]);
             assert!(look.may_sweep(), "round {round}");
             look.claimed("a", 5, (20, 2));
             assert!(look.end(Some(DEAR)).is_none());
             tokio::time::advance(Duration::from_millis(900)).await;
         }
-        let second = marks.look(&["a"]);
+        let second = cursors.look(&["a"]);
         assert_eq!((second.may_sweep(), second.again), (false, Some(SOON)));
         assert_eq!(second.instants.as_ref().unwrap()[5], Some(20));
         second.claimed("a", 5, (30, 3));
         let (turn, (instants, _)) = second.end(None).unwrap();
         assert_eq!(instants.unwrap()[5], Some(20));
-        assert!(marks.look(&["a"]).turn.is_none(), "one at a time");
+        assert!(cursors.look(&["a"]).turn.is_none(), "one at a time");
         turn.found("a", 5, (10, 7));
         turn.found("a", 4, (10, 7));
         turn.end(Some(DEAR));
         tokio::time::advance(Duration::from_millis(900)).await;
-        let third = marks.look(&["a"]);
+        let third = cursors.look(&["a"]);
         let (instants, numbers) = (
             third.instants.as_ref().unwrap(),
             third.numbers.as_ref().unwrap(),
@@ -344,14 +344,14 @@ mod tests {
         turn.end(Some(DEAR));
         // There is nothing else to wait for.
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(marks.look(&["a"]).may_sweep());
+        assert!(cursors.look(&["a"]).may_sweep());
     }
 
     #[tokio::test(start_paused = true)]
     async fn sweeps_are_made_within_claims_again_after_a_short_one() {
-        let marks = Arc::<Marks>::default();
+        let cursors = Arc::<Cursors>::default();
         for _ in 0..DEAR_IN_A_ROW {
-            let look = marks.look(&["a"]);
+            let look = cursors.look(&["a"]);
             look.claimed("a", 5, (20, 2));
             look.end(Some(DEAR));
             tokio::time::advance(Duration::from_millis(900)).await;
@@ -359,12 +359,12 @@ mod tests {
         // A concurrent sweep is shorter than one within a claim, so its time alone is no reason to make the next one
         // there.
         for (took, within) in [(CHEAP, false), (CHEAP - Duration::from_micros(1), true)] {
-            let look = marks.look(&["a"]);
+            let look = cursors.look(&["a"]);
             look.claimed("a", 5, (20, 2));
             let (turn, _) = look.end(None).unwrap();
             turn.end(Some(took));
             tokio::time::advance(Duration::from_millis(900)).await;
-            assert_eq!(marks.look(&["a"]).may_sweep(), within, "{took:?}");
+            assert_eq!(cursors.look(&["a"]).may_sweep(), within, "{took:?}");
         }
     }
 }

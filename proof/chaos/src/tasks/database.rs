@@ -27,7 +27,7 @@ pub(super) enum Completion {
 
 /// A connection to the database.
 #[async_trait]
-pub(super) trait Shop: Clone + Send + Sync + 'static {
+pub(super) trait QueueDatabase: Clone + Send + Sync + 'static {
     type Tasks: TaskStore + Clone;
 
     /// Makes the tables, if they are missing.

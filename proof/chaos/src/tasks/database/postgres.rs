@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::{task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
-use super::{Completion, Shop};
+use super::{Completion, QueueDatabase};
 use crate::{
     cli::Failure,
     store::postgres_config,
@@ -83,7 +83,7 @@ impl PostgresShop {
 }
 
 #[async_trait]
-impl Shop for PostgresShop {
+impl QueueDatabase for PostgresShop {
     type Tasks = PostgresTasks;
 
     async fn create(place: &str) -> Result<Self, Failure> {

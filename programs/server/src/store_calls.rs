@@ -68,7 +68,7 @@ impl Class {
 
 /// The calls in flight. Clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Calls {
+pub(crate) struct StoreCalls {
     under_way: Arc<AtomicUsize>,
     most: usize,
 }
@@ -84,7 +84,7 @@ impl Drop for Call {
     }
 }
 
-impl Calls {
+impl StoreCalls {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             under_way: Arc::default(),
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn lists_are_shed_first_and_renewals_never() {
-        let calls = Calls::new(10);
+        let calls = StoreCalls::new(10);
         let mut under_way = Vec::new();
         let mut refused = Vec::new();
         for _ in 0..12 {
@@ -208,7 +208,7 @@ mod tests {
     /// G1: a connection to the store is not lost with the client for which it was used.
     #[tokio::test]
     async fn call_of_a_client_that_hangs_up_runs_to_its_end() {
-        let calls = Calls::new(10);
+        let calls = StoreCalls::new(10);
         let (answer, wait) = tokio::sync::oneshot::channel::<()>();
         let (ended, end) = tokio::sync::oneshot::channel();
         let call = async move {
@@ -229,7 +229,7 @@ mod tests {
 
     #[tokio::test]
     async fn call_that_panics_is_one_without_an_answer() {
-        let calls = Calls::new(10);
+        let calls = StoreCalls::new(10);
         let panics = async { panic!("planted") };
         let answer = calls.ask::<()>(Class::Hold, Duration::from_secs(60), panics);
         let refusal = answer.await.unwrap_err();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use super::{Completion, Shop};
+use super::{Completion, QueueDatabase};
 use crate::{
     cli::Failure,
     tasks::ledger::{Entry, Seen},
@@ -53,7 +53,7 @@ impl SqliteShop {
 }
 
 #[async_trait]
-impl Shop for SqliteShop {
+impl QueueDatabase for SqliteShop {
     type Tasks = SqliteTasks;
 
     async fn create(place: &str) -> Result<Self, Failure> {

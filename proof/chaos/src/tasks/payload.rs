@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A task of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Errand {
+pub(crate) struct JobPayload {
     pub(crate) how: How,
     /// How long its handler works before it writes anything, in milliseconds.
     pub(crate) takes: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Errand {
     pub(crate) parent: Option<i64>,
 }
 
-impl Payload for Errand {
+impl Payload for JobPayload {
     const KIND: &'static str = "errand";
 }
 
@@ -63,7 +63,7 @@ impl How {
     }
 }
 
-impl Errand {
+impl JobPayload {
     /// A random errand; a long one takes longer than this lease, in milliseconds.
     pub(crate) fn drawn(lease: u64, random: &mut fastrand::Rng) -> Self {
         let how = match random.u32(0..20) {

@@ -9,12 +9,12 @@ use std::{
 use tokio::sync::Notify;
 
 #[derive(Default)]
-pub(crate) struct Gone {
+pub(crate) struct CallerGone {
     is_cancelled: AtomicBool,
     rung: Notify,
 }
 
-impl Gone {
+impl CallerGone {
     /// The caller no longer waits.
     pub(super) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_it_and_who_comes_later_learn_of_it() {
-        let gone = Gone::default();
+        let gone = CallerGone::default();
         let mut waits = pin!(gone.cancelled());
         assert_eq!(poll_once(waits.as_mut()), None);
         assert!(!gone.is_cancelled());

@@ -13,7 +13,7 @@ use crate::{
 /// An obstacle that keeps a database from granting and renewing leases although it can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum Diagnosis {
     /// The server follows another one.
     #[error(
         "it is a standby, which only reads: name the primary \
@@ -43,20 +43,20 @@ impl PostgresProvider {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn obstacle(&self) -> Result<Option<Obstacle>, ProviderError> {
+    pub async fn diagnose(&self) -> Result<Option<Diagnosis>, ProviderError> {
         let row = self
             .connections
-            .query_one(Caller::Other, &self.statements.obstacle, &[])
+            .query_one(Caller::Other, &self.statements.diagnosis, &[])
             .await?;
         let flag = |column: &str, at: usize| -> Result<bool, ProviderError> {
             record::value(&row, column, at).map_err(|flaw: Flaw| error::bad_answer(&flaw))
         };
         Ok(if flag("standby", 0)? {
-            Some(Obstacle::Standby)
+            Some(Diagnosis::Standby)
         } else if flag("read_only", 1)? {
-            Some(Obstacle::ReadOnly)
+            Some(Diagnosis::ReadOnly)
         } else if flag("waits", 2)? {
-            Some(Obstacle::StandbyGone)
+            Some(Diagnosis::StandbyGone)
         } else {
             None
         })

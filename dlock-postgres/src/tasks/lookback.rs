@@ -1,10 +1,10 @@
-//! Looks for tasks before the marks, concurrently with claims (K4).
+//! Looks for tasks before the cursors, concurrently with claims (K4).
 
 use std::{error::Error, time::Duration};
 
 use super::{
     PostgresTasks,
-    marks::{Starts, Turn},
+    cursors::{Starts, Turn},
 };
 use crate::{
     connections::Caller,
@@ -13,7 +13,7 @@ use crate::{
 use deadpool_postgres::tokio_postgres::{Row, types::Type};
 
 impl PostgresTasks {
-    /// Moves marks back to the tasks before them, in a separate task. No caller waits for it, and it only reads: if it
+    /// Moves cursors back to the tasks before them, in a separate task. No caller waits for it, and it only reads: if it
     /// fails or ends with its runtime, another one follows.
     pub(super) fn look_before(
         &self,

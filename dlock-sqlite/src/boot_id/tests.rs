@@ -5,32 +5,32 @@ use super::*;
 #[test]
 fn boots_survive_being_written() {
     for boot in [
-        Boot::Kernel(Uuid::new_v4()),
-        Boot::Private(Uuid::new_v4()),
-        Boot::Wall,
+        BootId::Kernel(Uuid::new_v4()),
+        BootId::Private(Uuid::new_v4()),
+        BootId::Wall,
     ] {
-        assert_eq!(Boot::parse(&boot.to_string()), Some(boot));
+        assert_eq!(BootId::parse(&boot.to_string()), Some(boot));
     }
     for nonsense in ["", "wall ", "private:", "private:wall", "x"] {
-        assert_eq!(Boot::parse(nonsense), None, "{nonsense:?}");
+        assert_eq!(BootId::parse(nonsense), None, "{nonsense:?}");
     }
 }
 
 #[test]
 fn only_another_boot_of_the_kernel_proves_a_holder_dead() {
-    let kernel = Boot::Kernel(Uuid::new_v4());
-    let private = Boot::Private(Uuid::new_v4());
+    let kernel = BootId::Kernel(Uuid::new_v4());
+    let private = BootId::Private(Uuid::new_v4());
     assert_eq!(kernel.relation(kernel), Relation::Same);
     assert_eq!(
-        kernel.relation(Boot::Kernel(Uuid::new_v4())),
+        kernel.relation(BootId::Kernel(Uuid::new_v4())),
         Relation::Over
     );
     for (one, other) in [
         (kernel, private),
         (private, kernel),
-        (private, Boot::Private(Uuid::new_v4())),
-        (kernel, Boot::Wall),
-        (Boot::Wall, kernel),
+        (private, BootId::Private(Uuid::new_v4())),
+        (kernel, BootId::Wall),
+        (BootId::Wall, kernel),
     ] {
         assert_eq!(one.relation(other), Relation::Strange);
     }

@@ -11,7 +11,7 @@ use dlock_http::Code;
 use metrics::gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{calls::Class, measure, problem::Refusal};
+use crate::{measure, problem::Refusal, store_calls::Class};
 
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
@@ -21,7 +21,7 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(25);
 const LOOKS: u32 = 500;
 
 /// The waiting requests.
-pub(crate) struct Waits {
+pub(crate) struct LongPolls {
     most: usize,
     room: Arc<Semaphore>,
     turns: Mutex<Turns>,
@@ -44,7 +44,7 @@ impl Drop for Place {
     }
 }
 
-impl Waits {
+impl LongPolls {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn looks_become_rarer_while_many_wait_and_names_are_forgotten_when_they_go() {
-        let waits = Waits::new(10_000);
+        let waits = LongPolls::new(10_000);
         let name = |number: usize| Name::new(number.to_string()).unwrap();
         let second = Duration::from_secs(1);
         let wait = |number| (waits.enter().unwrap(), waits.turn(&name(number)));

@@ -3,7 +3,7 @@
 use dlock_http::Code;
 use dlock_tasks::{State, Task, TaskId};
 
-use crate::{asking::Asking, calls::Class, names::Namespace, problem::Refusal};
+use crate::{asking::Asking, names::Namespace, problem::Refusal, store_calls::Class};
 
 /// A task of this namespace, its queue as it is shown.
 pub(super) async fn task(

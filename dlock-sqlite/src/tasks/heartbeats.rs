@@ -29,13 +29,13 @@ use crate::{
 };
 
 /// The claims of one database.
-pub(super) struct Beats {
+pub(super) struct Heartbeats {
     database: Arc<Mutex<Database>>,
     worker: Worker,
     sharing: Sharing,
 }
 
-impl Beats {
+impl Heartbeats {
     pub(super) fn new(database: Arc<Mutex<Database>>, worker: Worker) -> Self {
         Self {
             database,
@@ -64,7 +64,7 @@ fn name(name: &Name) -> Result<ClaimName, ProviderError> {
 }
 
 #[async_trait]
-impl Provider for Beats {
+impl Provider for Heartbeats {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("sqlite", Discipline::StoreClock)
             .batch(true)

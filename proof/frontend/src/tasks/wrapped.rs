@@ -94,13 +94,13 @@ pub trait Passage: Clone + Send + Sync + 'static {
 
 /// A store behind a [`Passage`]. Clones are the same process: they share a client of its claims.
 #[derive(Clone, Debug)]
-pub struct Behind<S, P> {
+pub struct Wrapped<S, P> {
     store: S,
     passage: P,
     claims: Arc<Claims<P>>,
 }
 
-impl<S: TaskStore + Clone, P: Passage> Behind<S, P> {
+impl<S: TaskStore + Clone, P: Passage> Wrapped<S, P> {
     /// The store, as seen by a process that reaches it this way.
     pub fn new(store: S, passage: P) -> Self {
         let claims = Arc::new(Claims::new(store.claims(), passage.clone()));
@@ -131,7 +131,7 @@ impl<S: TaskStore + Clone, P: Passage> Behind<S, P> {
 }
 
 #[async_trait]
-impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
+impl<S: TaskStore + Clone, P: Passage> TaskStore for Wrapped<S, P> {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         let (call, tasks) = (Call::Enqueue(tasks.to_vec()), tasks.to_vec());
         self.through(call, tasks, |store, tasks| async move {

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 /// A leaky bucket that holds the requests of one second.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimit {
     full: f64,
     at: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     pub(crate) fn new() -> Self {
         Self {
             full: 0.0,
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn requests_of_a_second_fit_and_no_more() {
         let start = now();
-        let mut pace = Pace {
+        let mut pace = RateLimit {
             full: 0.0,
             at: start,
         };

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The wrapper. It hits the intended call if the client has one call in progress at a time.
-pub(super) struct Aim {
+pub(super) struct Targeting {
     inner: Arc<dyn Provider>,
     proxy: Arc<Proxy>,
     targets: Mutex<Targets>,
@@ -33,7 +33,7 @@ struct Targets {
     always: BTreeMap<Op, Fault>,
 }
 
-impl Aim {
+impl Targeting {
     pub(super) fn new(inner: Arc<dyn Provider>, proxy: Arc<Proxy>) -> Self {
         Self {
             inner,
@@ -75,7 +75,7 @@ impl Aim {
 }
 
 #[async_trait]
-impl Provider for Aim {
+impl Provider for Targeting {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }

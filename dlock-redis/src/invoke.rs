@@ -31,7 +31,7 @@ const ABREAST: usize = 2;
 
 /// A connection and how long a call on it may take. Clones share the connection.
 #[derive(Clone)]
-pub(crate) struct Link {
+pub(crate) struct Invoker {
     connection: Arc<dyn Connection>,
     timeout: Duration,
     /// The connection takes only one slot in a flight: it belongs to a cluster.
@@ -46,7 +46,7 @@ pub(crate) struct Run {
     arguments: Vec<Vec<u8>>,
 }
 
-impl Link {
+impl Invoker {
     pub(crate) fn new(connection: Arc<dyn Connection>, timeout: Duration) -> Self {
         Self {
             connection,

@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpSocket};
 
 /// A free loopback port that stays reserved even while the proxy does not listen on it.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct Port {
     address: SocketAddr,
     /// Bound and never listening: while no other socket listens, connections are refused.
     _keeper: TcpSocket,
 }
 
-impl Door {
+impl Port {
     pub(super) fn find() -> io::Result<Self> {
         let keeper = shared((Ipv4Addr::LOCALHOST, 0).into())?;
         Ok(Self {

@@ -7,7 +7,7 @@ use crate::{provider::Version, time::ContenderInstant};
 
 /// The first sight of a version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
+pub(super) struct FirstSeen {
     pub(super) version: Version,
     /// Taken after the reply that showed it.
     pub(super) first: ContenderInstant,
@@ -17,7 +17,7 @@ pub(super) struct Sight {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
-impl Sight {
+impl FirstSeen {
     /// The text for a clock of this origin.
     pub(super) fn render(&self, origin: &str) -> String {
         let Self {
