@@ -223,16 +223,21 @@ pub(crate) struct SetupArguments {
     pub(crate) store: StoreArguments,
 }
 
-const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
-    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Every user \
-    of this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
-    [env: DLOCK_STORE] [default: locks of this host only, in dlock/locks.db of this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
+fn store_help() -> String {
+    format!(
+        "Where the locks are: {}; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Every user of this \
+         machine sees a password that is given here: put the whole URL into DLOCK_STORE instead [env: DLOCK_STORE] \
+         [default: locks of this host only, in dlock/locks.db of this user's state directory, $XDG_STATE_HOME or \
+         ~/.local/state]",
+        dlock_stores::all_forms()
+    )
+}
 
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
     // Help, not a doc comment: clippy wants variables in doc comments in backticks.
-    #[arg(help = STORE_HELP, long, value_name = "STORE")]
+    #[arg(help = store_help(), long, value_name = "STORE")]
     store: Option<OsString>,
     #[arg(
         help = "Locks of this host only, in this user's file, whatever DLOCK_STORE says",

@@ -75,7 +75,7 @@ enum Command {
     #[command(long_about = include_str!("help/purge.txt"))]
     Purge(PurgeArguments),
     /// Create what a store needs before there can be locks
-    #[command(long_about = include_str!("help/setup.txt"))]
+    #[command(long_about = setup_help())]
     Setup(SetupArguments),
     /// Check whether a store is fit for locks, and say what to do
     #[command(long_about = include_str!("help/doctor.txt"))]
@@ -92,6 +92,14 @@ enum Command {
     /// Write pages for man(1) into a folder
     #[command(long_about = include_str!("help/man.txt"))]
     Man(ManArguments),
+}
+
+fn setup_help() -> String {
+    let (head, tail) = (
+        include_str!("help/setup.txt"),
+        include_str!("help/setup-more.txt"),
+    );
+    format!("{head}{}{tail}", dlock_stores::settings())
 }
 
 /// Runs what this process's arguments say.

@@ -8,14 +8,7 @@ pub(crate) mod etcd;
 mod handshake;
 #[cfg(feature = "http")]
 pub(crate) mod http;
-#[cfg(any(
-    feature = "etcd",
-    feature = "http",
-    feature = "mysql",
-    feature = "nats",
-    feature = "postgres",
-    feature = "redis"
-))]
+#[allow(dead_code, reason = "each store uses a part of it")]
 pub(crate) mod identity;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod kubernetes;
@@ -27,53 +20,20 @@ pub(crate) mod nats;
 pub(crate) mod object_store;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis",
-    feature = "sqlite"
-))]
+#[allow(dead_code, reason = "each store uses a part of it")]
 mod query;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "nats",
-    feature = "object-store",
-    feature = "kubernetes",
-    feature = "sqlite"
-))]
+#[allow(dead_code, reason = "stores that observe use a part of it")]
 mod state;
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis"
-))]
+#[cfg(feature = "_tls")]
+#[allow(dead_code, reason = "each store uses a part of it")]
 pub(crate) mod tls;
 #[cfg(feature = "http")]
 pub(crate) mod token;
-#[cfg(any(
-    feature = "etcd",
-    feature = "mysql",
-    feature = "nats",
-    feature = "postgres",
-    feature = "redis"
-))]
+#[allow(dead_code, reason = "each store uses a part of it")]
 mod url;
 
 use std::fmt;

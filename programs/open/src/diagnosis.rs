@@ -5,17 +5,7 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use dlock_core::{ErrorKind, ProviderError};
 
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis"
-))]
+#[cfg(feature = "_tls")]
 use crate::backend::tls;
 #[cfg(feature = "http")]
 use crate::backend::token;
@@ -89,17 +79,7 @@ impl Diagnosis {
 
     /// With `look`: missing tables may be the reason.
     async fn explained(&self, doing: &str, error: ProviderError, look: bool) -> StoreError {
-        #[cfg(any(
-            feature = "dynamodb",
-            feature = "etcd",
-            feature = "http",
-            feature = "kubernetes",
-            feature = "mysql",
-            feature = "nats",
-            feature = "object-store",
-            feature = "postgres",
-            feature = "redis"
-        ))]
+        #[cfg(feature = "_tls")]
         if let Some(advice) = tls::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
         }

@@ -16,7 +16,8 @@ pub enum Encryption {
 
 impl Encryption {
     /// How the traffic with the server of an `http://` or `https://` URL is protected; `None` for any other URL.
-    #[cfg(any(feature = "dynamodb", feature = "kubernetes", feature = "object-store"))]
+    #[cfg(feature = "_tls")]
+    #[allow(dead_code, reason = "each store uses a part of it")]
     pub(crate) fn of_url(url: &str, more: &'static str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let over_tls = match scheme {
@@ -35,14 +36,8 @@ impl Encryption {
     }
 
     /// How the traffic with a host is protected: by TLS with a check of its certificate, or not at all.
-    #[cfg(any(
-        feature = "dynamodb",
-        feature = "etcd",
-        feature = "http",
-        feature = "kubernetes",
-        feature = "object-store",
-        feature = "redis"
-    ))]
+    #[cfg(feature = "_tls")]
+    #[allow(dead_code, reason = "each store uses a part of it")]
     pub(crate) fn of_host(over_tls: bool, host: &str, more: &'static str) -> Self {
         if over_tls {
             Self::Checked
@@ -55,17 +50,7 @@ impl Encryption {
 }
 
 /// Whether this names the machine itself, in a URL or outside of one.
-#[cfg(any(
-    feature = "dynamodb",
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis"
-))]
+#[cfg(feature = "_tls")]
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -1,18 +1,8 @@
 //! Opens the store of dlock that a URL names, or a queue of tasks in it: the common part of the programs of this
 //! workspace.
 //!
-//! | location | store | queue | feature |
-//! |---|---|---|---|
-//! | `sqlite:PATH` | yes | yes | `sqlite` |
-//! | `postgres://USER@HOST/DATABASE` | yes | yes | `postgres` |
-//! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
-//! | `dynamodb:TABLE` | yes | no | `dynamodb` |
-//! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
-//! | `kubernetes://NAMESPACE` | yes | no | `kubernetes` |
-//! | `mysql://USER@HOST/DATABASE` | yes | no | `mysql` |
-//! | `nats://HOST/BUCKET`, `natss://HOST/BUCKET` | yes | no | `nats` |
-//! | `s3://BUCKET/PREFIX`, `azure://CONTAINER/PREFIX` | yes | no | `object-store` |
-//! | `https://HOST`, `http://HOST` | yes | yes | `http` |
+//! `location.rs` has the list of the kinds of stores, and each has a feature of its name. SQLite, Postgres and servers
+//! have queues, too.
 //!
 //! Owns everything that the backends leave to their users: the form of such URLs and their settings, passwords from the
 //! environment and from files, TLS, making what a store needs before use, and messages to people when it can't be used.
@@ -41,7 +31,7 @@ pub mod text;
 pub use self::{
     encryption::Encryption,
     error::StoreError,
-    location::{Location, locate, locate_queue},
+    location::{Location, all_forms, locate, locate_queue, settings},
     observations::ObservationFolder,
     program::Program,
     queue::Queue,

@@ -2,26 +2,6 @@
 
 use std::{ffi::OsStr, fmt};
 
-#[cfg(feature = "dynamodb")]
-use crate::backend::dynamodb;
-#[cfg(feature = "etcd")]
-use crate::backend::etcd;
-#[cfg(feature = "http")]
-use crate::backend::http;
-#[cfg(feature = "kubernetes")]
-use crate::backend::kubernetes;
-#[cfg(feature = "mysql")]
-use crate::backend::mysql;
-#[cfg(feature = "nats")]
-use crate::backend::nats;
-#[cfg(feature = "object-store")]
-use crate::backend::object_store;
-#[cfg(feature = "postgres")]
-use crate::backend::postgres;
-#[cfg(feature = "redis")]
-use crate::backend::redis;
-#[cfg(feature = "sqlite")]
-use crate::backend::sqlite;
 use crate::{Encryption, Program, Queue, Store, StoreError, backend::Backend};
 
 /// The place of a store, not opened yet. Its `Display` is for people, and has no secret.
@@ -33,21 +13,23 @@ pub struct Location {
 /// Makes a location of the whole text, scheme included.
 type Parse = fn(&OsStr) -> Result<Box<dyn Backend>, StoreError>;
 
-/// A kind of store.
+/// A kind of store. Programs take their help, their advice and their errors from here.
 struct Kind {
     schemes: &'static [&'static str],
     feature: &'static str,
     form: &'static str,
+    /// How a location is written, with all settings, as `dlock setup --help` shows it.
+    settings: &'static str,
     has_queues: bool,
     /// `None`: not compiled in.
     parse: Option<Parse>,
 }
 
 macro_rules! compiled_with {
-    ($feature:literal, $parse:path) => {{
+    ($feature:literal, $module:ident) => {{
         #[cfg(feature = $feature)]
         {
-            Some($parse)
+            Some(crate::backend::$module::parse)
         }
         #[cfg(not(feature = $feature))]
         {
@@ -61,71 +43,81 @@ const KINDS: &[Kind] = &[
         schemes: &["sqlite"],
         feature: "sqlite",
         form: "sqlite:PATH",
+        settings: include_str!("backend/sqlite.txt"),
         has_queues: true,
-        parse: compiled_with!("sqlite", sqlite::parse),
+        parse: compiled_with!("sqlite", sqlite),
     },
     Kind {
         schemes: &["postgres", "postgresql"],
         feature: "postgres",
         form: "postgres://USER@HOST/DATABASE",
+        settings: include_str!("backend/postgres.txt"),
         has_queues: true,
-        parse: compiled_with!("postgres", postgres::parse),
+        parse: compiled_with!("postgres", postgres),
     },
     Kind {
         schemes: &["redis", "rediss", "redis+sentinel", "rediss+sentinel"],
         feature: "redis",
         form: "redis://HOST or rediss://HOST or redis+sentinel://HOSTS/SERVICE",
+        settings: include_str!("backend/redis.txt"),
         has_queues: false,
-        parse: compiled_with!("redis", redis::parse),
+        parse: compiled_with!("redis", redis),
     },
     Kind {
         schemes: &["dynamodb"],
         feature: "dynamodb",
         form: "dynamodb:TABLE",
+        settings: include_str!("backend/dynamodb.txt"),
         has_queues: false,
-        parse: compiled_with!("dynamodb", dynamodb::parse),
+        parse: compiled_with!("dynamodb", dynamodb),
     },
     Kind {
         schemes: &["etcd", "etcds"],
         feature: "etcd",
         form: "etcd://HOST or etcds://HOST",
+        settings: include_str!("backend/etcd.txt"),
         has_queues: false,
-        parse: compiled_with!("etcd", etcd::parse),
+        parse: compiled_with!("etcd", etcd),
     },
     Kind {
         schemes: &["kubernetes"],
         feature: "kubernetes",
         form: "kubernetes://NAMESPACE",
+        settings: include_str!("backend/kubernetes.txt"),
         has_queues: false,
-        parse: compiled_with!("kubernetes", kubernetes::parse),
+        parse: compiled_with!("kubernetes", kubernetes),
     },
     Kind {
         schemes: &["mysql"],
         feature: "mysql",
         form: "mysql://USER@HOST/DATABASE",
+        settings: include_str!("backend/mysql.txt"),
         has_queues: false,
-        parse: compiled_with!("mysql", mysql::parse),
+        parse: compiled_with!("mysql", mysql),
     },
     Kind {
         schemes: &["nats", "natss"],
         feature: "nats",
         form: "nats://HOST/BUCKET",
+        settings: include_str!("backend/nats.txt"),
         has_queues: false,
-        parse: compiled_with!("nats", nats::parse),
+        parse: compiled_with!("nats", nats),
     },
     Kind {
         schemes: &["s3", "azure"],
         feature: "object-store",
         form: "s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX",
+        settings: include_str!("backend/object_store.txt"),
         has_queues: false,
-        parse: compiled_with!("object-store", object_store::parse),
+        parse: compiled_with!("object-store", object_store),
     },
     Kind {
         schemes: &["https", "http"],
         feature: "http",
         form: "https://HOST",
+        settings: include_str!("backend/http.txt"),
         has_queues: true,
-        parse: compiled_with!("http", http::parse),
+        parse: compiled_with!("http", http),
     },
 ];
 
@@ -248,7 +240,7 @@ fn scheme(text: &str) -> Option<&str> {
 
 #[cfg(feature = "sqlite")]
 fn of_user(_program: &Program) -> Result<Box<dyn Backend>, StoreError> {
-    sqlite::of_user()
+    crate::backend::sqlite::of_user()
 }
 
 #[cfg(not(feature = "sqlite"))]
@@ -281,7 +273,8 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {folder} --features sqlite,postgres,redis,dynamodb,etcd,kubernetes,mysql,nats,object-store,http"
+             cargo install --path {folder} --features {}",
+            joined(KINDS, |kind| kind.feature, ",")
         )
     } else {
         give_one()
@@ -296,11 +289,29 @@ fn give_one() -> String {
     format!("give one as {}", forms())
 }
 
-/// The written forms of the stores that this program can open.
+/// The forms of the locations that this program can open.
 fn forms() -> String {
     let compiled = KINDS.iter().filter(|kind| kind.parse.is_some());
-    compiled
-        .map(|kind| kind.form)
-        .collect::<Vec<_>>()
-        .join(", ")
+    joined(compiled, |kind| kind.form, ", ")
+}
+
+/// The forms of all locations, for a program's help: `sqlite:PATH; postgres://USER@HOST/DATABASE; ..`.
+#[must_use]
+pub fn all_forms() -> String {
+    joined(KINDS, |kind| kind.form, "; ")
+}
+
+/// How the locations of all kinds are written, with their settings: a paragraph for each, for a program's help.
+#[must_use]
+pub fn settings() -> String {
+    joined(KINDS, |kind| kind.settings, "")
+}
+
+fn joined<'k>(
+    kinds: impl IntoIterator<Item = &'k Kind>,
+    text: fn(&Kind) -> &'static str,
+    separator: &str,
+) -> String {
+    let texts: Vec<_> = kinds.into_iter().map(text).collect();
+    texts.join(separator)
 }

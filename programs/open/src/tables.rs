@@ -23,26 +23,13 @@ pub(crate) trait Tables: Send + Sync {
 
 /// Why there are no tables.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(
-    not(any(
-        test,
-        feature = "dynamodb",
-        feature = "mysql",
-        feature = "nats",
-        feature = "postgres"
-    )),
-    expect(dead_code, reason = "only servers with tables say so")
-)]
+#[allow(dead_code, reason = "servers with tables say so")]
 pub(crate) enum TablesError {
     /// They can be made.
     #[error("{0}")]
     Missing(String),
     /// There is no queue at all, not even an older one, and one can be made.
     #[error("{0}")]
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "an embedded queue is made when it is opened")
-    )]
     NoQueue(String),
     /// Something else is in their place.
     #[error("{0}")]

@@ -1,16 +1,8 @@
 //! The certificate of a client, for servers that identify their clients by one: two files (PEM), which may be one.
 
 use std::fs;
-#[cfg(feature = "nats")]
 use std::path::PathBuf;
 
-#[cfg(any(
-    feature = "etcd",
-    feature = "http",
-    feature = "mysql",
-    feature = "nats",
-    feature = "redis"
-))]
 use super::query::Query;
 use crate::{StoreError, text::harmless};
 
@@ -23,13 +15,6 @@ pub(crate) struct Files {
 
 impl Files {
     /// `sslcert` and `sslkey`, both or neither.
-    #[cfg(any(
-        feature = "etcd",
-        feature = "http",
-        feature = "mysql",
-        feature = "nats",
-        feature = "redis"
-    ))]
     pub(crate) fn take(query: &mut Query<'_>) -> Result<Option<Self>, StoreError> {
         Self::new(query.take("sslcert")?, query.take("sslkey")?)
     }
@@ -48,7 +33,6 @@ impl Files {
     }
 
     /// The same, where the connection may have no TLS.
-    #[cfg(any(feature = "etcd", feature = "mysql", feature = "redis"))]
     pub(crate) fn take_over_tls(
         query: &mut Query<'_>,
         over_tls: bool,
@@ -64,7 +48,6 @@ impl Files {
     }
 
     /// Their paths, once it is known that they can be read.
-    #[cfg(feature = "nats")]
     pub(crate) fn paths(&self) -> Result<(PathBuf, PathBuf), StoreError> {
         self.read()?;
         Ok(((&self.certificate).into(), (&self.key).into()))
@@ -81,7 +64,6 @@ impl Files {
     }
 
     /// The files do not contain a certificate with its key.
-    #[cfg(any(feature = "http", feature = "postgres"))]
     pub(crate) fn useless(&self) -> StoreError {
         let Self { certificate, key } = self;
         StoreError::unusable(format!(

@@ -40,13 +40,11 @@ impl<'a> Query<'a> {
     }
 
     /// Whether this parameter is `true`.
-    #[cfg(feature = "redis")]
     pub(crate) fn is_true(&mut self, name: &str) -> Result<bool, StoreError> {
         Ok(self.boolean(name)?.unwrap_or(false))
     }
 
     /// A parameter that is `true` or `false`, if it is there.
-    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn boolean(&mut self, name: &str) -> Result<Option<bool>, StoreError> {
         match self.take(name)?.as_deref() {
             None => Ok(None),
@@ -57,7 +55,6 @@ impl<'a> Query<'a> {
     }
 
     /// The parameters that were not taken, as they were written.
-    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn rest(&self) -> String {
         let Self(parameters) = self;
         let rest = parameters.iter();
@@ -146,7 +143,6 @@ mod tests {
         let mut query = Query::parse(text, &["host", "options", "prefix"]).unwrap();
         assert_eq!(query.take("prefix").unwrap().as_deref(), Some(""));
         assert_eq!(query.take("prefix").unwrap(), None);
-        #[cfg(any(feature = "postgres", feature = "redis"))]
         assert_eq!(query.rest(), "host=x%2Fy&options=-c%20x%3D1");
         let mut query = Query::parse("prefix=a%26b%3D%25", &["prefix"]).unwrap();
         assert_eq!(query.take("prefix").unwrap().as_deref(), Some("a&b=%"));

@@ -1,7 +1,6 @@
 //! This user's state directory, for data that a machine remembers from one run to the next.
 
 use std::path::PathBuf;
-#[cfg(feature = "sqlite")]
 use std::{fs, io, path::Path};
 
 /// `$XDG_STATE_HOME/dlock`, by default in `~/.local/state` (the XDG base directory specification,
@@ -18,7 +17,7 @@ pub(crate) fn directory() -> Option<PathBuf> {
 }
 
 /// Makes a directory that no other user may read.
-#[cfg(all(unix, feature = "sqlite"))]
+#[cfg(unix)]
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new()
@@ -27,7 +26,7 @@ pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
         .create(directory)
 }
 
-#[cfg(all(not(unix), feature = "sqlite"))]
+#[cfg(not(unix))]
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).create(directory)
 }

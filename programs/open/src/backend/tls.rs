@@ -3,30 +3,10 @@
 use std::{error::Error as StdError, io, sync::Arc};
 
 use rustls::AlertDescription;
-#[cfg(any(
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis"
-))]
 use rustls::crypto::CryptoProvider;
 
 /// The cryptography of every connection. Drivers that make their own settings find it as the
 /// process's default; without one they would panic at the first connection.
-#[cfg(any(
-    feature = "etcd",
-    feature = "http",
-    feature = "kubernetes",
-    feature = "mysql",
-    feature = "nats",
-    feature = "object-store",
-    feature = "postgres",
-    feature = "redis"
-))]
 pub(crate) fn cryptography() -> Arc<CryptoProvider> {
     if CryptoProvider::get_default().is_none() {
         // Another thread may be faster, with the same.

@@ -1,6 +1,5 @@
 //! The common parts of the URLs of servers.
 
-#[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 use crate::text::harmless;
 
 /// Whether the text before the `@` is the user and the password, all of it and nothing else.
@@ -21,17 +20,14 @@ pub(crate) fn has_clear_credentials(url: &str) -> bool {
 pub(crate) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
 
 /// The message about texts that are no hosts.
-#[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 pub(crate) const MEMBERS: &str = "its members are written HOST or HOST:PORT, joined by commas";
 
 /// Several hosts, each with its port.
-#[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 pub(crate) fn members(text: &str, port: u16) -> Option<Vec<(String, u16)>> {
     text.split(',').map(|text| member(text, port)).collect()
 }
 
 /// A host without brackets, and its port.
-#[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 fn member(text: &str, otherwise: u16) -> Option<(String, u16)> {
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, port.parse().ok()?),
@@ -51,7 +47,6 @@ fn member(text: &str, otherwise: u16) -> Option<(String, u16)> {
 }
 
 /// A host in the form for a URL.
-#[cfg(any(feature = "etcd", feature = "nats", feature = "redis"))]
 pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') {
         format!("[{}]", harmless(host))

@@ -28,6 +28,14 @@ const PROGRAM: Program = Program {
 /// The default address of the server.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
 
+fn store_help() -> String {
+    format!(
+        "Where locks and tasks are: {}. Every user of this machine sees a password that is given here: put the whole \
+         URL into DLOCK_STORE or the file [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory]",
+        dlock_stores::all_forms()
+    )
+}
+
 /// The settings of the command line and the file, which have the same names in both.
 #[derive(Debug, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -37,9 +45,7 @@ pub(super) struct Settings {
     listen: Option<SocketAddr>,
     // Help, not a doc comment: clippy wants variables in doc comments in backticks.
     #[arg(
-        help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST, dynamodb:TABLE, etcd://HOST, kubernetes://NAMESPACE, mysql://USER@HOST/DATABASE, nats://HOST/BUCKET, s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX. \
-            Every user of this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
-            file [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory]",
+        help = store_help(),
         long,
         value_name = "STORE",
         global = true
