@@ -1,5 +1,5 @@
-//! Wake-ups: one connection in addition to the pool, which receives the notifications of releases (W3), and of
-//! transactions that enqueue tasks.
+//! Wake-ups: one connection in addition to the pool, which receives the notifications of releases, and of transactions
+//! that enqueue tasks.
 //!
 //! The stream ends when the connection does, and when it falls silent: the session is queried again and again whether
 //! it listens. The frontend opens it anew, and then wakes every waiter.

@@ -76,7 +76,7 @@ BEGIN
                     AND l.wanted = 0 AND l.expiry > clock_timestamp()
                 RETURNING l.* INTO shown;
             EXCEPTION WHEN lock_not_available OR serialization_failure OR read_only_sql_transaction THEN
-                RETURN;  -- No mark, and so the waiter polls (N4).
+                RETURN;  -- No mark, and so no hint: the waiter polls.
             END;
             IF FOUND THEN
                 -- No wait for the disk: a mark that a crash undoes costs a poll.

@@ -22,7 +22,7 @@ BEGIN
         IF FOUND THEN
             -- N3. A mark that is written before this is committed waits for the commit, and finds the lock free.
             IF p_hint IS NOT NULL AND shown.wanted <> 0 THEN
-                -- Listeners receive it once this is committed, so a waiter that tries then finds the lock free (W3). It
+                -- Listeners receive it once this is committed, so a waiter that tries then finds the lock free. It
                 -- takes a lock on the whole database until then; without a wait for the disk that is short.
                 PERFORM pg_notify('{channel}', p_hint);
             END IF;

@@ -1,7 +1,7 @@
-//! Where claims begin to look (K4): after the last task that this process has claimed of a queue and priority, so that
-//! tasks before it cost nothing. Tasks that come to lie before it (given back, expired, committed late) are found by
-//! walks from the beginning, the sweeps: after each claim that found too few tasks, and each second anyway, one at a
-//! time, and for no more than a twentieth of the time.
+//! Where claims begin to look: after the last task that this process has claimed of a queue and priority, so that tasks
+//! before it cost nothing. Tasks that come to lie before it (given back, expired, committed late) are found by walks
+//! from the beginning, the sweeps: after each claim that found too few tasks, and each second anyway, one at a time,
+//! and for no more than a twentieth of the time.
 //!
 //! Much may lie before the cursor, for example a million dead entries that an old snapshot keeps. A sweep of those takes
 //! longer than a claim. If sweeps do, those of a busy process are made concurrently with its claims (`before`), and the

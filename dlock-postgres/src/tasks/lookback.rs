@@ -1,4 +1,4 @@
-//! Looks for tasks before the cursors, concurrently with claims (K4).
+//! Looks for tasks before the cursors, concurrently with claims.
 
 use std::{error::Error, time::Duration};
 

@@ -1,4 +1,4 @@
-//! K6: hints to workers that there may be something to claim, from the notifications of the database's functions
+//! Hints to workers that there may be something to claim, from the notifications of the database's functions
 //! (`sql/tasks/tell.sql`).
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
--- Gives out tasks under leases (K3).
+-- Gives out tasks under leases.
 -- Parameters: the queues, in the order in which they are served; the claim's uuid; the greatest number of tasks; the
 -- lease in milliseconds; the worker's label; whether this repeats a claim that had no answer; the instants, in
 -- microseconds of Unix time, and numbers after which to look, for each queue and priority, both null to look from the
@@ -93,7 +93,8 @@ BEGIN
     END IF;
 
     PERFORM pg_advisory_xact_lock_shared({gate}());
-    -- K11, K8. In the order of their names, so that two claims never wait for each other.
+    -- The queues that are paused, and those with a limit: these in the order of their names, so that two claims never
+    -- wait for each other.
     SELECT coalesce(array_agg(q.queue) FILTER (WHERE q.most IS NULL), '{}'),
         array_agg(q.queue ORDER BY q.queue) FILTER (WHERE q.most IS NOT NULL)
     INTO v_closed, v_limited

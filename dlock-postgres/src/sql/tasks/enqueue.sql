@@ -23,7 +23,7 @@ DECLARE
     v_added boolean := false;
 BEGIN
     FOR round IN 1..5 LOOP
-        -- K9: the key is in use.
+        -- The key is in use.
         SELECT array_agg(u.place), array_agg(t.id) INTO v_places, v_numbers
         FROM unnest((SELECT v_open)) AS u (place) CROSS JOIN LATERAL (
             (SELECT t.id FROM {task} AS t

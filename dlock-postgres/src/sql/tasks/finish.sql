@@ -60,7 +60,7 @@ BEGIN
     FROM gone AS g;
 
     IF v_queues IS NOT NULL THEN
-        PERFORM {tell}(v_queues); -- Others of the lane, or of a queue with a limit, may have waited (K8).
+        PERFORM {tell}(v_queues); -- Others of the lane, or of a queue with a limit, may have waited.
     END IF;
 
     IF v_places IS NOT NULL THEN

@@ -1,5 +1,5 @@
--- The tasks of a lane that claims read (K8): of each priority the first, and those that a worker has. A task that waits
--- for another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
+-- The tasks of a lane that claims read: of each priority the first, and those that a worker has. A task that waits for
+-- another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
 --
 -- Whether a task is the first cannot be known while other sessions change the lane. So a task that joins a lane behind
 -- another, is moved in it, or leaves it, records this in the same transaction, and only a claim that has read the

@@ -1,4 +1,4 @@
--- Limits how many tasks of a queue run at a time, or removes the limit (K8), and notifies those who wait for its tasks.
+-- Limits how many tasks of a queue run at a time, or removes the limit, and notifies those who wait for its tasks.
 -- Parameters: the queue; the limit, null for none.
 -- Result: none.
 CREATE OR REPLACE FUNCTION {set_limit}(p_queue pg_catalog.text, p_most bigint) RETURNS void

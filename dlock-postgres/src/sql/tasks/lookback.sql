@@ -1,5 +1,5 @@
--- Looks for tasks before those at which a process begins its claims (K4), concurrently with them: tasks that a claim
--- from the beginning would give out or end. Locks and changes nothing.
+-- Looks for tasks before those at which a process begins its claims, concurrently with them: tasks that a claim from
+-- the beginning would give out or end. Locks and changes nothing.
 -- Parameters: the queues; after which instants, in microseconds of Unix time, and numbers claims begin, for each queue
 -- and priority, null where they begin at the beginning; the kinds, null for any, as claim.sql has them.
 -- Result: for each queue and priority that has one, the first such task: the queue, the priority, the instant and the
@@ -13,7 +13,7 @@ SET jit = off AS $dlock$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_paused text[] := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues)); -- K11
+    v_paused text[] := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues));
 BEGIN
     RETURN QUERY
     SELECT w.queue, w.priority, (extract(epoch FROM f.run_at) * 1000000)::bigint, f.id

@@ -1,5 +1,5 @@
 -- Moves a task to those that have ended, and notifies those who may wait for it: others of its lane, or of a queue with
--- a limit (K8).
+-- a limit.
 -- Parameters: its number; the state; its output or null; the token of the claim whose own ending it is, or null; the
 -- error of its last attempt, or null.
 -- Result: none. The caller has locked the row.

@@ -1,4 +1,4 @@
--- Pauses a queue, or resumes it and notifies those who wait for its tasks (K11).
+-- Pauses a queue, or resumes it and notifies those who wait for its tasks.
 -- Parameters: the queue; whether it is to be paused.
 -- Result: none. A queue that is already paused stays as it is.
 CREATE OR REPLACE FUNCTION {pause}(p_queue pg_catalog.text, p_paused boolean) RETURNS void

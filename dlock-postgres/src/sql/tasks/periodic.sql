@@ -1,4 +1,4 @@
--- Adds the task of one instant of a schedule, unless that instant or a later one was served (K10).
+-- Adds the task of one instant of a schedule, unless that instant or a later one was served.
 -- Parameters: the schedule; the instant, in microseconds of Unix time; how far in the future, in microseconds, a served
 -- instant may lie: one that lies further comes from a clock that was wrong; the parameters of {enqueue}.
 -- Result: one row: enqueued, before, begun or not yet; how long until then, in microseconds; the number of the task

@@ -1,5 +1,5 @@
--- How many more tasks of a queue with a limit may run (K8). From then on no transaction but the caller's gives out
--- tasks of this queue.
+-- How many more tasks of a queue with a limit may run. From then on no transaction but the caller's gives out tasks of
+-- this queue.
 -- Parameters: the queue.
 -- Result: how many; when the first lease that holds a place ends, null if none does.
 -- Tasks are taken by their numbers, see claim.sql.

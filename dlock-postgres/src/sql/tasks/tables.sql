@@ -7,7 +7,7 @@
 -- run_at      the earliest time to run; for a task that may run at once the same as created, until claims find it
 -- attempt     attempts so far, the one in progress included
 -- key_until_start  its first claim removes its key; also of a task that has ended
--- lane        of the tasks of a queue and a lane, one runs at a time (K8)
+-- lane        of the tasks of a queue and a lane, one runs at a time
 -- payload     json, not jsonb: it comes out exactly as it was enqueued, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": "..", "lost": 0}], at in microseconds of Unix time;
 --             lost: how many in a row, with this one, were lost since the lease of their worker ran out

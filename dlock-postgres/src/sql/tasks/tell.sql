@@ -1,4 +1,4 @@
--- The notifications to listeners (K6). Their text is not the name of a queue but a number that few queues share: so a
+-- The notifications to listeners. Their text is not the name of a queue but a number that few queues share: so a
 -- transaction about thousands of queues needs few of them.
 
 CREATE OR REPLACE FUNCTION {bucket}(p_queue pg_catalog.text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $dlock$

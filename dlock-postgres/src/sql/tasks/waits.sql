@@ -1,8 +1,8 @@
 -- Put into the functions that look for tasks: as a separate function it would cost several times as much.
 --
--- Whether the task t waits for another one of its lane (K8): one that runs at v_now, or one that comes first. A task
--- that was claimed and not given back comes before all others, whether its lease has run out or not: so nothing here
--- depends on a heartbeat that is just being committed. A task that waits behind another one comes after that one, see
+-- Whether the task t waits for another one of its lane: one that runs at v_now, or one that comes first. A task that
+-- was claimed and not given back comes before all others, whether its lease has run out or not: so nothing here depends
+-- on a heartbeat that is just being committed. A task that waits behind another one comes after that one, see
 -- lanes.sql. A row that is no task keeps its lane waiting, because it may be running.
 EXISTS (
     SELECT FROM {task} AS o
