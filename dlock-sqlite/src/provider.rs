@@ -138,7 +138,7 @@ impl Provider for SqliteProvider {
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(Caller::Other, move |store| {
             let outcome = requests::acquire(store, &key, &request)?;
-            // N4: a waiter counts on a hint only if the record has a mark.
+            // A waiter counts on a hint only if the record has a mark.
             if let AcquireOutcome::Held(record) = &outcome
                 && record.wanted != 0
             {

@@ -156,10 +156,9 @@ impl Store {
         Ok(answer)
     }
 
-    /// Waits for the write lock, at most the busy timeout. A caller waits for its answer no longer
-    /// than a sixth of the lease (W4): it learns of the lock a little earlier than that, and a call
-    /// that was given up does not block those behind it. `lease` is called only if another connection
-    /// has the lock.
+    /// Waits for the write lock, at most the busy timeout. A caller waits for its answer no longer than a sixth of the
+    /// lease: it learns of the lock a little earlier than that, and a call that was given up does not block those
+    /// behind it. `lease` is called only if another connection has the lock.
     pub(crate) fn begin(
         &mut self,
         lease: impl FnOnce(View<'_>) -> Option<Duration>,

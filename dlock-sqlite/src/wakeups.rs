@@ -1,5 +1,5 @@
-//! Wake-ups (W3): the meeting place of the providers of one process on one file. It remembers the listeners and the
-//! names on which a caller was refused; those names are read until they are free (`wakeups/watcher.rs`).
+//! Wake-ups: the meeting place of the providers of one process on one file. It remembers the listeners and the names on
+//! which a caller was refused; those names are read until they are free (`wakeups/watcher.rs`).
 //!
 //! A hint follows from the contents of the file, not from a separate message. So a releaser that dies cannot lose one,
 //! a release by another process needs no help from it and costs it nothing, and renewals, which change the file too,

@@ -60,7 +60,7 @@ impl Worker {
     }
 
     /// Runs `work` when its turn comes. If this future is dropped before that, `work` never runs; afterwards it runs to
-    /// its end (G1).
+    /// its end.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         caller: Caller,

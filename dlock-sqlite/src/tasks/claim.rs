@@ -1,4 +1,4 @@
-//! K3: the tasks that a claim gets.
+//! The tasks that a claim gets.
 
 use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{
@@ -110,7 +110,7 @@ impl Work<'_> {
         Ok(Some(Claimed::new(Vec::new(), next)))
     }
 
-    /// Each queue of a claim that is not paused (K11) with each priority, in the order in which tasks run.
+    /// Each queue of a claim that is not paused with each priority, in the order in which tasks run.
     pub(super) fn places<'claim>(
         &self,
         claim: &'claim Claim,
@@ -233,8 +233,8 @@ impl Work<'_> {
         Ok((due, now))
     }
 
-    /// Whether a free task, of which `due.sql` has found this row, waits for another one of its lane (K8): one that
-    /// runs, or that goes before it.
+    /// Whether a free task, of which `due.sql` has found this row, waits for another one of its lane: one that runs, or
+    /// that goes before it.
     pub(super) fn waits(
         &self,
         (queue, priority): (&str, u8),

@@ -1,4 +1,4 @@
-//! K5: how claims end, and the checkpoints that a worker leaves for the next.
+//! How claims end, and the checkpoints that a worker leaves for the next.
 
 use dlock_tasks::{ClaimKey, Ended, Ending, FailedAttempt, How, Kept, State, TaskId};
 use rusqlite::OptionalExtension;

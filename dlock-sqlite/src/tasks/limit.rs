@@ -1,4 +1,4 @@
-//! K8: queues with a limit on how many of their tasks run at a time.
+//! Queues with a limit on how many of their tasks run at a time.
 
 use std::{collections::BTreeMap, time::Duration};
 

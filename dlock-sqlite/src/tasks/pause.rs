@@ -1,4 +1,4 @@
-//! K11: queues that are paused.
+//! Queues that are paused.
 
 use dlock_tasks::PausedQueue;
 

@@ -1,4 +1,4 @@
-//! K10: one task for each instant of a schedule.
+//! One task for each instant of a schedule.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

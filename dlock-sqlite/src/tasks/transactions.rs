@@ -1,4 +1,4 @@
-//! Operations in a user's transaction (K7): they are kept with the user's data, or not at all.
+//! Operations in a user's transaction: they are kept with the user's data, or not at all.
 
 use dlock_core::ProviderError;
 use dlock_tasks::{

@@ -1,4 +1,4 @@
-//! K6: hints to workers that there may be something to claim.
+//! Hints to workers that there may be something to claim.
 //!
 //! A hint follows from the contents of the database: as long as a stream is open, one thread checks for all streams of
 //! a store, with its own connection. So programs that enqueue need not notify any worker, whatever program they are and

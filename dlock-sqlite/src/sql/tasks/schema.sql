@@ -8,7 +8,7 @@
 --            once it is the same as created, until claims find it
 -- attempt    attempts so far, the one in progress included
 -- key_until_start  its first claim removes its key; also of a task that has ended
--- lane       of the tasks of a queue and a lane, one runs at a time (K8)
+-- lane       of the tasks of a queue and a lane, one runs at a time
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], of one whose worker's lease
 --            ran out with lost: how many in a row, with this one
 -- checkpoint what an attempt has stored for the next one; checkpoints: the number of its newest of this claim
@@ -51,8 +51,8 @@ CREATE INDEX dlock_task_at_once ON dlock_task (queue, run_at) WHERE run_at = cre
 CREATE INDEX dlock_task_claim ON dlock_task (uuid, priority, run_at, id) WHERE released = 0;
 CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
 CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, behind, priority, run_at, id) WHERE lane IS NOT NULL;
--- The tasks of a lane that claims read (K8): of each priority the first, and those that a worker has. A task that waits
--- for another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
+-- The tasks of a lane that claims read: of each priority the first, and those that a worker has. A task that waits for
+-- another task of its lane waits for one of these, so a claim costs the same however many wait behind them.
 CREATE TRIGGER dlock_task_joins AFTER INSERT ON dlock_task WHEN NEW.lane IS NOT NULL
 BEGIN
     UPDATE dlock_task SET behind = 1
@@ -126,8 +126,8 @@ CREATE TABLE dlock_task_paused (
     queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
     since INTEGER NOT NULL
 ) STRICT;
--- Queues with a limit on how many of their tasks run at a time (K8), and the claims of those queues. A claim holds no
--- place if its task has ended, was released or has another claim, or if its lease has run out.
+-- Queues with a limit on how many of their tasks run at a time, and the claims of those queues. A claim holds no place
+-- if its task has ended, was released or has another claim, or if its lease has run out.
 CREATE TABLE dlock_task_limit (
     queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
     most  INTEGER NOT NULL CHECK (most BETWEEN 1 AND 4294967295)

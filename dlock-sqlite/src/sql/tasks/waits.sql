@@ -1,4 +1,4 @@
--- The tasks of a lane for which another one of it may wait (K8): those that a worker has, and those that come first.
+-- The tasks of a lane for which another one of it may wait: those that a worker has, and those that come first.
 -- ?1 queue, ?2 lane, ?3 the id of the task, ?4 whether no worker has it, ?5 its priority, ?6 its run_at, ?7 now as unix
 -- time.
 -- Result: in the order that tasks/row.rs reads a seat, then whether it comes first. A task that a worker has, its lease
