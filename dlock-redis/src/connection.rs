@@ -54,10 +54,10 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
 
 /// A connection that is opened when it is needed and replaced when it is broken or silent.
 ///
-/// Requests share it and are answered in their order. A request without an answer, while no other
-/// was answered either, is the sign of a silent partition: the next request gets a new connection,
-/// because the old one may hang for as long as the system repeats its packets, long after the
-/// partition has ended (G1). The same happens after the server reported that it is a replica.
+/// Requests share it and are answered in their order. A request without an answer, while no other was answered either,
+/// is the sign of a silent partition: the next request gets a new connection, because the old one may hang for as long
+/// as the system repeats its packets, long after the partition has ended. The same happens after the server reported
+/// that it is a replica.
 pub(crate) struct OwnConnection {
     servers: Servers,
     current: Mutex<Option<Current>>,

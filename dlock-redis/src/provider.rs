@@ -140,7 +140,7 @@ impl Provider for RedisProvider {
         };
         if at_once != marks && record.wanted == 0 {
             let marking = self.link.run(&run(0, marks)?, answers::acquire).await;
-            // Otherwise there is no mark, or the term has ended meanwhile: the waiter polls (N4).
+            // Otherwise there is no mark, or the term has ended meanwhile: the waiter polls.
             if let Ok(AcquireOutcome::Held(marked)) = marking {
                 record = marked;
             }

@@ -107,7 +107,8 @@ impl Replicas {
         let sent = AtomicBool::new(false);
         let call = async {
             let _permit = connections.permits.acquire().await;
-            // Unless it is given back, the connection is closed, even if this is dropped (G1).
+            // Unless it is given back, the connection is closed, even if this is dropped: answers may still be on their
+            // way.
             let mut connection = connections.take().await?;
             sent.store(true, Ordering::Relaxed);
             let by_digest = runs.iter().map(Run::by_digest);

@@ -1,5 +1,5 @@
-//! Wake-ups (W3): where releases are announced, and how they are received, over connections of our own. The
-//! announcement is part of the release script.
+//! Wake-ups: where releases are announced, and how they are received, over connections of our own. The announcement is
+//! part of the release script.
 
 mod plain;
 mod sharded;

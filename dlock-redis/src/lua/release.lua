@@ -1,4 +1,4 @@
--- Releases a term (L1 to L3), and notifies the listeners if it is marked (W3, N3). Runs after record.lua.
+-- Releases a term (L1 to L3), and notifies the listeners if it is marked (N3). Runs after record.lua.
 -- KEYS[1] the lock. ARGV[1] the term's uuid, [2] a channel and [3] the one of the lock's shard, which goes first; each
 -- is left out if no listener is to be notified on it. A message is the lock's key.
 -- Result: 2 if it is marked or 1, {'not held', now, text or nil}, {'spoilt', flaw}.

@@ -42,7 +42,7 @@ pub(crate) struct Waited(Mutex<Vec<Weak<WaitedNames>>>);
 ///
 /// A request that a waiter sends once the channel listens for its name misses no release. An earlier one may, so the
 /// waiter is woken when listening begins, and tries again. A name is forgotten a second after the lease that its last
-/// waiter saw: a waiter tries again by then (W2).
+/// waiter saw: a waiter tries again by then.
 #[derive(Debug, Default)]
 pub(crate) struct WaitedNames {
     waits: Mutex<Waits>,
