@@ -1,6 +1,6 @@
 //! Leases: the requests to `/v1/{namespace}/leases`, and their answers.
 //!
-//! A client draws the uuid of a term and reads its clock before it sends; all safety rests on these two (N4). Requests
+//! A client draws the uuid of a term and reads its clock before it sends; all safety rests on these two. Requests
 //! refuse unknown fields; answers may get new ones.
 
 mod convert;
@@ -77,8 +77,8 @@ pub struct Acquired {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 128))]
     pub tokens: NonZeroU8,
-    /// How long after the arrival of the request the term had certainly not begun (N5): a client that sent the try once
-    /// may count its lease from `sent` + 0.8 of this.
+    /// How long after the arrival of the request the term had certainly not begun: a client that sent the try once may
+    /// count its lease from `sent` + 0.8 of this.
     pub waited_ms: Millis,
 }
 

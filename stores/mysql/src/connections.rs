@@ -41,7 +41,7 @@ pub(crate) enum Caller {
 pub(crate) struct Connections {
     pool: Pool,
     /// Places for all callers that are not holders: one fewer than the pool has, so that waiters never starve the
-    /// holder's renewals (G1). `None`: a pool of one has nothing to reserve.
+    /// holder's renewals. `None`: a pool of one has nothing to reserve.
     others: Option<Arc<Semaphore>>,
     /// The place for an opening that continues without its call.
     spare: Arc<Semaphore>,
@@ -226,7 +226,7 @@ async fn open(
 }
 
 /// A call, and the connection that it borrows. Unless the connection was given back, the end of the call closes it: the
-/// next request on it would wait behind the statement that still runs, or receive that statement's answer (G1).
+/// next request on it would wait behind the statement that still runs, or receive that statement's answer.
 ///
 /// A call that ends without an answer also closes the idle connections, except those that have answered since it began:
 /// like its own, they may lead to a server that is gone.

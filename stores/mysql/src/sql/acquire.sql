@@ -32,7 +32,7 @@ BEGIN
                 {lock}
             ELSE
                 {look} FOR UPDATE SKIP LOCKED;
-                -- The row is locked, so no mark is left: the waiter polls (N4).
+                -- The row is locked, so no mark is left and no hint will come: the waiter polls.
                 IF NOT v_found THEN
                     LEAVE looks;
                 END IF;
