@@ -207,7 +207,7 @@ impl Future for Job {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // Check the clock first (V2): after a pause, the work may be woken before its timer is checked.
+        // Check the clock first: after a pause, the work may be woken before its timer is checked.
         if !self.leadership.is_valid() || self.lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }

@@ -32,7 +32,7 @@ pub(crate) async fn repeat<F, Fut>(
             () = &mut ending => return,
             _ = ticks.tick() => {}
         }
-        // The timer of the deadline may be due but not yet checked; the clock decides (V2).
+        // The timer of the deadline may be due but not yet checked; the clock decides.
         if !leadership.is_valid() {
             return;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 const MOST: Duration = Duration::from_secs(3600);
 
 /// Two seconds after the first attempt, twice as long after each further one, an hour at most; randomly up to a quarter
-/// more or less, so that tasks that failed together do not come back together (K9).
+/// more or less, so that tasks that failed together do not come back together.
 pub(crate) fn backoff(attempt: u32) -> Duration {
     let seconds = 2_u64.saturating_pow(attempt);
     let whole = Duration::from_secs(seconds).min(MOST);

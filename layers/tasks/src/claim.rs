@@ -172,8 +172,8 @@ impl ClaimedTask {
     }
 }
 
-/// The proof of a claim (K5): the task, the identity of the claim, and its fencing token. A claim that arrives late can
-/// take a task again under the same identity; only the token distinguishes the two.
+/// The proof of a claim: the task, the identity of the claim, and its fencing token. A claim that arrives late can take
+/// a task again under the same identity; only the token distinguishes the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ClaimKey {

@@ -110,7 +110,7 @@ pub fn schedule(name: &str) -> Result<(), ProviderError> {
     text("name of a schedule", name, 128)
 }
 
-/// If the clock is further than this behind an instant that was served, the clock was wrong when it was served (K10).
+/// If the clock is further than this behind an instant that was served, the clock was wrong when it was served.
 pub const WRONG_CLOCK: Duration = Duration::from_secs(86_400);
 
 /// Checks that there are not too many tasks in one call.

@@ -1,4 +1,4 @@
-//! Tasks that are enqueued by the clock (K10).
+//! Tasks that are enqueued by the clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

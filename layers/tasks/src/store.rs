@@ -27,10 +27,10 @@ pub trait TaskStore: Send + Sync + 'static {
     /// A repeat adds tasks without a key once more: give a task a key if that matters.
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError>;
 
-    /// Adds the task of one instant of a schedule, and records in the same transaction that this instant was served
-    /// (K10): each instant is served once, and none after a later one. An instant that the store's clock has not
-    /// reached is not served. A recorded instant that is more than a day ahead of the store's clock does not count,
-    /// since the clock was wrong when it was recorded. Instants are in whole microseconds.
+    /// Adds the task of one instant of a schedule, and records in the same transaction that this instant was served:
+    /// each instant is served once, and none after a later one. An instant that the store's clock has not reached is
+    /// not served. A recorded instant that is more than a day ahead of the store's clock does not count, since the
+    /// clock was wrong when it was recorded. Instants are in whole microseconds.
     ///
     /// A repeat after an error adds nothing twice.
     async fn enqueue_periodic(
@@ -40,22 +40,22 @@ pub trait TaskStore: Send + Sync + 'static {
         task: &NewTask,
     ) -> Result<Served, ProviderError>;
 
-    /// Gives out tasks under leases (K3): those that are due and free, or whose lease has run out. A task whose last
-    /// attempt has run out dies here, and a task that was to be cancelled ends: tasks of any kind, even if the claim is
-    /// limited to [some kinds](Claim::kinds).
+    /// Gives out tasks under leases: those that are due and free, or whose lease has run out. A task whose last attempt
+    /// has run out dies here, and a task that was to be cancelled ends: tasks of any kind, even if the claim is limited
+    /// to [some kinds](Claim::kinds).
     ///
-    /// Of the tasks of a queue with the same [lane](crate::NewTask::lane), one runs at a time, over all workers (K8),
-    /// and a claim gets at most one of them. They start in the order of the queue: a task is passed over while an
-    /// earlier one of its lane is due, whatever its kind. A task whose lease has run out has begun: it comes before the
-    /// others, and they wait for it. A task that waits for a later attempt is not due, and does not keep the others
-    /// waiting: that attempt may be hours away.
+    /// Of the tasks of a queue with the same [lane](crate::NewTask::lane), one runs at a time, over all workers, and a
+    /// claim gets at most one of them. They start in the order of the queue: a task is passed over while an earlier one
+    /// of its lane is due, whatever its kind. A task whose lease has run out has begun: it comes before the others, and
+    /// they wait for it. A task that waits for a later attempt is not due, and does not keep the others waiting: that
+    /// attempt may be hours away.
     ///
     /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets the tasks that it already
     /// holds.
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError>;
 
-    /// Ends claims (K5), each independently; the answers are in the order of the endings. A repeat gets the same answer
-    /// as the first call.
+    /// Ends claims, each independently; the answers are in the order of the endings. A repeat gets the same answer as
+    /// the first call.
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError>;
 
     /// Leaves data for the next attempt. `number` orders the checkpoints of a claim: one that is not larger than the
@@ -72,7 +72,7 @@ pub trait TaskStore: Send + Sync + 'static {
     fn claims(&self) -> Arc<dyn Provider>;
 
     /// Opens a stream of hints that claims of these queues and kinds may find something, or that [`Claimed::next`] has
-    /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
+    /// come nearer; nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
     /// For each task that is enqueued, retried, given back or left for a later attempt after this call has returned, a
     /// hint is sent once claims see the task, or the stream ends. The same holds for the end of a task that others of
@@ -112,8 +112,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Tasks by number, after `filter.after`.
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError>;
 
-    /// Pauses a queue, or resumes it (K11). A claim that begins once a queue is paused gets none of its tasks, and ends
-    /// none: a task without attempts left, or one that was to be cancelled and has no worker any more, stays as it is.
+    /// Pauses a queue, or resumes it. A claim that begins once a queue is paused gets none of its tasks, and ends none:
+    /// a task without attempts left, or one that was to be cancelled and has no worker any more, stays as it is.
     /// Everything else continues: tasks are enqueued and fall due, running ones are renewed and end, and a
     /// [repeated](Claim::repeated) claim gets the tasks that it holds. When the queue is resumed, the workers that
     /// [watch](Self::watch) it are notified.
@@ -124,9 +124,9 @@ pub trait TaskStore: Send + Sync + 'static {
     /// The queues that are paused, by name.
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError>;
 
-    /// Limits how many tasks of a queue run at a time, over all workers (K8); `None` removes the limit. A claim that
-    /// begins once a queue has a limit gets none of its tasks while that many run, including those that ran before.
-    /// None of them is stopped: with a lower limit, no worker gets another task until enough have ended. Places need no
+    /// Limits how many tasks of a queue run at a time, over all workers; `None` removes the limit. A claim that begins
+    /// once a queue has a limit gets none of its tasks while that many run, including those that ran before. None of
+    /// them is stopped: with a lower limit, no worker gets another task until enough have ended. Places need no
     /// release: a place is free when its claim has ended, by its ending or because the lease has run out. When a place
     /// becomes free or the limit changes, the workers that [watch](Self::watch) the queue are notified.
     ///
@@ -279,7 +279,7 @@ pub struct Ages {
 }
 
 impl Default for Ages {
-    /// A day, and a week (K9).
+    /// A day, and a week.
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(86_400);
         Self {

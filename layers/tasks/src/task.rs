@@ -111,8 +111,8 @@ pub struct NewTask {
     /// of the task that has the key decides.
     #[builder(default)]
     pub key_until: KeyUntil,
-    /// Of the tasks of a queue with this lane, one runs at a time (K8), see
-    /// [`TaskStore::claim`](crate::TaskStore::claim). 1 to 256 bytes.
+    /// Of the tasks of a queue with this lane, one runs at a time, see [`TaskStore::claim`](crate::TaskStore::claim). 1
+    /// to 256 bytes.
     #[builder(default, setter(strip_option(fallback = lane_opt), into))]
     pub lane: Option<String>,
     /// The most attempts: 1 to 1000, 20 if not given. A worker that dies has used an attempt of each task that it ran.

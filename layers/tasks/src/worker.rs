@@ -26,7 +26,7 @@ pub use self::{
 use self::{handlers::Handlers, settings::Settings};
 use crate::{Payload, Periodic, Stop};
 
-/// Claims tasks and runs their handlers (J1 to J3).
+/// Claims tasks and runs their handlers.
 ///
 /// ```
 /// use std::time::Duration;
@@ -127,8 +127,8 @@ impl Worker {
         self
     }
 
-    /// Adds a task that is enqueued by the clock while this worker runs (K10). Give it to every worker: each instant
-    /// still has only one task. The task may be for another queue than the worker's own.
+    /// Adds a task that is enqueued by the clock while this worker runs. Give it to every worker: each instant still
+    /// has only one task. The task may be for another queue than the worker's own.
     #[must_use]
     pub fn periodic(mut self, periodic: Periodic) -> Self {
         self.periodic.push(periodic);

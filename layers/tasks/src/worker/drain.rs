@@ -1,4 +1,4 @@
-//! A worker for tests: runs the ready tasks, and returns their outcomes (J3).
+//! A worker for tests: runs the ready tasks, and returns their outcomes.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! Writes endings: those that come while one call is in flight go into the next (J2). Endings that a call could not
-//! write are repeated concurrently with the others: a task whose row is kept locked does not delay the endings of other
+//! Writes endings: those that come while one call is in flight go into the next. Endings that a call could not write
+//! are repeated concurrently with the others: a task whose row is kept locked does not delay the endings of other
 //! tasks.
 
 use std::{mem, sync::Arc, time::Duration};

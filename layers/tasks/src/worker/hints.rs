@@ -1,5 +1,4 @@
-//! Hints of the store that there may be a task to claim (K6), on which an idle worker claims before its sleep has
-//! ended.
+//! Hints of the store that there may be a task to claim, on which an idle worker claims before its sleep has ended.
 //!
 //! All idle workers of a queue receive the same hint. The first to claim gets the task; the others learn only from
 //! their claims that no task remains, and each of these claims is work for the store. So after two unsuccessful claims

@@ -1,4 +1,4 @@
-//! The periodic tasks of a worker (K10).
+//! The periodic tasks of a worker.
 
 use std::time::{Duration, SystemTime};
 

@@ -260,7 +260,7 @@ pub(super) async fn claim(
     let mut pause = Duration::from_millis(50);
     loop {
         let mut claim = wanted(worker).max(room);
-        // V1: the leases count from the first sending, whichever copy of the claim was applied.
+        // The leases count from the first sending, whichever copy of the claim was applied.
         let sent = worker.client.sent();
         let began = Instant::now();
         // A claim whose answer is lost may hold tasks. It is repeated as long as their leases are still useful.

@@ -1,4 +1,4 @@
-//! Tasks that may kill their worker, which costs every task that runs next to them an attempt (J1).
+//! Tasks that may kill their worker, which costs every task that runs next to them an attempt.
 //!
 //! A task that was lost twice in a row is a suspect; a single loss may come from a power cut, or from a neighbour that
 //! kills. A worker that gets suspects keeps the first, gives the others back, and claims nothing until this one has

@@ -28,7 +28,7 @@ enum Over {
     Stopped,
 }
 
-/// Runs a task. `None` if it was lost, so that there is no ending to write (J2).
+/// Runs a task. `None` if it was lost, so that there is no ending to write.
 ///
 /// Does not end before the handler has, unless it is dropped. `turn`: the handler begins when this resolves, and the
 /// lease is renewed until then.
