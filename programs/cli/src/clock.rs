@@ -1,9 +1,8 @@
 //! The holder's clock, as instants that several processes of one machine can compare.
 //!
-//! The core keeps its instants to itself; a deadline that another process enforces has to be an
-//! absolute reading of a clock that both can read. This is the same clock as the core's (V3):
-//! `CLOCK_MONOTONIC_RAW` plus the time the machine was suspended, and it never stops or jumps while
-//! the machine is up.
+//! The core keeps its instants to itself; a deadline that another process enforces has to be an absolute reading of a
+//! clock that both can read. This is the same clock as the core's: `CLOCK_MONOTONIC_RAW` plus the time the machine was
+//! suspended, and it never stops or jumps while the machine is up.
 
 use std::{ops, time::Duration};
 

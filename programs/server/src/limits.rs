@@ -5,7 +5,7 @@ use std::time::Duration;
 use dlock_tasks::Ages;
 
 /// The load that a server accepts at a time. Further requests are refused with nothing done, lists first; a renewal, a
-/// heartbeat, a release or the end of a task is never refused (N6).
+/// heartbeat, a release or the end of a task is never refused.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {

@@ -1,8 +1,8 @@
 //! Renewals that come while others are in flight travel together.
 //!
-//! A store keeps little room for holders that waiters and readers cannot take (G1): one connection of PostgreSQL's
-//! pool. One client's renewals of many leases come in one request, those of many clients do not; so they are gathered
-//! here, and the more there are the more travel in one trip.
+//! A store keeps little room for holders that waiters and readers cannot take: one connection of PostgreSQL's pool. One
+//! client's renewals of many leases come in one request, those of many clients do not; so they are gathered here, and
+//! the more there are the more travel in one trip.
 
 use std::{
     collections::{HashSet, VecDeque},

@@ -22,7 +22,7 @@ use crate::{
     problem::{Refusal, of_store},
 };
 
-/// The classes of calls, in the order in which they are shed under load (N6).
+/// The classes of calls, in the order in which they are shed under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// Lists and single reads.
@@ -36,7 +36,7 @@ pub(crate) enum Class {
     /// New claims of tasks.
     Claim,
     /// Renewals, heartbeats, releases and endings, and the reads that they need: never shed, and on the connections
-    /// that stores keep for holders (G1).
+    /// that stores keep for holders.
     Hold,
 }
 
@@ -106,7 +106,7 @@ impl StoreCalls {
     }
 
     /// A call of the store: if the client hangs up, the call still runs to its answer or its limit, so that no
-    /// connection to the store is lost by it (G1). A call that exceeded its limit may have been applied.
+    /// connection to the store is lost by it. A call that exceeded its limit may have been applied.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         class: Class,
@@ -205,7 +205,7 @@ mod tests {
         assert!(calls.begin(Class::List).is_ok());
     }
 
-    /// G1: a connection to the store is not lost with the client for which it was used.
+    /// A connection to the store is not lost with the client for which it was used.
     #[tokio::test]
     async fn call_of_a_client_that_hangs_up_runs_to_its_end() {
         let calls = StoreCalls::new(10);

@@ -5,9 +5,9 @@
 //!   at `valid_until` - grace, and KILL just before `valid_until`.
 //!
 //! # Assumptions
-//! The deadline is an absolute instant on a clock that it reads itself, so nothing that happens to
-//! `dlock run` can move it; it only ever moves forward (V4). Once TERM was sent the end is settled:
-//! a renewal that succeeds after that does not save a group of which half has gone.
+//! The deadline is an absolute instant on a clock that it reads itself, so nothing that happens to `dlock run` can move
+//! it; it only ever moves forward. Once TERM was sent the end is settled: a renewal that succeeds after that does not
+//! save a group of which half has gone.
 //!
 //! The group's number stays the group's. A number is taken again only when no process, not even a
 //! zombie, has it as its id or its group, and the guard keeps a zombie in the group: the *anchor*,
@@ -41,8 +41,7 @@ use crate::{
     supervise::Group,
 };
 
-/// The longest sleep: timers stand still while a machine is suspended, so the clock is read again
-/// at least this often (V2).
+/// The longest sleep: timers stand still while a machine is suspended, so the clock is read again at least this often.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Runs the guard.

@@ -272,7 +272,7 @@ impl<'a> Supervision<'a> {
             }
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
-            // Too late to know that it was protected to its end (V9).
+            // Too late to know that it was protected to its end.
             (None, None) if stage != (Stage::Over { in_time: true }) => {
                 Ended::Cut(Cut::Lost(leases.ended().await))
             }

@@ -12,8 +12,7 @@ use super::{answer::Row, released};
 use crate::{asking::Asking, names::Namespace, problem::Refusal};
 
 /// The start of the data of a lease that was taken here, followed by its number. No other lease is renewed or released
-/// here: the client that took it counts its renewals itself (N4), and a renewal by another client would break its
-/// count.
+/// here: the client that took it counts its renewals itself, and a renewal by another client would break its count.
 const MARK: &str = "/api ";
 
 /// A lease. Its instants are also written in camelCase.

@@ -1,5 +1,5 @@
-//! Waiting for a lease on behalf of a client (N5): read until it may be free, then ask once. It also asks in order to
-//! mark a term that keeps it out (N1), whose release is hinted then.
+//! Waiting for a lease on behalf of a client: read until it may be free, then ask once. It also asks in order to mark a
+//! term that keeps it out (N1), whose release is hinted then.
 
 use std::{sync::Arc, time::Duration};
 

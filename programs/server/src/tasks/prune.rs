@@ -1,4 +1,4 @@
-//! Ended tasks are forgotten (K9). The workers behind a server may have no right to do it.
+//! Ended tasks are forgotten. The workers behind a server may have no right to do it.
 
 use std::{convert::Infallible, time::Duration};
 
