@@ -1,6 +1,5 @@
-//! Cases that only the crate's inside can reach: machines whose wall clock is wrong (000-4, 003-5).
-//! It may seed the first token of a name and set the dates that people read; it decides nothing
-//! else.
+//! Cases that only the crate's inside can reach: machines whose wall clock is wrong. It may seed the first token of a
+//! name and set the dates that people read; it decides nothing else.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

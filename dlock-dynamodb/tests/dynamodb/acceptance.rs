@@ -1,8 +1,7 @@
-//! The requirements of the documents from which this store grew, by their numbers: 000 (a lease in the background), 001
-//! (the three diagrams), 003 (the lock client's protocol). Wall clocks (000-4, 003-5) are in `src/tests.rs`, the table
-//! helper (003-10) in `tests/dynamodb/table.rs`, the three diagrams with a storage that checks the token (001-3) in
-//! `tests/dynamodb/fence.rs`. Cases that take time are in the published suites, which this crate passes on a table, and
-//! in the frontend's cases, whose time is virtual.
+//! The requirements from which this store grew: a lease in the background, three scenes with two contenders, and the
+//! lock client's protocol. Wall clocks are in `src/tests.rs`, the table helper in `tests/dynamodb/table.rs`, the scene
+//! with a storage that checks the token in `tests/dynamodb/fence.rs`. Cases that take time are in the published suites,
+//! which this crate passes on a table, and in the frontend's cases, whose time is virtual.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -53,7 +52,7 @@ async fn is_granted(provider: &DynamodbProvider, request: &Acquire) -> bool {
     )
 }
 
-/// 000-1, 003-1: created only if there is none, with owner, duration, a unique version, and the time of creation for
+/// A lock is created only if there is none, with owner, duration, a unique version, and the time of creation for
 /// people.
 #[tokio::test]
 async fn a_new_lock_is_created_only_if_absent() {
@@ -84,8 +83,8 @@ async fn a_new_lock_is_created_only_if_absent() {
     );
 }
 
-/// 000-1, 003-3: a heartbeat is conditional on the holder's own version, and changes it; an observer's earlier view no
-/// longer justifies a takeover.
+/// A heartbeat is conditional on the holder's own version, and changes it; an observer's earlier view no longer
+/// justifies a takeover.
 #[tokio::test]
 async fn a_heartbeat_changes_the_version_it_is_conditional_on() {
     let provider = provider().await;
@@ -108,7 +107,7 @@ async fn a_heartbeat_changes_the_version_it_is_conditional_on() {
     assert!(matches!(late, RenewOutcome::Lost(Some(record)) if record.uuid != a.new));
 }
 
-/// 000-2, 003-7: a lock that is dropped or cancelled is released, long before its lease could have run out.
+/// A lock that is dropped or cancelled is released, long before its lease could have run out.
 #[tokio::test]
 async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
     const LONG: Duration = Duration::from_secs(10 * PATIENCE.as_secs());
@@ -133,7 +132,7 @@ async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
     next.unwrap().release().await.unwrap();
 }
 
-/// 001-1, 003-8: a release is conditional: a stale holder's changes nothing, and is reported.
+/// A release is conditional: a stale holder's changes nothing, and is reported.
 #[tokio::test]
 async fn a_stale_release_changes_nothing_and_is_reported() {
     let provider = provider().await;
@@ -157,7 +156,7 @@ async fn a_stale_release_changes_nothing_and_is_reported() {
     assert!(is_granted(&provider, &term("nightly")).await);
 }
 
-/// 003-9: any key, in a table with one key attribute or two; locks do not interact.
+/// Locks of any key do not interact, in a table with one key attribute or two.
 #[tokio::test]
 async fn locks_of_any_key_do_not_interact() {
     let names = ["a", "A", "a/b", "/a", "a b", "ä", "#1", "🔒", "a\nb"];
@@ -190,8 +189,8 @@ async fn locks_of_any_key_do_not_interact() {
     }
 }
 
-/// 003-11: data stored with the lock is read without acquiring it, from the record and from a
-/// refusal, and stays readable after the release.
+/// Data stored with the lock is read without acquiring it, from the record and from a refusal, and stays readable after
+/// the release.
 #[tokio::test]
 async fn data_is_readable_without_acquiring() {
     let provider = provider().await;

@@ -79,7 +79,7 @@ async fn quiet(followers: &[Follower]) {
     }
 }
 
-/// 002-15: one wins, and each of the others has sent one write that was refused.
+/// One follower wins, and each of the others has sent one write that was refused.
 #[tokio::test]
 async fn a_hundred_followers_at_one_expiry_cost_a_refused_write_each() {
     let provider = provider().await;

@@ -181,8 +181,8 @@ async fn writes_with_random_tokens_leave_the_highest() {
     }
 }
 
-/// 001-3: the holder is paused past the end of its lease; another takes over and writes; the first
-/// wakes up and writes with its old token.
+/// The holder is paused past the end of its lease; another takes over and writes; the first wakes up and writes with
+/// its old token.
 #[tokio::test]
 async fn paused_holder_is_refused_by_the_storage() {
     let table = provider().await.table_name().to_owned();

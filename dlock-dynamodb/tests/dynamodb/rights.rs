@@ -1,4 +1,4 @@
-//! 002-16: the permissions that the README lists, against the requests that each call sends.
+//! The permissions that the README lists, against the requests that each call sends.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

@@ -1,4 +1,4 @@
-//! The table helper: create, verify, wait, repeat (003-10, 002-16), and the settings of a provider.
+//! The table helper: create, verify, wait, repeat, and the settings of a provider.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
