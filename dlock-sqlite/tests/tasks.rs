@@ -84,7 +84,7 @@ mod own {
         connection.query_row(count, [], |row| row.get(0)).unwrap()
     }
 
-    /// K7, 22: both are kept, or neither.
+    /// Tasks and data are both kept, or neither.
     #[tokio::test]
     async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
         let (_folder, mut connection, tasks) = shop();
@@ -127,7 +127,7 @@ mod own {
         assert_eq!(purchases(&connection), 1);
     }
 
-    /// K7, 22: no work of a worker that is too late is kept.
+    /// No work of a worker that is too late is kept.
     #[tokio::test]
     async fn work_of_a_stale_claim_cannot_be_committed_with_its_ending() {
         let (_folder, mut connection, tasks) = shop();
@@ -209,7 +209,7 @@ mod own {
         assert!(error.to_string().contains("`dlock_task`"), "{error}");
     }
 
-    /// 20: nor does it write anything; it only reads.
+    /// An idle worker only reads.
     #[tokio::test]
     async fn idle_worker_takes_no_write_lock() {
         let (_folder, connection, tasks) = shop();
@@ -334,7 +334,7 @@ mod own {
         [busy, free, steps()]
     }
 
-    /// 20: statements that run all the time use the indexes.
+    /// Statements that run all the time use the indexes.
     #[test]
     fn claims_endings_and_heartbeats_go_by_index() {
         let (_folder, connection, _) = shop();

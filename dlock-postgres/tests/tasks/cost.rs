@@ -39,7 +39,7 @@ pub(super) async fn filled() -> (Postgres, Client) {
 const CLAIM: &str = "SELECT c.id, c.token \
      FROM dlock_task_claim_1('{default,other}', md5(random()::text)::uuid, 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
-/// 20: the plans that the server really uses inside of the functions.
+/// The plans that the server really uses inside of the functions.
 #[tokio::test]
 async fn claims_heartbeats_and_endings_go_by_index() {
     let (queue, _) = filled().await;
@@ -287,7 +287,7 @@ async fn by_numbers(prepare: &str) {
     }
 }
 
-/// 20: over 95 % of the changes by claims and heartbeats stay on their page, and add no entry to an index.
+/// Over 95 % of the changes by claims and heartbeats stay on their page, and add no entry to an index.
 #[tokio::test]
 async fn claims_and_heartbeats_change_rows_in_place() {
     const TASKS: usize = 1000;
@@ -359,7 +359,6 @@ async fn claims_that_hold_nothing_are_forgotten() {
     assert_eq!(again.tasks, holds);
 }
 
-/// 20.
 #[tokio::test]
 async fn claim_that_finds_nothing_writes_nothing() {
     let queue = Postgres::start().await;

@@ -26,7 +26,7 @@ async fn purchases(client: &Client) -> i64 {
     client.query_one(count, &[]).await.unwrap().get(0)
 }
 
-/// K7, 22: both are kept, or neither.
+/// Tasks and data are both kept, or neither.
 #[tokio::test]
 async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
     let (mut client, tasks) = shop().await;
@@ -106,7 +106,7 @@ async fn task_whose_key_ends_with_its_start_waits_for_who_counts_on_it() {
     assert!(refused.contains("ended or started"), "{refused}");
 }
 
-/// 22: not even by a caller that overlooks the error.
+/// Not even by a caller that overlooks the error.
 #[tokio::test]
 async fn work_of_a_stale_claim_cannot_be_committed() {
     let (mut client, tasks) = shop().await;
