@@ -26,9 +26,9 @@ enum Said {
     },
 }
 
-/// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first wakes up, no
-/// longer believes that it holds, and writes with its old token: the write is stale and changes nothing, and neither
-/// does its release.
+/// A holder is paused past the end of its lease; another one takes over and writes; the first wakes up, no longer
+/// believes that it holds, and writes with its old token: the write is stale and changes nothing, and neither does its
+/// release.
 ///
 /// `provider` makes providers on one store: each holder has its own, on its own runtime.
 ///

@@ -10,7 +10,7 @@ pub(crate) async fn two_claims_get_different_tasks(stage: Stage) {
     stage.nothing().await;
 }
 
-/// K3: a claim gets as many tasks as exist, each once, though several workers claim at the same time. 004-8.
+/// K3: a claim gets as many tasks as exist, each once, though several workers claim at the same time.
 pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
@@ -49,7 +49,7 @@ pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), added);
 }
 
-/// K1: a lease expires, not before its time, and the next token is larger. 004-1.
+/// K1: a lease expires, not before its time, and the next token is larger.
 pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let asked = Instant::now();
@@ -90,7 +90,7 @@ pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(sta
     );
 }
 
-/// A2. 004-11.
+/// A2.
 pub(crate) async fn repeated_claim_answers_what_it_holds(stage: Stage) {
     for _ in 0..3 {
         stage.add(task("a")).await;
@@ -139,7 +139,7 @@ pub(crate) async fn identity_that_is_used_up_claims_nothing_twice(stage: Stage) 
     );
 }
 
-/// K5: the identity alone does not distinguish two terms. 004-1.
+/// K5: the identity alone does not distinguish two terms.
 pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage) {
     stage.add(task("a")).await;
     let mine = claim(LONG);
@@ -174,7 +174,7 @@ pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage
     );
 }
 
-/// K4: a poison task is not attempted forever. 28.
+/// K4: a poison task is not attempted forever.
 pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// 004-9: the lease ends with the task.
+/// The lease ends with the task.
 pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     let new = NewTask::builder()
         .kind("resize")
@@ -38,7 +38,7 @@ pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     stage.nothing().await;
 }
 
-/// E3, and K5: both identity and token must match. The ending of another claim is not a success. 004-7.
+/// E3, and K5: both identity and token must match. The ending of another claim is not a success.
 pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
@@ -121,7 +121,7 @@ pub(crate) async fn failed_task_comes_again_and_dies_after_its_last_attempt(stag
     stage.nothing().await;
 }
 
-/// E1, E2. 004-3.
+/// E1, E2.
 pub(crate) async fn repeated_ending_answers_as_the_first(stage: Stage) {
     let fail = How::Fail {
         error: "x".to_owned(),

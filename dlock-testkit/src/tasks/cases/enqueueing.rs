@@ -69,7 +69,6 @@ pub(crate) async fn key_can_end_when_its_task_starts(stage: Stage) {
     assert_ne!(stage.add(keyed()).await, second);
 }
 
-/// 24.
 pub(crate) async fn many_writers_of_one_key_add_one_task(stage: Stage) {
     let mut writers = Vec::new();
     for _ in 0..8 {
@@ -181,7 +180,7 @@ pub(crate) async fn what_cannot_be_kept_is_refused_as_a_whole(stage: Stage) {
     assert_eq!(stage.state(id).await, State::Running, "nothing was changed");
 }
 
-/// 004-10: only tasks that enter the queue use numbers.
+/// Only tasks that enter the queue use numbers.
 pub(crate) async fn what_is_refused_uses_no_number(stage: Stage) {
     let keyed = || NewTask::builder().kind("a").key("one").build();
     let first = stage.add(keyed()).await;
@@ -197,7 +196,7 @@ pub(crate) async fn what_is_refused_uses_no_number(stage: Stage) {
     assert_eq!(next.get(), first.get() + 1);
 }
 
-/// 16: every call is repeated, as a caller without an answer repeats it, and nothing is done twice.
+/// Every call is repeated, as a caller without an answer repeats it, and nothing is done twice.
 pub(crate) async fn calls_without_an_answer_can_be_repeated(stage: Stage) {
     let (store, twice) = (&stage.store, ["sent", "sent again"]);
     let keyed = |key: &str| NewTask::builder().kind("a").key(key).build();

@@ -52,7 +52,6 @@ pub(crate) async fn heartbeats_of_one_call_are_answered_in_their_order(stage: St
     );
 }
 
-/// 27.
 pub(crate) async fn checkpoint_reaches_the_next_attempt(stage: Stage) {
     stage.add(task("a")).await;
     let first = stage.take(LONG).await;
@@ -87,7 +86,7 @@ pub(crate) async fn checkpoint_of_a_claim_that_is_over_is_lost(stage: Stage) {
     assert_eq!(late.ok(), lost(Some(State::Succeeded)));
 }
 
-/// L1, L2. 004-5: a release that is repeated, or too late, leaves the task as it is.
+/// L1, L2. A release that is repeated, or too late, leaves the task as it is.
 pub(crate) async fn release_of_a_claim_gives_the_task_back(stage: Stage) {
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;

@@ -42,7 +42,7 @@ pub(crate) async fn instant_of_a_schedule_has_one_task(stage: Stage) {
     );
 }
 
-/// 25: several workers call at the same time.
+/// Several workers call at the same time.
 pub(crate) async fn workers_of_one_schedule_add_one_task(stage: Stage) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;

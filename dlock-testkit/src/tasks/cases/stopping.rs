@@ -19,7 +19,7 @@ pub(crate) async fn waiting_task_is_cancelled_at_once(stage: Stage) {
     stage.nothing().await;
 }
 
-/// B3: the next heartbeat reports it, and no later attempt follows. 26.
+/// B3: the next heartbeat reports it, and no later attempt follows.
 pub(crate) async fn running_task_is_asked_to_stop(stage: Stage) {
     for how in [
         How::GiveBack,
