@@ -7,7 +7,7 @@ use typed_builder::TypedBuilder;
 
 use crate::{Election, shared::Times};
 
-/// Default values of the design that this crate grew from (002-1); with another lease, the ratios stay.
+/// The default lease. The other defaults are fractions of the lease, whichever it is.
 const LEASE: Duration = Duration::from_secs(60);
 /// The longest time that a lock's waiter, and so a follower, may sleep.
 const RAREST_ATTEMPTS: Duration = Duration::from_secs(3600);

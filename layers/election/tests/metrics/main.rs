@@ -1,4 +1,4 @@
-//! 002-14: the metrics that elections report, in virtual time.
+//! The metrics that elections report, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod service;
@@ -276,7 +276,7 @@ async fn runs_of_tasks_are_told_with_how_they_ended_and_when() {
     assert!((cancelled - 110.0).abs() < 1.0, "{cancelled}");
 }
 
-/// 002-14: attempts, failures, latency, and the remaining lease at a renewal, under the election's name.
+/// Attempts, failures, latency, and the remaining lease at a renewal, under the election's name.
 #[tokio::test(start_paused = true)]
 async fn attempts_failures_and_latency_are_told_for_the_election() {
     let told = Told(TestRecorder::new());
@@ -314,7 +314,7 @@ async fn attempts_failures_and_latency_are_told_for_the_election() {
     );
 }
 
-/// 002-14: the transitions of all instances show a leadership that changes hands too often.
+/// The transitions of all instances show a leadership that changes hands too often.
 #[tokio::test(start_paused = true)]
 async fn frequent_failover_is_alertable() {
     let told = Told(TestRecorder::new());

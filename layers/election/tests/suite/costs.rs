@@ -20,7 +20,6 @@ fn calls(provider: &Provider) -> usize {
         .sum()
 }
 
-/// 002-4.
 #[tokio::test(start_paused = true)]
 async fn each_attempt_and_renewal_costs_one_call_at_most() {
     for store in stores() {
@@ -39,7 +38,7 @@ async fn each_attempt_and_renewal_costs_one_call_at_most() {
     }
 }
 
-/// 002-4: on a store with cheap reads, a follower only reads.
+/// On a store with cheap reads, a follower only reads.
 #[tokio::test(start_paused = true)]
 async fn a_follower_reads_where_that_costs_less() {
     let store = MemoryStore::new(Discipline::Observer);

@@ -19,7 +19,7 @@ use crate::{
     support::{Instance, SECOND, Stage, stores, until},
 };
 
-/// 002-3: this many instances under this many schedules. A schedule that fails is printed by its seed, which repeats it
+/// Plays this many schedules with this many instances. A schedule that fails is printed by its seed, which repeats it
 /// exactly. `DLOCK_ELECTION_SEEDS=1000` runs 1000 of each; `scripts/proof` runs 200.
 macro_rules! never_two_leaders {
     ($($name:ident: $instances:literal instances, $seeds:expr;)*) => {
@@ -133,7 +133,6 @@ async fn trouble(fleet: &mut Fleet, random: &mut Random) {
     }
 }
 
-/// 002-15.
 #[tokio::test(start_paused = true)]
 async fn a_hundred_followers_at_one_expiry_cost_one_refusal_each() {
     for store in stores() {

@@ -5,7 +5,6 @@ use tokio::time::sleep;
 
 use crate::support::{Instance, SECOND, Stage, stores, until};
 
-/// 002-5, 002-6.
 #[tokio::test(start_paused = true)]
 async fn a_crashed_leader_is_followed_within_the_bound() {
     for store in stores() {
@@ -30,7 +29,6 @@ async fn a_crashed_leader_is_followed_within_the_bound() {
     }
 }
 
-/// 002-7.
 #[tokio::test(start_paused = true)]
 async fn a_graceful_stop_makes_room_at_once() {
     for store in stores() {

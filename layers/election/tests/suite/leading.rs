@@ -15,7 +15,6 @@ use tokio::{
 
 use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
 
-/// 002-1.
 #[test]
 fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
     let build = |renew_every| {
@@ -32,7 +31,7 @@ fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
     ));
 }
 
-/// 002-1: every lease that a lock can have, with the defaults of all other settings.
+/// Every lease that a lock can have, with the defaults of all other settings.
 #[test]
 fn a_lease_alone_is_enough_for_an_election_of_any_length() {
     for lease in [SECOND / 10, 60 * SECOND, 7200 * SECOND, 86400 * SECOND] {
@@ -45,7 +44,6 @@ fn a_lease_alone_is_enough_for_an_election_of_any_length() {
     }
 }
 
-/// 002-1, 002-2.
 #[tokio::test(start_paused = true)]
 async fn a_single_instance_leads_after_one_acquire_and_renews_every_twenty_seconds() {
     for store in stores() {
@@ -82,7 +80,6 @@ async fn a_record_tells_that_its_name_is_that_of_an_election() {
     }
 }
 
-/// 002-17.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_never_leads_asks_for_nothing() {
     let store = MemoryStore::store_clock();
@@ -96,7 +93,6 @@ async fn an_instance_that_never_leads_asks_for_nothing() {
     assert!(follower.provider.calls().is_empty());
 }
 
-/// 002-13.
 #[tokio::test(start_paused = true)]
 async fn without_a_store_one_always_leads() {
     let stage = Stage::default();
@@ -145,7 +141,7 @@ async fn an_election_runs_once_and_ends_with_its_client() {
     drop(held);
 }
 
-/// 002-17: pages and health checks may ask as often as they like.
+/// Pages and health checks may ask as often as they like.
 #[tokio::test(start_paused = true)]
 async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
     for store in stores() {
@@ -174,7 +170,7 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
     }
 }
 
-/// 002-17: on a store that does not answer, all callers share one attempt, instead of one each in turn.
+/// On a store that does not answer, all callers share one attempt, instead of one each in turn.
 #[tokio::test(start_paused = true)]
 async fn all_who_ask_a_silent_store_share_one_look_and_its_error() {
     for store in stores() {
@@ -196,7 +192,6 @@ async fn all_who_ask_a_silent_store_share_one_look_and_its_error() {
     }
 }
 
-/// 002-17.
 #[tokio::test(start_paused = true)]
 async fn a_look_is_answered_although_the_caller_that_began_it_is_gone() {
     for store in stores() {
@@ -225,7 +220,7 @@ fn ask(instance: &Instance) -> JoinHandle<Result<Option<Leader>, Error>> {
     tokio::spawn(async move { election.leader().await })
 }
 
-/// 002-13: work sees its leadership in the same way without a store.
+/// Work sees its leadership in the same way without a store.
 #[tokio::test(start_paused = true)]
 async fn without_a_store_work_has_its_grace_too() {
     let stage = Stage::default();
@@ -249,7 +244,7 @@ async fn without_a_store_work_has_its_grace_too() {
     assert_eq!(stage.runs().len(), 1);
 }
 
-/// 002-17: in order, and the elector never waits for a listener.
+/// The transitions come in order, and the elector never waits for a listener.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_sleeps_holds_up_nobody_and_is_told_what_it_missed() {
     let store = MemoryStore::store_clock();

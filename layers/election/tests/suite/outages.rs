@@ -10,7 +10,6 @@ use crate::support::{Instance, SECOND, Stage, newest, stores, until};
 
 const INELIGIBLE: &str = "ineligible: a fault refused the call";
 
-/// 002-8.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself() {
     for store in stores() {
@@ -62,7 +61,6 @@ async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself
     }
 }
 
-/// 002-9.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_down_for_all_stops_the_work_until_it_is_back() {
     for store in stores() {
@@ -87,7 +85,6 @@ async fn a_store_that_is_down_for_all_stops_the_work_until_it_is_back() {
     }
 }
 
-/// 002-10.
 #[tokio::test(start_paused = true)]
 async fn a_refused_renewal_ends_the_leadership_at_once() {
     for store in stores() {
@@ -107,7 +104,6 @@ async fn a_refused_renewal_ends_the_leadership_at_once() {
     }
 }
 
-/// 002-11.
 #[tokio::test(start_paused = true)]
 async fn a_slow_renewal_counts_from_when_it_left() {
     for store in stores() {

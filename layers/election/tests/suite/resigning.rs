@@ -13,7 +13,6 @@ use tokio::{
 
 use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
 
-/// 002-17.
 #[tokio::test(start_paused = true)]
 async fn a_leader_resigns_on_request_and_lets_others_win() {
     for store in stores() {
@@ -53,7 +52,6 @@ async fn a_loss_in_the_grace_of_a_stop_ends_the_election_too() {
     }
 }
 
-/// 002-17.
 #[tokio::test(start_paused = true)]
 async fn a_loss_in_the_grace_of_a_resignation_is_followed_by_the_cool_down() {
     for store in stores() {
@@ -75,7 +73,6 @@ async fn a_loss_in_the_grace_of_a_resignation_is_followed_by_the_cool_down() {
     }
 }
 
-/// 002-17.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_silent_holds_up_nobody_who_asks() {
     for store in stores() {
@@ -91,7 +88,7 @@ async fn a_store_that_is_silent_holds_up_nobody_who_asks() {
     }
 }
 
-/// 002-17: no wake-ups, whatever the store offers.
+/// The election gets no wake-ups, whatever the store offers.
 #[tokio::test(start_paused = true)]
 async fn an_election_that_only_polls_opens_no_channel() {
     for store in stores() {
@@ -116,8 +113,8 @@ async fn an_election_that_only_polls_opens_no_channel() {
     }
 }
 
-/// 002-7: a process that ends with its election leaves no request behind that may still be granted, and would keep all
-/// others out for a whole lease.
+/// A process that ends with its election leaves no request behind that may still be granted, and would keep all others
+/// out for a whole lease.
 #[tokio::test(start_paused = true)]
 async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant() {
     let late = 5 * SECOND;
@@ -141,7 +138,7 @@ async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant()
     }
 }
 
-/// 002-7: its lease has run out here, but not yet in the store.
+/// The leader's lease has run out here, but not yet in the store.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_lost_while_it_stops_has_given_back_what_it_led_with() {
     for store in stores() {
@@ -158,7 +155,7 @@ async fn a_leader_that_is_lost_while_it_stops_has_given_back_what_it_led_with() 
     }
 }
 
-/// 002-7: a sixth of the lease for the release.
+/// The release gets a sixth of the lease.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_lost_while_it_stops_does_not_wait_for_a_silent_store() {
     for store in stores() {
@@ -174,7 +171,7 @@ async fn a_leader_that_is_lost_while_it_stops_does_not_wait_for_a_silent_store()
     }
 }
 
-/// 002-7: a sixth of the lease for the attempt, and a sixth for its release.
+/// The attempt gets a sixth of the lease, and its release another sixth.
 #[tokio::test(start_paused = true)]
 async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
     for store in stores() {
@@ -197,7 +194,7 @@ async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
     }
 }
 
-/// 002-7: other candidates of the same process, over the same client, keep waiting.
+/// Other candidates of the same process, over the same client, keep waiting.
 #[tokio::test(start_paused = true)]
 async fn a_follower_stops_at_once_although_others_of_its_client_wait() {
     for store in stores() {

@@ -1,5 +1,5 @@
-//! 002-8: the longest outage that costs no leadership, if it begins right after a renewal (the best moment), or right
-//! before one (the worst).
+//! The longest outage that costs no leadership, if it begins right after a renewal (the best moment), or right before
+//! one (the worst).
 //!
 //! The decisive time is that from the departure of the last good renewal to the end of the outage. The worst outage
 //! refuses requests at once, so that an attempt can leave at any instant, and loses the request that leaves at its last

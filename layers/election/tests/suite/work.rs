@@ -14,7 +14,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Instance, SECOND, Stage, newest, stores, until};
 
-/// 002-12.
 #[tokio::test(start_paused = true)]
 async fn tasks_run_in_their_period_on_the_leader_alone_and_survive_a_panic() {
     for store in stores() {
@@ -63,7 +62,6 @@ async fn tasks_run_in_their_period_on_the_leader_alone_and_survive_a_panic() {
     }
 }
 
-/// 002-12.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_takes_longer_than_its_period_is_never_beside_itself() {
     let store = MemoryStore::store_clock();
@@ -84,7 +82,7 @@ async fn a_task_that_takes_longer_than_its_period_is_never_beside_itself() {
     assert_eq!((stage.most(), stage.runs().len()), (1, 5));
 }
 
-/// 002-12: work in its own task is not dropped with the leadership, and has only the signal.
+/// Work in its own task is not dropped with the leadership, and has only the signal.
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_to_the_work_at_the_deadline_and_before_another_leads() {
     for store in stores() {

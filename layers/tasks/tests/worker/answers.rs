@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
-/// A2, 004-11: a claim whose answer is lost keeps no task from running.
+/// A2: a claim whose answer is lost keeps no task from running.
 #[tokio::test(start_paused = true)]
 async fn claim_without_an_answer_is_repeated() {
     let shop = Shop::new();
@@ -34,7 +34,7 @@ async fn claim_without_an_answer_is_repeated() {
     run.stop().await;
 }
 
-/// E2, 16: an ending whose answer is lost is repeated, but its work is not.
+/// E2: an ending whose answer is lost is repeated, but its work is not.
 #[tokio::test(start_paused = true)]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();

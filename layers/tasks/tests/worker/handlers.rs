@@ -51,7 +51,7 @@ async fn tasks_run_and_keep_their_output() {
     run.stop().await;
 }
 
-/// J1, 28: each answer of a handler, and cases without an answer.
+/// Each answer of a handler, and cases without an answer.
 #[tokio::test(start_paused = true)]
 async fn answers_decide_what_becomes_of_a_task() {
     let shop = Shop::new();
@@ -184,7 +184,6 @@ async fn handler_that_is_always_ready_ends_with_its_time() {
     run.stop().await;
 }
 
-/// 27.
 #[tokio::test(start_paused = true)]
 async fn next_attempt_begins_where_the_last_one_has_left() {
     let shop = Shop::new();

@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker_for};
 
-/// V6, 004-12: a handler may take longer than its lease.
+/// A handler may take longer than its lease.
 #[tokio::test(start_paused = true)]
 async fn long_task_is_kept_by_heartbeats() {
     let shop = Shop::new();
@@ -42,7 +42,7 @@ async fn long_task_is_kept_by_heartbeats() {
     second.stop().await;
 }
 
-/// J2, 004-2: the handler ends before another worker can begin, and no ending of it is written.
+/// The handler ends before another worker can begin, and no ending of it is written.
 #[tokio::test(start_paused = true)]
 async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     struct Dropped(Arc<Mutex<Option<Instant>>>);
@@ -144,7 +144,6 @@ async fn handler_is_told_that_its_lease_is_unsure_before_it_is_lost() {
     run.stop().await;
 }
 
-/// 26.
 #[tokio::test(start_paused = true)]
 async fn cancelled_task_is_told_within_a_heartbeat() {
     let shop = Shop::new();

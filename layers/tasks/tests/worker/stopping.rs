@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
-/// 29: tasks that can end within the grace time do so; the others are given back, and the attempt does not count.
+/// Tasks that can end within the grace time do so; the others are given back, and the attempt does not count.
 #[tokio::test(start_paused = true)]
 async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     let shop = Shop::new();
