@@ -1,5 +1,5 @@
-//! 001-5: the three scenes of `diagrams` happen as drawn, on every store. How often B tries while it waits depends on
-//! the store and the machine, so a run of equal refusals counts once.
+//! The three scenes of `diagrams` happen as drawn, on every store. How often B tries while it waits depends on the
+//! store and the machine, so a run of equal refusals counts once.
 
 use crate::place::Place;
 
@@ -13,7 +13,6 @@ async fn scenes_happen_as_drawn(place: Place) {
     let [contention, dead, paused] = &scenes[..] else {
         panic!("{printed}");
     };
-    // 001-1
     assert_eq!(
         drawn(contention),
         [
@@ -31,7 +30,6 @@ async fn scenes_happen_as_drawn(place: Place) {
             "Provider ->> B: Released (uuid=B*)",
         ]
     );
-    // 001-2
     assert_eq!(
         drawn(dead),
         [
@@ -47,7 +45,6 @@ async fn scenes_happen_as_drawn(place: Place) {
             "Provider ->> B: Released (uuid=B*)",
         ]
     );
-    // 001-3
     assert_eq!(
         drawn(paused),
         [

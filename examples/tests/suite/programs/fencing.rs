@@ -1,4 +1,4 @@
-//! 001-3 as a program: the storage, not the lock, refuses the holder that was paused.
+//! The storage, not the lock, refuses the holder that was paused.
 
 use crate::place::Place;
 

@@ -1,4 +1,4 @@
-//! 004-4: of two generators, one adds tasks, never both; a generator that loses its lease stops.
+//! Of two generators, one adds tasks, never both; a generator that loses its lease stops.
 
 use std::{
     fs::{self, File},

@@ -14,7 +14,6 @@ const RULES: &str = include_str!("../../../src/bin/metrics/alerts.yml");
 const README: &str = include_str!("../../../src/bin/metrics/README.md");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// 002-14.
 #[tokio::test]
 async fn every_metric_of_the_alerts_is_on_the_page() {
     let names = names(RULES);

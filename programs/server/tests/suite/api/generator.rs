@@ -28,7 +28,7 @@ async fn generated(tasks: &Arc<dyn TaskStore>) -> usize {
     tasks.list(&filter).await.unwrap().len()
 }
 
-/// 004-6, 30: any server starts it, shows its state and stops it.
+/// Any server starts the generator, shows its state and stops it.
 #[tokio::test(start_paused = true)]
 async fn every_server_starts_tells_and_stops() {
     let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());
@@ -111,7 +111,7 @@ async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
     assert!(!is_on().await);
 }
 
-/// 004-4: one task every two seconds, however many servers there are, and whichever die.
+/// One task comes every two seconds, however many servers there are, and whichever die.
 #[tokio::test(start_paused = true)]
 async fn tasks_come_every_two_seconds_whichever_servers_die() {
     let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());

@@ -89,7 +89,7 @@ async fn task_is_fetched_kept_and_completed_as_the_sample_says() {
     }
     assert_eq!(done["must_heartbeat_before"], Value::Null);
 
-    // Once, and the first output stays (004-3).
+    // Once, and the first output stays.
     let other = with(output, "task_output", &json!("another"));
     let twice = api.gets(&complete, other, 409).await;
     assert_eq!(twice["state"], "succeeded");
@@ -154,8 +154,7 @@ async fn what_is_not_there_is_never_a_success() {
     assert_eq!(ids(&api, "").await, [id]);
 }
 
-/// 004-1: a worker that was paused can neither keep nor complete a task that another one has fetched
-/// since.
+/// A worker that was paused can neither keep nor complete a task that another one has fetched since.
 #[tokio::test(start_paused = true)]
 async fn claim_that_is_over_keeps_and_completes_nothing() {
     let api = api();
@@ -261,7 +260,7 @@ async fn task_of_later_waits_for_its_time() {
     api.gets(NEXT, processor("anna"), 204).await;
 }
 
-/// 004-8: none is skipped, and none is given out twice.
+/// No task is skipped, and none is given out twice.
 #[tokio::test(start_paused = true)]
 async fn many_at_a_time_get_a_task_each() {
     let api = api();
