@@ -19,8 +19,9 @@ use super::{
 /// The limit for events that should happen soon.
 const SOON: Duration = Duration::from_secs(20);
 
-/// 002-5 (a store's clock decides) and 002-6 (contenders observe): counted from the instant at which the dead leader's
-/// last renewal was sent. 002-12: the gap of its tasks is that long.
+/// The bound counts from the instant at which the dead leader's last renewal was sent; it is longer where contenders
+/// observe than where a store's clock decides. From its last task to the next leader's first, that time and a period
+/// pass at most.
 pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) {
     let (mut first, second) = pair(&voters).await;
     let sent = first.between_renewals().await;
@@ -51,8 +52,8 @@ pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) 
     stage.is_sound();
 }
 
-/// 002-7: at once with wake-ups, and with the next attempt without. The lease is longer where a wake-up has to be
-/// distinguished from an attempt.
+/// The other instance leads at once with wake-ups, and at its next attempt without them. The lease is longer where a
+/// wake-up has to be distinguished from an attempt.
 pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     let woken = voters.wakes().await;
     let voters = if woken { voters.longer(8) } else { voters };
@@ -70,10 +71,10 @@ pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; even then a partition of nearly
-/// half of a lease, less the time of an attempt and the pause after it, can be survived (V6). A longer one ends the
+/// A silent partition. The worst moment to be cut off is right before a renewal; even then a partition of nearly half
+/// of a lease, less the time of an attempt and the pause after it, can be survived (V6). A longer one ends the
 /// leadership at 0.8 of a lease after the last good renewal was sent (V1), without a word from the store, and before
-/// another instance can win. 002-10: an answer that arrives late restores nothing.
+/// another instance can win. An answer that arrives late restores nothing.
 pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival(
     voters: Voters,
 ) {
@@ -121,7 +122,6 @@ pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_r
     voters.stage.is_sound();
 }
 
-/// 002-9.
 pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(voters: Voters) {
     let stage = &voters.stage;
     let all = [
@@ -159,8 +159,8 @@ pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(v
     stage.is_sound();
 }
 
-/// 002-10: revoked in the store (B1), which the leader learns from its next renewal, at the latest a third of a lease
-/// after the last one.
+/// The term is revoked in the store (B1), which the leader learns from its next renewal, at the latest a third of a
+/// lease after the last one.
 pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) {
     let (first, second) = pair(&voters).await;
     let Some(leadership) = first.election.leadership() else {
@@ -184,8 +184,8 @@ pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) 
     voters.stage.is_sound();
 }
 
-/// 002-11: while answers are an eighth of a lease late, the deadline is never later than the sending of the newest
-/// answered renewal plus 0.8 of a lease. 002-10: answers that come later than an attempt lasts (a sixth) do not count.
+/// While answers are an eighth of a lease late, the deadline is never later than the sending of the newest answered
+/// renewal plus 0.8 of a lease. Answers that come later than an attempt lasts (a sixth) do not count.
 pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     let leader = voters.instance("leader").await;
     leader.leads().await;
@@ -227,7 +227,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// 002-17: the leader learns of it from its next renewal (B3).
+/// The leader learns of the request from its next renewal (B3).
 pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
     let (first, second) = pair(&voters).await;
     first.renewed().await;

@@ -82,8 +82,8 @@ async fn writes_with_random_tokens_leave_the_highest() {
     storage::random_tokens_leave_the_highest(page(&server).await).await;
 }
 
-/// 001-3: the holder is paused past the end of its lease; another takes over and writes; the first
-/// wakes up and writes with its old token.
+/// The holder is paused past the end of its lease; another takes over and writes; the first wakes up and writes with
+/// its old token.
 #[tokio::test]
 async fn paused_holder_is_refused_by_the_storage() {
     let server = Server::start().await;
