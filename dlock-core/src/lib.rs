@@ -2,7 +2,7 @@
 //!
 //! Users depend on the facade crate `dlock`, authors of providers on this crate and on `dlock-testkit`. The chapter
 //! [`design`] explains the protocol: what it guarantees, under which assumptions, and what it does not guarantee. It
-//! also explains the rule numbers in these docs (`A2`, `V5`).
+//! also explains the rule numbers in these docs (`A2`, `T3`).
 //!
 //! [`DLock`] and its builder are the entry point. A [`Lease`] or a [`Guard`] is one term, renewed by hand or
 //! automatically. A [`Client`] is the state that one process shares over one provider. A store implements

@@ -33,8 +33,8 @@ impl Grant {
 
 impl Client {
     /// The current instant. Call this **before** sending a request whose grant is to be [adopted](DLock::adopt): the
-    /// lease counts from here (V1). A lease that counts from a later instant may be believed in while another client
-    /// holds the lock.
+    /// lease counts from here. A lease that counts from a later instant may be believed in while another client holds
+    /// the lock.
     #[must_use]
     pub fn sent(&self) -> Sent {
         Sent(self.0.clock.now())
@@ -53,7 +53,7 @@ impl DLock {
     /// Outside of a Tokio runtime.
     #[must_use = "an adopted lease that is dropped is released at once"]
     pub fn adopt(&self, grant: Grant) -> Lease {
-        // The caller may have sent its request more than once: a copy may still arrive (G4).
+        // The caller may have sent its request more than once: a copy may still arrive.
         let answered = false;
         let term = Term::new(
             &self.0,

@@ -13,7 +13,7 @@ use crate::{
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
 
-/// 20 %: covers two clocks that are each 10 % wrong, in opposite directions (V1).
+/// 20 %: covers two clocks that are each 10 % wrong, in opposite directions.
 const DEFAULT_MARGIN: f64 = 0.2;
 const LEAST_MARGIN: Duration = Duration::from_millis(2);
 

@@ -6,7 +6,7 @@ use std::error::Error as StdError;
 
 use crate::FencingToken;
 
-/// Remembers the highest fencing token a resource has seen and refuses lower ones (T3, I5).
+/// Remembers the highest fencing token a resource has seen and refuses lower ones (T3).
 ///
 /// Keep it under the same mutex (or inside the same atomic write) as the data it guards: if the check is not part of
 /// the write, another write can come between the two.

@@ -53,12 +53,11 @@ impl Lease {
         }
     }
 
-    /// Releases the lock. The lease is invalid from the first poll of this call on (V7).
+    /// Releases the lock. The lease is invalid from the first poll of this call on.
     ///
-    /// If another caller waits for the lock on the runtime that acquired the lease, the lock passes to the first
-    /// waiter in line there, without a call to the store (S1), and this returns at once. That continues for a limited
-    /// time, or for sixteen leases in a row, 128 if they follow within an instant (S1, S3). Then the lock goes back
-    /// to the store.
+    /// If another caller waits for the lock on the runtime that acquired the lease, the lock passes to the first waiter
+    /// in line there, without a call to the store, and this returns at once. That continues for a limited time, or for
+    /// sixteen leases in a row, 128 if they follow within an instant. Then the lock goes back to the store.
     ///
     /// With `at_least`, and before that time has passed, no waiter gets the lock: the name is closed until then.
     ///
@@ -91,9 +90,9 @@ impl Lease {
     }
 
     /// Ends this handle and leaves the lock to the process that redeems the ticket, which may be any process:
-    /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid and not
-    /// renewed, and nothing is sent (H7). Until the ticket is redeemed no process holds the lock, and no other
-    /// contender gets it before the lease runs out.
+    /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid and not renewed,
+    /// and nothing is sent. Until the ticket is redeemed no process holds the lock, and no other contender gets it
+    /// before the lease runs out.
     ///
     /// With `at_least` the ticket carries the remainder of that time, since its redeemer continues the same work
     /// ([`Ticket`]).

@@ -61,8 +61,8 @@ impl DLock {
     /// The same lock with another label for people, such as one for each worker of a process. Its waiters stand in
     /// the same queue, and the two locks exclude each other as clones do.
     ///
-    /// Other processes count those that take turns by the labels of the holders that they have seen (N6). So to a
-    /// process that has a label for each of its tasks, they leave the lock for longer between terms.
+    /// Other processes count those that take turns by the labels of the holders that they have seen. So to a process
+    /// that has a label for each of its tasks, they leave the lock for longer between terms.
     ///
     /// ```
     /// # use dlock_core::{BuildError, DLock};
@@ -233,9 +233,9 @@ impl DLock {
     }
 
     /// Resolves when nothing that this lock has begun is in flight to the store: the tries of acquires that were
-    /// dropped (G1), and the releases of leases that were dropped. Includes those of its clones, and of locks made
-    /// from it with [`DLock::named`]. A call that waits for the lock counts as in flight until it ends; a lease that
-    /// a caller holds does not.
+    /// dropped, and the releases of leases that were dropped. Includes those of its clones, and of locks made from it
+    /// with [`DLock::named`]. A call that waits for the lock counts as in flight until it ends; a lease that a caller
+    /// holds does not.
     ///
     /// For a program that has stopped waiting and is about to exit, and that shares its client with others:
     /// afterwards nothing that it left behind keeps other clients out. [`Client::close`] does the same for a whole

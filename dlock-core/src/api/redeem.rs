@@ -7,9 +7,9 @@ use crate::{DLock, Error, Lease, Ticket, TryAcquire};
 /// How a ticket is redeemed: [`once`](Redeem::once), [`wait`](Redeem::wait) or [`within`](Redeem::within) a limit.
 /// Made by [`DLock::redeem`].
 ///
-/// The result is a new term with a new token, so the giver's late writes are refused wherever tokens are checked
-/// (H8). With a good ticket this takes one round trip to the store, two if a renewal was in flight when the lease was
-/// handed over. A redeemer waits behind no other waiter.
+/// The result is a new term with a new token, so the giver's late writes are refused wherever tokens are checked. With
+/// a good ticket this takes one round trip to the store, two if a renewal was in flight when the lease was handed over.
+/// A redeemer waits behind no other waiter.
 ///
 /// A ticket that was redeemed already, or whose lease has run out and was taken over, is refused as any try is. If
 /// the lock is free by now, it is granted as to any try.

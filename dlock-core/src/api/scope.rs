@@ -39,7 +39,7 @@ enum Work<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Runs the work under the guard, and releases when the work has ended and has been dropped (V7, V9).
+/// Runs the work under the guard, and releases when the work has ended and has been dropped.
 /// [`DLock::with`](crate::DLock::with) calls this after it has acquired.
 ///
 /// # Errors
@@ -54,7 +54,7 @@ where
     Fut: Future<Output = T>,
 {
     let ended = drive(&guard, work).await;
-    // The work no longer exists. Only the clock can say now whether it ended in time (V9).
+    // The work no longer exists. Only the clock can say now whether it ended in time.
     let late = match guard.state() {
         State::Ended(loss) => Some(loss),
         _ => None,
@@ -94,7 +94,7 @@ where
         if let Poll::Ready(loss) = lost.as_mut().poll(context) {
             return Poll::Ready(Work::Cancelled(loss));
         }
-        // A timer that is due may not have fired yet; the clock decides (V2).
+        // A timer that is due may not have fired yet; the clock decides.
         if !guard.is_valid()
             && let State::Ended(loss) = guard.state()
         {

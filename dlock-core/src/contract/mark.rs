@@ -1,7 +1,7 @@
 //! The mark that a refused waiter leaves in the record (N1): a number that distinguishes it from other contenders.
 
 /// The mark of the waiter with this label: FNV-1a with 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), and
-/// never 0. All waiters for a name must compute it this way, since they distinguish each other by it (N6).
+/// never 0. All waiters for a name must compute it this way, since they distinguish each other by it.
 #[must_use]
 pub fn mark(label: &str) -> u32 {
     hash(label.bytes())

@@ -6,10 +6,9 @@ use crate::BuildError;
 
 /// The name that is locked: 1 to 1024 bytes of UTF-8 without NUL.
 ///
-/// Names are compared byte by byte: two names that differ in any byte are different locks (I13).
-/// The limit holds for a provider's prefix and the name together; a provider answers an acquire
-/// whose stored key would be longer with a [`Fatal`](crate::ErrorKind::Fatal) error.
-/// Cloning is cheap.
+/// Names are compared byte by byte: two names that differ in any byte are different locks. The limit holds for a
+/// provider's prefix and the name together; a provider answers an acquire whose stored key would be longer with a
+/// [`Fatal`](crate::ErrorKind::Fatal) error. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 

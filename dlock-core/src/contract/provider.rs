@@ -27,10 +27,10 @@ use crate::{
 /// [`Observer`](crate::provider::Discipline::Observer) provider never calls a record expired.
 ///
 /// # Requests that arrive twice, late or not at all
-/// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs;
-/// A2, A3, R2 and L2 make that harmless, which is why they are not optional. Dropping a call's future must not leave
-/// a connection that would deliver its late answer to the next call: a connection that serves one request at a time
-/// and has not answered is closed, not returned to its pool (G1).
+/// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs; A2, A3, R2 and L2
+/// make that harmless, which is why they are not optional. Dropping a call's future must not leave a connection that
+/// would deliver its late answer to the next call: a connection that serves one request at a time and has not answered
+/// is closed, not returned to its pool.
 ///
 /// # Connections
 /// A store with a limited number of connections keeps one for holders: for renewals, releases, endings of tasks, and
@@ -170,10 +170,10 @@ pub trait Provider: Send + Sync + 'static {
     /// if the store has none. When this returns, the channel listens: such a release from then on is hinted, or the
     /// stream ends.
     ///
-    /// A waiter relies on a hint only while the record that refused it last shows a mark (N4), and polls again by the
-    /// end of that record's `remaining` (W2). So a provider may skip hints for a name if no acquire through it was
-    /// refused and no [`read`](Self::read) through it showed a holder of that name since this returned, or none
-    /// within the last `remaining` and a second.
+    /// A waiter relies on a hint only while the record that refused it last shows a mark, and polls again by the end of
+    /// that record's `remaining`. So a provider may skip hints for a name if no acquire through it was refused and no
+    /// [`read`](Self::read) through it showed a holder of that name since this returned, or none within the last
+    /// `remaining` and a second.
     ///
     /// # Errors
     /// As for the trait.

@@ -2,7 +2,7 @@
 
 use std::{fmt, num::NonZeroU64};
 
-/// Orders the grants of one name: a later grant has a greater token (T1, I3, I4).
+/// Orders the grants of one name: a later grant has a greater token (T1).
 ///
 /// Hand it to every resource the lock protects. A resource that remembers the highest token it has
 /// accepted and refuses lower ones ([`Fence`](crate::Fence)) is safe even against a holder that was

@@ -1,4 +1,4 @@
-//! Wake-ups: hints that a lock may be free. Never truth (W3).
+//! Wake-ups: hints that a lock may be free. Never truth: a lost hint costs a waiter at most a poll interval.
 
 use tokio::sync::mpsc;
 

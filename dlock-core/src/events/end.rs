@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{FencingToken, ProviderError, Record};
 
-/// The state of a lease as an operator wants to see it (V8).
+/// The state of a lease as an operator wants to see it.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
 pub enum State {
@@ -27,7 +27,7 @@ pub enum State {
 )]
 pub enum ReleaseEnd {
     /// The term has ended in the store, and the next contender may get the lock. Or this client's own next waiter may
-    /// get the lock on the same term (S1): to the holder that is the same.
+    /// get the lock on the same term: to the holder that is the same.
     ///
     /// Or the store has confirmed that the name is closed until its `at_least` has passed (B4).
     ///
@@ -92,7 +92,7 @@ impl StdError for End {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum EndCause {
-    /// Its time ran out without a successful renewal (V5). No other client could get the lock before that.
+    /// Its time ran out without a successful renewal. No other client could get the lock before that.
     Expired {
         /// The error of the last failed renewal, if there was one. Part of the message, so it is not
         /// repeated as a source; its own source is.

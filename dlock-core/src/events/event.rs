@@ -19,7 +19,7 @@ pub enum Event {
         call: u64,
         /// Whether it waits; otherwise it tries once.
         waits: bool,
-        /// Its limit, a total (W4).
+        /// Its limit, a total over all attempts.
         limit: Option<Duration>,
     },
     /// That acquire has ended: it returned, or its future was dropped.
@@ -33,7 +33,7 @@ pub enum Event {
         /// How it ended.
         end: AcquireEnd,
     },
-    /// A try began (V1): nothing has been sent yet.
+    /// A try began: nothing has been sent yet.
     Tried {
         /// Its identity, which is that of the term it may begin.
         uuid: Uuid,
@@ -59,7 +59,7 @@ pub enum Event {
     Granted(Uuid, FencingToken, Believed),
     /// The lease is renewed automatically from here on.
     KeptAlive(Uuid, FencingToken),
-    /// A renewal succeeded in time (V4).
+    /// A renewal succeeded in time.
     Renewed {
         /// The term.
         uuid: Uuid,
@@ -72,7 +72,7 @@ pub enum Event {
         /// The holder's belief after it.
         believed: Believed,
     },
-    /// A renewal succeeded too late to count (V4).
+    /// A renewal succeeded too late to count.
     RenewedLate(Uuid, FencingToken),
     /// The store answered a renewal that the term has ended (R3).
     RenewalRefused(Uuid, FencingToken),
@@ -90,12 +90,12 @@ pub enum Event {
         /// How it ended; [`EndCause::Released`] included.
         cause: EndCause,
     },
-    /// A caller that was waiting for the end learned of it (I8).
+    /// A caller that was waiting for the end learned of it.
     EndDelivered(Uuid, FencingToken),
-    /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that no caller took, or
-    /// of a try that may have left one. With the token, if it is known.
+    /// The release of a term begins: of a lease that was released or dropped, of a grant that no caller took, or of a
+    /// try that may have left one. With the token, if it is known.
     ReleaseBegan(Uuid, Option<FencingToken>),
-    /// That release was not sent: the client's own next waiter has a lease on the term, which continues (S1).
+    /// That release was not sent: the client's own next waiter has a lease on the term, which continues.
     HandedOn(Uuid, FencingToken),
     /// That release was sent, and has ended.
     ReleaseEnded(
@@ -109,11 +109,11 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Believed {
-    /// The `sent` that the success was credited with (V1, V4).
+    /// The `sent` that the success was credited with.
     pub sent: Duration,
     /// The deadline now.
     pub valid_until: Duration,
-    /// The lease is unsure from here on, without another success (V8).
+    /// The lease is unsure from here on, without another success.
     pub unsure_from: Duration,
 }
 

@@ -30,7 +30,7 @@ fn owner_is_the_label_that_was_given() {
     assert_eq!(lock.owned_by("worker 7").unwrap().owner(), "worker 7");
 }
 
-/// H8, B4: a ticket that was refused does not close the name; its work is another's.
+/// A ticket that was refused does not close the name (B4); its work is another's.
 #[tokio::test(start_paused = true)]
 async fn only_a_ticket_that_was_redeemed_closes_the_name() {
     for refused in [false, true] {
