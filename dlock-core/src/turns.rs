@@ -1,11 +1,11 @@
-//! Turns between processes (W8, N4 to N8): when a waiter may try for a name that others want too.
+//! Turns between processes (the book, "Waiting"): when a waiter may try for a name that others want too.
 //!
 //! No process sees the queue of another. Each hears of the same releases, and a refused waiter leaves its mark in the
 //! record, so the process that releases the record learns that it is wanted. From that follows an order without a
 //! list of waiters: the process that has just released a wanted name leaves it to the others, and of those the one
 //! that has waited longest tries first.
 //!
-//! Nothing here affects safety: it only ever delays a try (W2).
+//! Nothing here affects safety: it only ever delays a try.
 
 mod order;
 mod tenure;
@@ -23,8 +23,8 @@ pub(crate) use self::{
 };
 use crate::{Clock, time::ContenderInstant};
 
-/// How long a process that released a wanted name leaves it to the waiters that a hint wakes (N7): four slots, the
-/// longest time for which one of them is held back (N6).
+/// How long a process that released a wanted name leaves it to the waiters that a hint wakes: four slots, the longest
+/// time for which one of them is held back.
 pub(crate) const HAND_OFF: Duration = order::SLOT.saturating_mul(order::MOST_SLOTS);
 
 /// The runtimes of this client that have contended for a name with others. Each has its turns, as each has its queue.
@@ -120,12 +120,12 @@ impl Turns {
         self.order.no_hint_comes();
     }
 
-    /// How much longer the name is left to others (N7).
+    /// How much longer the name is left to others.
     pub(crate) fn left_for(&self, clock: &Clock) -> Duration {
         self.tenure.left_for(clock)
     }
 
-    /// How many slots a woken try leaves to others (N6). `luck`: one of 16 throws.
+    /// How many slots a woken try leaves to others. `luck`: one of 16 throws.
     pub(crate) fn slots(&self, arrival: Arrival, luck: bool) -> Slots {
         self.order.slots(arrival, luck)
     }

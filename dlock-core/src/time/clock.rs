@@ -1,4 +1,4 @@
-//! Elapsed time for holders and contenders (V3). Wall time plays no part here.
+//! Elapsed time for holders and contenders. Wall time plays no part here.
 //!
 //! A holder must never think that less time has passed than has; a contender never that more has.
 //! So they read different clocks, and each reading is taken in the order that errs on its safe
@@ -50,7 +50,7 @@ struct Manual {
     moved: Notify,
 }
 
-/// The clocks of a machine that a simulation keeps (V3): `dlock_testkit::machine` has one.
+/// The clocks of a machine that a simulation keeps: `dlock_testkit::machine` has one.
 pub trait SimulatedTime: fmt::Debug + Send + Sync + 'static {
     /// The time that the holder's clock has counted since the machine was made.
     fn holder(&self) -> Duration;
@@ -177,8 +177,8 @@ impl Clock {
         }
     }
 
-    /// Sleeps until the holder's clock has reached `deadline`, checking again at least every `step`:
-    /// timers stop while a machine sleeps, and they follow another clock (V2).
+    /// Sleeps until the holder's clock has reached `deadline`, checking again at least every `step`: timers stop while
+    /// a machine sleeps, and they follow another clock.
     pub(crate) async fn sleep_until(&self, deadline: HolderInstant, step: Duration) {
         loop {
             match &self.0 {

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::{Clock, instant::ContenderInstant};
 
-/// Counts from its creation, as a contender counts (V3): never more than has passed.
+/// Counts from its creation, as a contender counts: never more than has passed.
 #[derive(Clone)]
 pub struct Stopwatch {
     clock: Clock,

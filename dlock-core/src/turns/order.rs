@@ -1,4 +1,4 @@
-//! The order in which woken waiters try (N6): the one that has waited longest tries first.
+//! The order in which woken waiters try: the one that has waited longest tries first.
 //!
 //! Each contender counts the releases that it hears of, and remembers which others it has lately seen holding or
 //! waiting. It leaves the freed lock for one slot to each of those that may have waited longer. In a steady round of

@@ -1,4 +1,4 @@
-//! How long a contender leaves a name that it has released and that others want (N7, W8).
+//! How long a contender leaves a name that it has released and that others want.
 //!
 //! Waiters that a hint wakes need some milliseconds. Those that poll cannot come so soon: a contender that had the
 //! name to itself for a while leaves it to them until they must have tried. `dlock-model` has the bound that follows.
@@ -116,7 +116,7 @@ impl Tenure {
         let since = *self.since.get_or_insert(began);
         let overheard = guessed || !hinted || self.unheard >= 2;
         if is_wanted && overheard && began.since(since) >= longest {
-            // N8: during a long term a waiter tries once per poll and its jitter, otherwise four times.
+            // During a long term a waiter tries once per poll interval and its jitter, otherwise four times in one.
             let lasts = if began.since(granted) > 2 * poll {
                 poll * 5 / 4
             } else {

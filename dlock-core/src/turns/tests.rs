@@ -54,7 +54,7 @@ impl Contender {
     }
 }
 
-/// N6: one slot for each other contender that may have waited longer, four at most; by chance one more, among few.
+/// One slot for each other contender that may have waited longer, four at most; by chance one more, among few.
 #[tokio::test]
 async fn slots_are_left_to_those_that_have_not_gone_by() {
     let mut contender = contender();
@@ -71,7 +71,6 @@ async fn slots_are_left_to_those_that_have_not_gone_by() {
     assert_eq!([false, true].map(|luck| turns.slots(first, luck)), [4, 4]);
 }
 
-/// N6.
 #[tokio::test]
 async fn contender_that_was_not_seen_for_two_rounds_is_forgotten() {
     let mut contender = contender();
@@ -99,7 +98,7 @@ async fn own_hints_are_told_from_those_of_others() {
     assert!(turns.order.hinted());
 }
 
-/// N7 (a): with hints four slots, until another's release is heard; nothing if no other contender waits.
+/// With hints four slots, until another's release is heard; nothing if no other contender waits.
 #[tokio::test]
 async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
     let mut contender = contender();
@@ -115,7 +114,7 @@ async fn wanted_name_is_left_for_four_slots_or_until_another_releases_it() {
     assert_eq!(contender.turns().left_for(&clock), Duration::ZERO);
 }
 
-/// N7 (b): a contender that polls cannot come in four slots.
+/// A contender that polls cannot come in four slots.
 #[tokio::test]
 async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
     let mut contender = contender();
@@ -130,7 +129,7 @@ async fn name_that_one_had_to_itself_is_left_for_half_a_poll() {
     assert_eq!(contender.term(LONGEST / 2, true, false), POLL / 2);
 }
 
-/// N7 (b): a mark that is set again soon, while hints bring no other, belongs to a contender that does not hear them.
+/// A mark that is set again soon, while hints bring no other, belongs to a contender that does not hear them.
 #[tokio::test]
 async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     let mut contender = contender();
@@ -149,7 +148,7 @@ async fn waiter_that_hints_do_not_reach_is_told_by_its_second_mark() {
     assert_eq!(contender.term(long, true, true), POLL * 5 / 4);
 }
 
-/// N5: without marks, less and less often if no other comes.
+/// Less and less often if no other comes.
 #[tokio::test]
 async fn without_marks_a_name_that_no_other_takes_is_left_more_and_more_rarely() {
     let mut contender = contender();
@@ -163,7 +162,7 @@ async fn without_marks_a_name_that_no_other_takes_is_left_more_and_more_rarely()
     assert_eq!(contender.term(LONGEST, true, false), POLL / 2);
 }
 
-/// W1: a runtime of the same client is another contender.
+/// A runtime of the same client is another contender.
 #[tokio::test]
 async fn term_of_another_runtime_ends_the_time_that_the_name_is_left_for() {
     let mut contender = contender();
