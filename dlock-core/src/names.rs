@@ -79,14 +79,14 @@ impl Names {
         state
     }
 
-    /// Passes a hint on to the head waiter of a name (W3).
+    /// Passes a hint on to the head waiter of a name.
     pub(crate) fn wake(&self, name: &Name) {
         if let Some(state) = self.map().names.get(name) {
             state.hinted();
         }
     }
 
-    /// Hints may have been missed: all waiters try again (W3).
+    /// Hints may have been missed: all waiters try again.
     pub(crate) fn wake_all(&self) {
         for state in self.map().names.values() {
             state.hinted();
@@ -146,8 +146,8 @@ impl NameState {
         self.known().newest
     }
 
-    /// A lease of ours was handed over by a ticket: it is no longer ours, and this client must not claim it either
-    /// (H10), so that the giver does not get ahead of the redeemer.
+    /// A lease of ours was handed over by a ticket: it is no longer ours, and this client must not claim it either, so
+    /// that the giver does not get ahead of the redeemer.
     pub(crate) fn given_away(&self, uuid: Uuid) {
         self.known().live.retain(|live| *live != uuid);
     }

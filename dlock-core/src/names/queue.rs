@@ -1,5 +1,5 @@
-//! The queues of a name (W1): one for each runtime on which callers wait, since their tasks run there. The runtimes
-//! of one process compete for the name as processes do, so a runtime that no thread drives keeps no other from it.
+//! The queues of a name: one for each runtime on which callers wait, since their tasks run there. The runtimes of one
+//! process compete for the name as processes do, so a runtime that no thread drives keeps no other from it.
 
 use std::{collections::VecDeque, num::NonZeroU8, sync::Arc};
 
@@ -20,11 +20,11 @@ const MOST_ELDERS: usize = 4;
 /// The queue of the callers that wait on one runtime for one name.
 pub(crate) struct Queue {
     pub(crate) runtime: Id,
-    /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
-    /// like those of two machines (I12).
+    /// The turn to contend: one permit, handed out first in, first out. Leases of one process compete for it like those
+    /// of two machines.
     pub(crate) turn: Arc<Semaphore>,
-    /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a term
-    /// that is on offer (S1). Only the waiter that has its turn listens.
+    /// Rung when the lock may be free: by a wake-up of the store, by a release of this client, by a term that is on
+    /// offer. Only the waiter that has its turn listens.
     pub(crate) freed: Notify,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Line {
     pub(super) block_since: Option<ContenderInstant>,
     /// The size of the next block that is asked for.
     pub(super) block_size: BlockSize,
-    /// The keeper of terms on offer (S4).
+    /// The keeper of terms on offer.
     pub(super) keeper: Option<Keeper>,
 }
 

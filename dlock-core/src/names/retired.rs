@@ -1,5 +1,5 @@
-//! The client's own retired identities, whose late copies become orphans in the store (G4), and which of its
-//! tries claimed their terms.
+//! The client's own retired identities, whose late copies become orphans in the store, and which of its tries claimed
+//! their terms (the book, "Losing and failing": Orphans and cancellation).
 
 use std::{iter::successors, time::Duration};
 
@@ -8,22 +8,22 @@ use uuid::Uuid;
 use super::{Known, NameState};
 use crate::{Clock, provider::Version, time::ContenderInstant};
 
-/// How many retired identities a client remembers per name (G4), in addition to leases whose release is in flight.
+/// How many retired identities a client remembers per name, in addition to leases whose release is in flight.
 const RETIRED_KEPT: usize = 8;
 
-/// The uuid of a try or a lease on which this client no longer acts (G4).
+/// The uuid of a try or a lease on which this client no longer acts.
 pub(super) struct Retired {
     uuid: Uuid,
     since: ContenderInstant,
     /// How long its release closed the name (B4): until then this client does not claim it either.
     closed: Duration,
     keep: Duration,
-    /// The newest try of this client that claimed it (G4, H4), granted or not.
+    /// The newest try of this client that claimed it, granted or not.
     successor: Option<Uuid>,
     /// How many of this client's tries that claimed it may have ended its term in the store.
     claimants: usize,
-    /// A lease whose release is in flight. It is not forgotten in favour of newer identities: the answer to the
-    /// release means nothing without the tries that claimed the term meanwhile (H4).
+    /// A lease whose release is in flight. It is not forgotten in favour of newer identities: the answer to the release
+    /// means nothing without the tries that claimed the term meanwhile.
     releasing: bool,
     /// Every request for it was answered, its release too: no copy is in flight, unless a driver or a network has
     /// made one.
@@ -54,8 +54,8 @@ impl Known {
 }
 
 impl NameState {
-    /// Retires an identity: a try whose grant no caller got, or a lease whose release has begun. It is
-    /// remembered for 2 D, so that a late copy of its request cannot block its own client (G4).
+    /// Retires an identity: a try whose grant no caller got, or a lease whose release has begun. It is remembered for
+    /// twice the lease's duration, so that a late copy of its request cannot block its own client.
     pub(crate) fn retire(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
         self.mark_retired(&mut self.known(), clock, uuid, duration, Duration::ZERO);
     }
@@ -140,7 +140,7 @@ impl NameState {
         }
     }
 
-    /// Whether the record that refused a try is an orphan of this client: ground (b) of `prev` (G4).
+    /// Whether the record that refused a try is an orphan of this client: ground (b) of `prev`.
     pub(crate) fn is_retired(&self, clock: &Clock, uuid: Uuid) -> bool {
         let known = self.known();
         let mut retired = known.retired.iter();

@@ -1,6 +1,7 @@
-//! Handing a name to the client's own next waiter: the term that is on offer to the first waiter in line continues
-//! with a lease of the waiter's (S1). Sends nothing. The duty to release stays with the offer and its keeper
-//! (`offering`) until the waiter has a lease, so nothing is lost if a waiter is (S4).
+//! Handing a name to the client's own next waiter: the term that is on offer to the first waiter in line continues with
+//! a lease of the waiter's (the book, "Waiting": Terms that continue inside a client). Sends nothing. The duty to
+//! release stays with the offer and its keeper (`offering`) until the waiter has a lease, so nothing is lost if a
+//! waiter is.
 
 mod blocks;
 mod offering;
@@ -20,14 +21,14 @@ pub(super) use self::{
 use super::{Known, NameState, queue::Line};
 use crate::{Clock, time::Plan};
 
-/// A term whose lease has ended, and on which another lease of this client may follow (S1).
+/// A term whose lease has ended, and on which another lease of this client may follow.
 pub(crate) trait GoesOn: Any + Send + Sync {
     fn uuid(&self) -> Uuid;
     fn duration(&self) -> Duration;
     fn clock(&self) -> &Clock;
-    /// S1, S3: whether another lease may follow.
+    /// Whether another lease may follow.
     fn may_go_on(&self) -> bool;
-    /// S3: no token is left for another.
+    /// No token is left for another.
     fn is_used_up(&self) -> bool;
 }
 
@@ -56,9 +57,9 @@ impl NameState {
         known.line(runtime).is_some_and(|line| line.offer.is_some())
     }
 
-    /// S1: continues the term on offer on this runtime. `begin` begins the lease, with the highest token that was
-    /// seen apart from those of its block (T6). Only the first waiter in line calls this. If the term cannot
-    /// continue, it ends, and its release is sent.
+    /// Continues the term on offer on this runtime. `begin` begins the lease, with the highest token that was seen
+    /// apart from those of its block (T6). Only the first waiter in line calls this. If the term cannot continue, it
+    /// ends, and its release is sent.
     ///
     /// One step: its keeper finds either the offer or nothing to release.
     pub(crate) fn succeed<L>(
@@ -93,7 +94,7 @@ impl NameState {
             && !known.live.is_empty()
     }
 
-    /// Retires a term that is no longer on offer and has not continued (G4), before its release runs.
+    /// Retires a term that is no longer on offer and has not continued, before its release runs.
     pub(super) fn is_over(&self, known: &mut Known, offered: &OfferedTerm) {
         let giver = &*offered.giver;
         let (clock, uuid) = (giver.clock(), giver.uuid());

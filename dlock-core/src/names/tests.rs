@@ -252,13 +252,12 @@ fn terms_of_ours_are_those_that_live_the_newest_and_the_retired() {
     state.granted(uuid(1), token(8));
     state.granted(uuid(2), token(9));
     state.retire(&clock, uuid(3), LEASE);
-    // H10: no caller holds it, and it is the newest.
+    // Handed over by a ticket: no caller holds it, and it is the newest.
     state.given_away(uuid(2));
     let ours = [1, 2, 3, 4].map(|number| state.known().is_ours(uuid(number)));
     assert_eq!(ours, [true, true, true, false]);
 }
 
-/// H4.
 #[test]
 fn term_is_followed_through_all_tries_that_claimed_it() {
     let (clock, _hand, state) = one();
@@ -276,7 +275,6 @@ fn term_is_followed_through_all_tries_that_claimed_it() {
     assert!(!went(2, 1));
 }
 
-/// G4, H4.
 #[test]
 fn newest_eight_identities_are_kept_and_leases_whose_release_is_under_way() {
     let (clock, _hand, state) = one();

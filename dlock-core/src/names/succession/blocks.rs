@@ -1,5 +1,5 @@
-//! How many tokens a term is asked for when others stand in line (S1): as many as the leases that follow one another
-//! in an instant. A term keeps its name from the store, and from other processes, until its tokens are used up (S3).
+//! How many tokens a term is asked for when others stand in line: as many as the leases that follow one another in an
+//! instant. A term keeps its name from the store, and from other processes, until its tokens are used up.
 
 #[cfg(test)]
 mod tests;

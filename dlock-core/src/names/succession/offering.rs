@@ -1,6 +1,6 @@
-//! A term that may continue is on offer to the first waiter in line (S1), and its release has returned. A waiter that
-//! is not fit for it ends it. A keeper, a task of a layer above, ends it in time (S4); one task serves many terms,
-//! since starting one for each release would cost more than the release saves.
+//! A term that may continue is on offer to the first waiter in line, and its release has returned. A waiter that is not
+//! fit for it ends it. A keeper, a task of a layer above, ends it in time; one task serves many terms, since starting
+//! one for each release would cost more than the release saves.
 
 use std::sync::{Arc, MutexGuard, Weak};
 
@@ -132,7 +132,7 @@ impl NameState {
     }
 
     /// Ends an offer whose time has passed: its keeper is late, or on a runtime that no thread drives, and would keep
-    /// waiters on other runtimes from the name for as long as the lease lasts (S4).
+    /// waiters on other runtimes from the name for as long as the lease lasts.
     pub(crate) fn end_late_offer(&self, now: HolderInstant) {
         let mut known = self.known();
         let mut lines = known.lines.iter_mut();

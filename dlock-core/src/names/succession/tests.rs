@@ -135,7 +135,6 @@ impl Scene {
     }
 }
 
-/// S1.
 #[tokio::test(start_paused = true)]
 async fn term_that_goes_on_is_not_over() {
     let scene = Scene::new();
@@ -150,7 +149,7 @@ async fn term_that_goes_on_is_not_over() {
     assert!(!scene.state().is_offered(scene.here()));
 }
 
-/// S4: the duty to release stays with the keeper until a waiter has a lease, and ends there.
+/// The duty to release stays with the keeper until a waiter has a lease, and ends there.
 #[tokio::test(start_paused = true)]
 async fn term_goes_on_or_is_given_back() {
     let scene = Scene::new();
@@ -179,7 +178,7 @@ async fn term_goes_on_or_is_given_back() {
     assert!(scene.follows(&scene.lock.0).is_none());
 }
 
-/// S4: a keeper that sleeps for one offer wakes for the next one, which ends sooner.
+/// A keeper that sleeps for one offer wakes for the next one, which ends sooner.
 #[tokio::test(start_paused = true)]
 async fn keeper_wakes_for_an_offer_that_ends_sooner() {
     let scene = Scene::new();
@@ -201,7 +200,7 @@ async fn keeper_wakes_for_an_offer_that_ends_sooner() {
     assert_eq!(scene.state().keep(&keeper, now, false), Some(sooner));
 }
 
-/// S4: a waiter that comes for the term after that gets none, however late the keeper is.
+/// A waiter that comes for the term after that gets none, however late the keeper is.
 #[tokio::test(start_paused = true)]
 async fn term_is_over_before_a_late_keeper_comes() {
     let scene = Scene::new();
