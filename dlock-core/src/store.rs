@@ -50,7 +50,7 @@ pub(crate) struct Store {
     pub(crate) outage: Outage,
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
-    /// Its channel is open: waiters need not poll as often (W2).
+    /// Its channel is open: waiters need not poll as often.
     pub(crate) channel_open: AtomicBool,
     /// Where observations outlive this process, if there is such a place (O4).
     pub(crate) observations: OnceLock<Keeper>,
@@ -72,8 +72,8 @@ struct Tasks {
     idle: Notify,
 }
 
-/// A task in the background of a client (I14); [`Client::close`] waits for its end, and
-/// [`DLock::idle`](crate::DLock::idle) for the end of a lock's own tasks.
+/// A task in the background of a client; [`Client::close`] waits for its end, and [`DLock::idle`](crate::DLock::idle)
+/// for the end of a lock's own tasks.
 pub(crate) struct TaskToken {
     client: Arc<Tasks>,
     plan: Arc<Plan>,
@@ -176,8 +176,8 @@ impl Store {
         &self.closing
     }
 
-    /// One call to the provider, for at most `limit`: the one place that ends a call that hangs (V6, V7, W4). After
-    /// that the outcome is unknown, and the call is dropped. Operation and group are for metrics.
+    /// One call to the provider, for at most `limit`: the one place that ends a call that hangs. After that the outcome
+    /// is unknown, and the call is dropped. Operation and group are for metrics.
     pub(crate) async fn call<T: Send>(
         &self,
         (operation, group): (Operation, Option<&Arc<str>>),

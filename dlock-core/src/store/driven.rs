@@ -1,7 +1,7 @@
-//! Work that its caller drives as long as that is quick (C1), and that continues in a task of ours otherwise. So an
-//! acquire or release of a few milliseconds costs no change of task. Nevertheless a request that was sent runs to its
-//! answer when the caller goes away (C2, G1), and does not depend on the caller's polls for longer than that (C3,
-//! W6).
+//! Work that its caller drives as long as that is quick, and that continues in a task of ours otherwise (the book, "The
+//! code": Calls in the caller's poll). So an acquire or release of a few milliseconds costs no change of task.
+//! Nevertheless a request that was sent runs to its answer when the caller goes away, and depends on the caller's polls
+//! for no longer than 20 to 40 ms.
 
 mod own_wakes;
 #[cfg(test)]

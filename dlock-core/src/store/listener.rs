@@ -1,4 +1,4 @@
-//! Listening to a provider's wake-ups, one task per client (W3).
+//! Listening to a provider's wake-ups, one task per client.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! One rate limit for all calls of a client while its store answers none (V6, V7, W5): which caller goes
-//! next, and when. Each caller keeps its own pause after a failure, and its own patience.
+//! One rate limit for all calls of a client while its store answers none (the book, "Losing and failing": A store that
+//! is down): which caller goes next, and when. Each caller keeps its own pause after a failure, and its own patience.
 
 #[cfg(test)]
 mod tests;

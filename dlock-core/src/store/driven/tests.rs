@@ -112,7 +112,6 @@ fn is_here(driven: &Driven<u32>) -> bool {
     matches!(*driven.slot.phase(), Phase::Here(..))
 }
 
-/// C1.
 #[test]
 fn work_that_its_caller_drives_needs_no_task_but_the_watchdog() {
     let bench = Bench::new();
@@ -129,7 +128,7 @@ fn work_that_its_caller_drives_needs_no_task_but_the_watchdog() {
     assert!(bench.poll(&mut driven).is_pending(), "it is over");
 }
 
-/// C2, also for a caller that goes away before its first poll.
+/// Also if the caller goes away before its first poll.
 #[test]
 fn work_whose_caller_goes_away_runs_to_its_end() {
     let bench = Bench::new();
@@ -152,7 +151,7 @@ fn work_whose_caller_goes_away_runs_to_its_end() {
     }
 }
 
-/// C3. From then on the task gets the wakes of the work, so the caller is woken to wait for the task.
+/// From then on the task gets the wakes of the work, so the caller is woken to wait for the task.
 #[test]
 fn work_that_takes_long_goes_on_in_a_task() {
     let bench = Bench::new();
@@ -338,7 +337,7 @@ fn caller_that_wakes_itself_time_and_again_gets_its_next_turn_from_the_runtime()
     assert_eq!(woken.0.load(Ordering::SeqCst), 1);
 }
 
-/// C3, however often its caller polls it.
+/// However often its caller polls it.
 #[test]
 fn work_that_is_polled_often_and_takes_long_goes_on_in_a_task() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! The watchdogs over work that callers drive (C3): work that takes long, or is not polled, continues in a task. One
+//! The watchdogs over work that callers drive: work that takes long, or is not polled, continues in a task. One
 //! watchdog for each runtime, for as long as there is work: work that is taken over can run only where it began.
 
 #[cfg(test)]
