@@ -14,7 +14,7 @@ use crate::{
     store::driven::{Driven, Unfinished, Work},
 };
 
-/// A term with the duty to release it. Dropping it releases in the background (G3).
+/// A term with the duty to release it. Dropping it releases in the background.
 pub(crate) struct Holding(Option<LeaseView>);
 
 impl Holding {
@@ -36,7 +36,7 @@ impl Holding {
             .expect("a holding has its term until it ends")
     }
 
-    /// Releases, and waits for the outcome (V7). Dropping this future does not stop the release.
+    /// Releases, and waits for the outcome. Dropping this future does not stop the release.
     pub(crate) async fn release(mut self) -> Result<ReleaseEnd, Error> {
         let Some(view) = self.0.take() else {
             return Ok(ReleaseEnd::Unconfirmed);
@@ -55,8 +55,8 @@ impl Holding {
         }
     }
 
-    /// Ends the lease without a release, and leaves it to the process that redeems the ticket (H7). A lease that was
-    /// lost is released like any other.
+    /// Ends the lease without a release, and leaves it to the process that redeems the ticket. A lease that was lost is
+    /// released like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;
         let ticket = Ticket::new(self.term().name.clone(), self.term().version())
@@ -83,8 +83,8 @@ impl Drop for Holding {
 }
 
 /// Runs work of a term on its home runtime, whatever becomes of this future. On that runtime it runs in the caller's
-/// poll at first (C1). From another runtime it runs in a task, which is awaited for at most `bound`: a home runtime
-/// that lives but that no thread drives runs no task. If the other runtime has no timers, there is no bound.
+/// poll at first. From another runtime it runs in a task, which is awaited for at most `bound`: a home runtime that
+/// lives but that no thread drives runs no task. If the other runtime has no timers, there is no bound.
 pub(crate) async fn at_home<T: Send + 'static>(
     term: &Term,
     bound: impl FnOnce() -> Duration,
@@ -114,8 +114,8 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
 }
 
-/// The release begins here: from now on the lease is invalid (V7). `None` if its term is on offer to the next waiter
-/// (S1): for the holder that counts as released.
+/// The release begins here: from now on the lease is invalid. `None` if its term is on offer to the next waiter: for
+/// the holder that counts as released.
 fn begin_release(term: &Arc<Term>) -> Option<PendingRelease> {
     term.begin_release();
     let closes_until = term.closes_until();

@@ -1,6 +1,6 @@
-//! After a release the term of a lease may continue with the first waiter in line (S1): it is on offer, and its
-//! keeper releases it in time (S4). The keeper is a task on the runtime where the release is to run: with that
-//! runtime the keeper ends, and the term runs out.
+//! After a release the term of a lease may continue with the first waiter in line: it is on offer, and its keeper
+//! releases it in time. The keeper is a task on the runtime where the release is to run: with that runtime the keeper
+//! ends, and the term runs out.
 
 #[cfg(test)]
 mod tests;

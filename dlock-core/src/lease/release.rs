@@ -1,4 +1,5 @@
-//! The release of a term: a call that ends it in the store, whatever the store answers (V7, G3, I9).
+//! The release of a term: a call that ends it in the store, whatever the store answers (the book, "Losing and failing":
+//! Releases).
 
 #[cfg(test)]
 mod tests;
@@ -79,7 +80,7 @@ impl Drop for CutOff {
 }
 
 impl Drop for PendingRelease {
-    /// Without an answer it wakes a waiter as well, which need not wait for it any more (W7, G4).
+    /// Without an answer it wakes a waiter as well, which need not wait for it any more.
     fn drop(&mut self) {
         if self.state.release_ended(self.uuid) {
             self.state.wake();
@@ -122,7 +123,7 @@ impl PendingRelease {
         self.go_on()
     }
 
-    /// A release that has begun, and whose term has not continued (S4), ends in a task of ours.
+    /// A release that has begun, and whose term has not continued, ends in a task of ours.
     pub(crate) fn spawn_begun(self, home: &Handle) {
         drop(home.spawn(self.go_on()));
     }
@@ -162,13 +163,13 @@ impl PendingRelease {
         left + 2 * plan.attempt()
     }
 
-    /// Retires our identity (G4). The store knows already that the term has ended: there is nothing to release.
+    /// Retires our identity. The store knows already that the term has ended: there is nothing to release.
     pub(crate) fn nothing_left(self) {
         let Self { store, state, .. } = &self;
         state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: retires our identity before the release's task runs.
+    /// Retires our identity before the release's task runs, so that no waiter of ours takes the term for another's.
     fn retire(&self) {
         let Self { store, state, .. } = self;
         let (clock, lease) = (&store.clock, self.plan.duration);
@@ -283,7 +284,7 @@ impl PendingRelease {
         store.observe(state, name, &closed, plan.attempt()).await;
     }
 
-    /// The meaning of an answer; `alone`: whether the first attempt got it. W7: any release of this client, even an
+    /// The meaning of an answer; `alone`: whether the first attempt got it. Any release of this client, even an
     /// orphan's, wakes its head waiter.
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
@@ -302,7 +303,8 @@ impl PendingRelease {
         ended
     }
 
-    /// N7. Others hear of the release only now. Nothing is kept for a name that one contender has to itself.
+    /// Leaves a wanted name to the other contenders for a while: they hear of the release only now. Nothing is kept for
+    /// a name that one contender has to itself.
     fn leave_to_others(&self, is_marked: bool) {
         let Self {
             store, state, plan, ..
@@ -327,7 +329,7 @@ impl PendingRelease {
 
     /// L3. It is certain that another client took the lease only if nothing of this client can have ended the term:
     /// neither an earlier attempt of this release, after which another waiter may have been quick, nor a try that
-    /// claimed the term (H4), even if that try's own term has ended by now.
+    /// claimed the term, even if that try's own term has ended by now.
     fn not_held(&self, record: Option<Record>, alone: bool) -> ReleaseEnd {
         let Self { store, state, .. } = self;
         if let Some(record) = &record {

@@ -1,5 +1,5 @@
-//! One renewal attempt and the meaning of its answer (V4, V5). `renewals` decides when attempts are made, or a user
-//! who renews by hand.
+//! One renewal attempt and the meaning of its answer. `renewals` decides when attempts are made, or a user who renews
+//! by hand.
 
 use crate::{
     ProviderError,
@@ -29,8 +29,8 @@ pub(crate) fn request(term: &Term, RenewalAttempt { n, .. }: RenewalAttempt) -> 
     Renew::new(term.name.clone(), term.uuid, n)
 }
 
-/// Settles an attempt with its answer: a success counts for the attempt that it answers (V4). `Ok` if the
-/// store has answered.
+/// Settles an attempt with its answer: a success counts for the attempt that it answers. `Ok` if the store has
+/// answered.
 pub(crate) fn settle(
     term: &Term,
     attempt: RenewalAttempt,

@@ -16,8 +16,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Whether a lease of the other lock may continue a term of this one (S1): the record would show the same, and
-    /// the term's deadline and renewals mean the same to both.
+    /// Whether a lease of the other lock may continue a term of this one: the record would show the same, and the
+    /// term's deadline and renewals mean the same to both.
     pub(crate) fn shares_terms_with(&self, other: &Self) -> bool {
         let Self {
             store: _,

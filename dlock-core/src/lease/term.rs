@@ -1,5 +1,6 @@
-//! A lease on a term as its holder believes in it: until when it is valid, what its renewals reported, how
-//! it ended (V1 to V8; I1, I2, I6 and I7 follow). Sends nothing; `renewal` and `release` do.
+//! A lease on a term as its holder believes in it: until when it is valid, what its renewals reported, how it ended
+//! (the book, "Time": Validity and loss). That is why leases of one name are never valid at the same time, and why
+//! nothing revives a lost one. Sends nothing; `renewal` and `release` do.
 
 mod belief;
 mod handover;
@@ -61,7 +62,7 @@ pub(crate) struct Term {
     pub(crate) queue_key: QueueKey,
     /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
-    /// Without a newer success the lease is unsure from here on (V8).
+    /// Without a newer success the lease is unsure from here on.
     unsure_from: AtomicI64,
     belief: Mutex<Belief>,
     /// Rung when any of the above changes.
@@ -115,9 +116,8 @@ impl Term {
         })
     }
 
-    /// V2: computed from the clock at every call. V4: a deadline once seen in the past is
-    /// replaced by [`HolderInstant::NEVER`], so that no later answer, and no reading of the clock that was
-    /// taken earlier, can bring the lease back.
+    /// Computed from the clock at every call. A deadline once seen in the past is replaced by [`HolderInstant::NEVER`],
+    /// so that no later answer, and no reading of the clock that was taken earlier, can bring the lease back.
     pub(crate) fn is_valid(&self) -> bool {
         loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
@@ -142,7 +142,7 @@ impl Term {
         }
     }
 
-    /// Valid, unsure or lost (V8).
+    /// Valid, unsure or lost.
     pub(crate) fn state(&self) -> State {
         if let Some(loss) = self.over() {
             return State::Ended(loss);
@@ -204,8 +204,8 @@ impl Term {
         self.changed.notified()
     }
 
-    /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
-    /// or of the last success (V6).
+    /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant or of the last
+    /// success.
     pub(crate) fn renewal_due(&self) -> HolderInstant {
         self.belief().credited + self.plan.renew_every
     }
@@ -221,11 +221,9 @@ impl Term {
         self.belief().held_too_long = true;
     }
 
-    /// The number and the `sent` of a new renewal attempt; `None` once the lease has ended or its
-    /// release has begun (V7).
+    /// The number and the `sent` of a new renewal attempt; `None` once the lease has ended or its release has begun.
     ///
-    /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
-    /// makes R2 sound (V4).
+    /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that makes R2 sound.
     pub(crate) fn next_attempt(&self) -> Option<RenewalAttempt> {
         if !self.is_valid() {
             return None;
@@ -240,13 +238,13 @@ impl Term {
         Some(RenewalAttempt { n: belief.n, sent })
     }
 
-    /// The time for one attempt: D/6, and never more than the remainder of the lease (V6).
+    /// The time for one attempt: D/6, and never more than the remainder of the lease.
     pub(crate) fn attempt_limit(&self) -> Duration {
         self.plan.attempt().min(self.remaining())
     }
 
     /// The store answered `Renewed` to this attempt. Returns false if that came too late: a success at or after the
-    /// deadline does not count (V4).
+    /// deadline does not count.
     pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
         let in_time = self.extend(attempt, asked);
         if asked {
@@ -304,7 +302,7 @@ impl Term {
         true
     }
 
-    /// An attempt got no answer. That is no loss, and it delays nothing (V5).
+    /// An attempt got no answer. That is no loss, and it delays nothing.
     pub(crate) fn unanswered(&self, error: ProviderError) {
         self.emit(|uuid, token| Event::RenewalFailed(uuid, token, error.clone()));
         let ended = !self.is_valid();
@@ -329,7 +327,7 @@ impl Term {
 
     /// Ends the lease; the first cause stays.
     fn end(&self, cause: EndCause) {
-        // If the deadline has passed already, that came first (V5).
+        // If the deadline has passed already, that came first.
         let valid = self.is_valid();
         let belief = self.belief();
         let cause = if valid { cause } else { belief.expired() };

@@ -1,4 +1,5 @@
-//! A lease in transit from one process to another, as one line of text (H7, H11).
+//! A lease in transit from one process to another, as one line of text (the book, "Losing and failing": Handing over by
+//! ticket).
 
 use std::{fmt, str::FromStr, time::Duration};
 

@@ -45,14 +45,14 @@ impl LeaseView {
         self.0.token
     }
 
-    /// Identity of the term. Leases of one process may follow one another on a term, with a token each (S1).
+    /// Identity of the term. Leases of one process may follow one another on a term, with a token each.
     #[must_use]
     pub fn uuid(&self) -> Uuid {
         self.0.uuid
     }
 
-    /// Whether the holder may still act. Computed from the clock at every call, in well under a
-    /// microsecond; once false, always false (V2, V4).
+    /// Whether the holder may still act. Computed from the clock at every call, in well under a microsecond; once
+    /// false, always false.
     ///
     /// True means that no other client can have the lock *at this instant*. Only a resource that checks the token can
     /// decide whether a write that starts now is still in time when it arrives (T4).
@@ -67,7 +67,7 @@ impl LeaseView {
         self.0.remaining()
     }
 
-    /// Valid, unsure or ended, computed from the clock at every call (V8).
+    /// Valid, unsure or ended, computed from the clock at every call.
     #[must_use]
     pub fn state(&self) -> State {
         self.0.state()
@@ -87,10 +87,10 @@ impl LeaseView {
         self.0.since_success()
     }
 
-    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is reported within milliseconds
-    /// of the deadline on an idle runtime, even while a renewal hangs (V5, I8); a lease that was released or dropped
-    /// ends with [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing, so it can be
-    /// used in a `select!` next to `lease.renew()`.
+    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is reported within milliseconds of
+    /// the deadline on an idle runtime, even while a renewal hangs; a lease that was released or dropped ends with
+    /// [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing, so it can be used in a
+    /// `select!` next to `lease.renew()`.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -99,8 +99,8 @@ impl LeaseView {
         async move { term.ended().await }
     }
 
-    /// Resolves when the lease is unsure or has ended (V8): time to drain the work. Call [`LeaseView::state`] to
-    /// learn which; an unsure lease can become valid again. Borrows nothing.
+    /// Resolves when the lease is unsure or has ended: time to drain the work. Call [`LeaseView::state`] to learn
+    /// which; an unsure lease can become valid again. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -109,7 +109,7 @@ impl LeaseView {
         async move { term.unsure().await }
     }
 
-    /// Resolves when the lease is no longer unsure, or has ended (V8). Borrows nothing.
+    /// Resolves when the lease is no longer unsure, or has ended. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Clock, lease::term::tests::term};
 
-/// G4. In addition nothing is sent.
+/// In addition nothing is sent.
 #[tokio::test]
 async fn dropped_lease_that_the_store_has_ended_is_no_longer_its_clients() {
     let held = term(Clock::manual().0);

@@ -154,7 +154,7 @@ async fn client_that_closes_while_a_term_is_offered_waits_for_it() {
     assert_eq!(provider.released().len(), 1);
 }
 
-/// The keeper ends with its runtime; the term runs out, and its own client need not wait for that (G4).
+/// The keeper ends with its runtime; the term runs out, and its own client need not wait for that.
 #[test]
 fn term_whose_runtime_has_ended_is_retired() {
     let provider = store(1);
@@ -175,7 +175,7 @@ fn term_whose_runtime_has_ended_is_retired() {
     second.block_on(async { drop(lease(&lock).await) });
 }
 
-/// S4: the keeper runs where the lease was acquired, and no thread drives that runtime.
+/// The keeper runs where the lease was acquired, and no thread drives that runtime.
 #[test]
 fn waiter_elsewhere_ends_what_has_been_on_offer_for_its_time() {
     let provider = store(1);
@@ -207,7 +207,7 @@ fn waiter_elsewhere_ends_what_has_been_on_offer_for_its_time() {
     assert_eq!((claims.len(), claimed), (4, Some(term)), "{claims:?}");
 }
 
-/// W1: a term continues where it was acquired.
+/// A term continues where it was acquired.
 #[test]
 fn term_is_on_offer_to_no_waiter_on_another_runtime() {
     let provider = store(2);
@@ -223,7 +223,7 @@ fn term_is_on_offer_to_no_waiter_on_another_runtime() {
     assert_eq!(provider.acquired().len(), 2, "it asks");
 }
 
-/// W1: a caller outside of the line calls the store.
+/// A caller outside of the line calls the store.
 #[tokio::test(start_paused = true)]
 async fn term_on_offer_is_the_first_waiters() {
     let provider = store(2);

@@ -114,7 +114,7 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
     state.strong_count() == 0
 }
 
-/// G4: as long as a copy of a request may be in flight.
+/// A name is remembered as long as a copy of a request may be in flight.
 #[tokio::test(start_paused = true)]
 async fn name_is_remembered_unless_everything_was_answered() {
     assert!(is_forgotten(true, vec![RELEASED]).await);
@@ -142,7 +142,7 @@ async fn after_a_release(hears: bool, closes: bool, answer: Answer) -> (u64, Dur
     (state.turns().of(here).passed(arrival), left)
 }
 
-/// N3, N7: only a marked term is hinted, and left to others.
+/// Only a marked term is hinted (N3), and left to others.
 #[tokio::test]
 async fn release_leaves_a_wanted_name_to_others_and_expects_its_own_hint() {
     const WANTED: Answer = Ok(ReleaseOutcome::Released { wanted: true });
@@ -175,7 +175,7 @@ async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
     release.send().await.unwrap()
 }
 
-/// H4, L3.
+/// The answer is `NotHeld` (L3), and the record shows the term of our own try.
 #[tokio::test]
 async fn term_that_went_to_our_own_try_was_given_back() {
     for origin in [
@@ -236,8 +236,8 @@ fn release_that_goes_down_with_its_runtime_is_told() {
     assert_eq!(said, ["release_cut_off"]);
 }
 
-/// H4: a runtime that has shut down drops it. Its lease is then forgotten in favour of newer ones, like any other,
-/// and a waiter need not wait for the answer (W7).
+/// A runtime that has shut down drops the release. Its lease is then forgotten in favour of newer ones, like any other,
+/// and a waiter need not wait for the answer.
 #[tokio::test]
 async fn release_that_is_dropped_has_ended() {
     let provider = Scripted::new();

@@ -30,12 +30,12 @@ pub(super) struct Belief {
     pub(super) ended: Option<EndCause>,
     /// The store itself has answered that the term has ended, also if the lease had ended by then.
     pub(super) refused: bool,
-    /// The lease that has followed this one on its term (S1). Kept: it learns what late answers to this one say of
-    /// the term, and passes it on to the leases that have followed it.
+    /// The lease that has followed this one on its term. Kept: it learns what late answers to this one say of the term,
+    /// and passes it on to the leases that have followed it.
     pub(super) successor: Option<Arc<Term>>,
 }
 
-/// The number and the time of one renewal attempt, drawn in one step (V4).
+/// The number and the time of one renewal attempt, drawn in one step.
 #[derive(Clone, Copy)]
 pub(crate) struct RenewalAttempt {
     pub(crate) n: u64,
@@ -76,8 +76,8 @@ impl Belief {
         }
     }
 
-    /// The belief of a lease that follows this one on its term (S2). Its renewals continue with the next number (R1),
-    /// and their answers count from their own `sent` on (V4); the longest hold and `at_least` count anew.
+    /// The belief of a lease that follows this one on its term. Its renewals continue with the next number (R1), and
+    /// their answers count from their own `sent` on; the longest hold and `at_least` count anew.
     pub(super) fn following(&self, now: HolderInstant, at_least: Option<Duration>) -> Self {
         Self {
             n: self.n,

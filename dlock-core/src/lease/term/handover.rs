@@ -1,5 +1,4 @@
-//! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
-//! S1, H7). Sends nothing.
+//! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket. Sends nothing.
 
 use std::time::Duration;
 
@@ -7,9 +6,8 @@ use super::Term;
 use crate::{End, EndCause, provider::Version, time::HolderInstant};
 
 impl Term {
-    /// V7: from here on the lease is invalid and no renewal is sent. The term's identity is retired when its release
-    /// is sent, and not before: a try that claimed it in between as an orphan (G4) would take it from a lease that
-    /// follows (S1).
+    /// From here on the lease is invalid and no renewal is sent. The term's identity is retired when its release is
+    /// sent, and not before: a try that claimed it in between as an orphan would take it from a lease that follows.
     pub(crate) fn begin_release(&self) {
         self.end(EndCause::Released);
     }
@@ -35,7 +33,7 @@ impl Term {
     }
 
     /// The term continues the work of a lease that was handed over, which was to keep every other client out for this
-    /// much longer (H8, B4).
+    /// much longer (B4).
     pub(crate) fn closes_for(&self, left: Duration) {
         let mut belief = self.belief();
         belief.closes_until = belief.closes_until.max(belief.granted + left);
@@ -52,13 +50,13 @@ impl Term {
         (closes && self.store.clock.now() < until).then_some(until)
     }
 
-    /// H7: how much longer the redeemer of this lease is to keep every other client out.
+    /// How much longer the redeemer of this lease is to keep every other client out.
     pub(crate) fn left_to_close(&self) -> Duration {
         self.belief().closes_until.since(self.store.clock.now())
     }
 
-    /// H7: ends the lease as a release does, but leaves it in the store, for the redeemer of its ticket. From
-    /// here on this client does not claim it either (H10). A lost lease stays lost.
+    /// Ends the lease as a release does, but leaves it in the store, for the redeemer of its ticket. From here on this
+    /// client does not claim it either, so that it does not race with the redeemer. A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), End> {
         self.end(EndCause::HandedOver);
         if let Some(loss) = self.over()

@@ -7,7 +7,7 @@ use crate::time::HolderInstant;
 
 /// Renews terms.
 pub(crate) trait Renewer: Send + Sync {
-    /// This term has ended: it is no longer renewed, and the renewer forgets it (V7, H7).
+    /// This term has ended: it is no longer renewed, and the renewer forgets it.
     fn remove(&self, term: &Term);
 }
 

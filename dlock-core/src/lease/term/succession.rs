@@ -1,5 +1,6 @@
 //! A term that continues: when a lease on it has ended, the next waiter of the same client gets its own lease on it,
-//! with the next token of its block (S1, S2, S3). Sends nothing: to the store there is one holder.
+//! with the next token of its block (the book, "Waiting": Terms that continue inside a client). Sends nothing: to the
+//! store there is one holder.
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ impl Block {
 }
 
 impl Term {
-    /// S1: begins the next lease on a term that is on offer.
+    /// Begins the next lease on a term that is on offer.
     pub(crate) fn follow(
         giver: &dyn GoesOn,
         lock: &Arc<Settings>,
@@ -52,14 +53,14 @@ impl Term {
             .succeed(lock, highest_elsewhere)
     }
 
-    /// S3: a lease of this lock may follow on the term.
+    /// Whether a lease of this lock may follow on the term.
     fn is_for(&self, lock: &Settings) -> bool {
         let block = self.block.as_ref();
         block.is_some_and(|block| lock.shares_terms_with(&block.lock))
     }
 
-    /// S1: begins the next lease on this term, for a waiter whose lock shares terms with the giver's.
-    /// `highest_elsewhere`: the highest token that the client has seen apart from those of this block (T6).
+    /// Begins the next lease on this term, for a waiter whose lock shares terms with the giver's. `highest_elsewhere`:
+    /// the highest token that the client has seen apart from those of this block (T6).
     ///
     /// The giver's lease has ended. The term is checked again in the same step that begins the next lease: from then
     /// on the new lease learns what an answer to an earlier request says of the *term* ([`Term::refused`]). It does
@@ -108,7 +109,7 @@ impl Term {
         Some(successor)
     }
 
-    /// The store answered R3: the term has ended there (V5), also for the lease that continues it.
+    /// The store answered R3: the term has ended there, also for the lease that continues it.
     pub(crate) fn refused(&self, record: Option<&Record>) {
         self.emit(Event::RenewalRefused);
         let mut refused = self.refuse(record);
@@ -131,7 +132,7 @@ impl Term {
         successor
     }
 
-    /// S2: what an answer says of the term concerns the leases that have followed on it.
+    /// Passes news of the term, which an answer brought, to the leases that have followed on it.
     pub(super) fn tell_successors(&self, news: impl Fn(&mut Belief)) {
         let successor = |term: &Self| term.belief().successor.clone();
         let mut next = successor(self);
@@ -142,8 +143,8 @@ impl Term {
         }
     }
 
-    /// Until when the term may stay with its client after this lease (S3, S4). It is not renewed until then: S3
-    /// leaves it most of its validity, and an answer would come too late to matter.
+    /// Until when the term may stay with its client after this lease. It is not renewed until then: it keeps most of
+    /// its validity, and an answer would come too late to matter.
     pub(crate) fn goes_on_until(&self) -> Option<HolderInstant> {
         let block = self.block.as_ref()?;
         Some(block.began + self.plan.succession_time())

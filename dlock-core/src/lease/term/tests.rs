@@ -83,8 +83,8 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
     )
 }
 
-/// V4: if a renewal read the clock before the deadline, and sets the new deadline only after another caller got the
-/// answer "no longer valid", it finds that there is nothing to extend.
+/// If a renewal read the clock before the deadline, and sets the new deadline only after another caller got the answer
+/// "no longer valid", it finds that there is nothing to extend.
 #[tokio::test]
 async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     let (clock, hand) = Clock::manual();
@@ -126,7 +126,7 @@ async fn lease_whose_only_renewal_was_cut_short_names_its_error() {
     assert_eq!(last_error(&term), "cut short by the end");
 }
 
-/// S2: the lease that follows knows what is known of the term, and its hold begins anew.
+/// The lease that follows knows what is known of the term, and its hold begins anew.
 #[test]
 fn belief_of_a_lease_that_follows_is_that_of_the_term() {
     let (clock, hand) = Clock::manual();

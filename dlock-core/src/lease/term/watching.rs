@@ -4,8 +4,8 @@ use super::Term;
 use crate::{End, State, testing::Event};
 
 impl Term {
-    /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for no renewal, and
-    /// it reads the clock at least every D/10 and every second (V2).
+    /// Resolves when the lease has ended, with its cause. Its timer is its own: it waits for no renewal, and it reads
+    /// the clock at least every D/10 and every second.
     pub(crate) async fn ended(&self) -> End {
         let mut waited = false;
         loop {
@@ -26,7 +26,7 @@ impl Term {
         }
     }
 
-    /// Resolves when the lease is unsure or has ended (V8).
+    /// Resolves when the lease is unsure or has ended.
     pub(crate) async fn unsure(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());

@@ -60,7 +60,6 @@ async fn request_is_seen_when_a_renewal_has_told_it() {
     assert!(is_ready(until_asked.as_mut()));
 }
 
-/// V8.
 #[tokio::test]
 async fn term_is_settled_unless_it_is_unsure() {
     let (watch, hand) = watched();

@@ -116,7 +116,7 @@ async fn term_that_is_over_has_no_more_leases() {
     assert!(succeeds(&closed).is_none());
 }
 
-/// S2, R1, V4.
+/// Their numbers continue (R1), and a late answer to the earlier lease extends nothing.
 #[tokio::test]
 async fn renewals_go_on_where_they_were() {
     let (term, hand) = first();
