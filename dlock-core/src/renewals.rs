@@ -1,5 +1,5 @@
-//! The renewals of all guards of one client on one runtime (V6): when each is due, which travel
-//! together, and what becomes of those that got no answer (I17).
+//! The renewals of all guards of one client on one runtime: when each is due, which travel together, and what becomes
+//! of those that got no answer (the book, "The code": Many leases).
 //!
 //! One task for each client and runtime, for as long as there is something to renew: a task dies with the runtime
 //! that started it, and connections live there. It gets from the [`schedule`] what is due, starts a [`call`] in its
@@ -92,7 +92,7 @@ impl Renewer for Schedulers {
         if let Some(schedule) = schedule {
             // Dropped here, after all locks: it may be the last of its term.
             let removed = schedule.remove(term);
-            // An earlier lease of the term was notified (S2).
+            // The loss may have come with the answer to a renewal of an earlier lease of the term.
             if removed.is_some() && term.over().is_some_and(|end| end.is_loss()) {
                 log_end(term, &term.store.clock);
             }

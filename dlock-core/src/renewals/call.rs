@@ -1,5 +1,5 @@
-//! One call to the provider: some renewals that travel together, or one alone. A call that hangs makes room for
-//! others after D/30, has no answer after D/6, and its items are then tried again alone (V6).
+//! One call to the provider: some renewals that travel together, or one alone. A call that hangs makes room for others
+//! after D/30, has no answer after D/6, and its items are then tried again alone.
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +58,7 @@ impl Call {
         self.admission(store).await;
         let (attempts, requests, gone) = self.begin_attempts();
         let limits = self.items.iter().map(|entry| entry.term.attempt_limit());
-        // Never longer than the shortest lease of the call allows (V6).
+        // Never longer than the shortest lease of the call allows.
         let Some(limit) = limits.min() else {
             self.settle(None, gone);
             return;
@@ -128,8 +128,8 @@ impl Call {
         }
     }
 
-    /// V4: a number and a `sent` for each term, drawn now, right before the call, and not when the call was
-    /// planned. V7: a term whose release has begun gets none, and leaves the call.
+    /// A number and a `sent` for each term, drawn right before the call and not when the call was planned: the new
+    /// deadline counts from that `sent`. A term whose release has begun gets none, and leaves the call.
     fn begin_attempts(&mut self) -> (Vec<RenewalAttempt>, Vec<Renew>, Vec<Outcome>) {
         let count = self.items.len();
         let (mut attempts, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -235,8 +235,8 @@ async fn send(
     answers
 }
 
-/// The next attempt comes after a short jittered pause (V6). A term that failed together with others may have failed
-/// because of one of them, and is retried with few others at most.
+/// The next attempt comes after a short jittered pause. A term that failed together with others may have failed because
+/// of one of them, and is retried with few others at most.
 fn retry(entry: Entry, in_company: bool) -> Outcome {
     let term = &entry.term;
     let store = &term.store;

@@ -45,7 +45,7 @@ impl Load {
         (self.shortest() / 60).min(GATHER)
     }
 
-    /// The longest sleep before the clock is read again: that of the shortest lease (V2).
+    /// The longest sleep before the clock is read again: that of the shortest lease.
     pub(super) fn longest_sleep(&self) -> Duration {
         step_of(self.shortest())
     }

@@ -250,8 +250,8 @@ impl Contents {
                 done.push(entry);
                 continue;
             }
-            // Renewed by hand before it became a guard, and answered since: V6, never earlier. A failed renewal
-            // is repeated in any case.
+            // Renewed by hand before it became a guard, and answered since: the next renewal is not due yet. A failed
+            // one is repeated in any case.
             if entry.health == Health::Healthy && term.renewal_due() > now {
                 self.waiting.insert(next_check(&entry.term), entry);
                 continue;
@@ -331,8 +331,8 @@ pub(super) fn next_check(term: &Term) -> HolderInstant {
     term.renewals_end().map_or(due, |end| end.min(due))
 }
 
-/// Until when a renewal may be held back for the sake of an even rate: D/30 after it was due, a fifth
-/// of the way from there to unsure (V8).
+/// Until when a renewal may be held back for the sake of an even rate: D/30 after it was due, a fifth of the way from
+/// there to unsure.
 fn latest(term: &Term) -> HolderInstant {
     term.renewal_due() + term.plan.duration / 30
 }

@@ -28,9 +28,9 @@ pub(super) enum Health {
 #[derive(Default)]
 pub(super) struct TimerQueue(BTreeMap<Key, Entry>);
 
-/// The instant, and which term. One request can be granted many names (a claim of tasks, for example), whose terms
-/// have one identity and are due together. Leases of one term have the same key; but the earlier one has left its
-/// queue, since its end comes before the beginning of the next (S1).
+/// The instant, and which term. One request can be granted many names (a claim of tasks, for example), whose terms have
+/// one identity and are due together. Leases of one term have the same key; but the earlier one has left its queue,
+/// since its end comes before the beginning of the next.
 type Key = (HolderInstant, Uuid, Name);
 
 impl Entry {

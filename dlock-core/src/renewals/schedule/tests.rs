@@ -74,7 +74,8 @@ async fn scheduler_is_woken_for_what_it_would_oversleep_and_for_nothing_else() {
     assert!(joins("due much later", plan_of(LEASE)));
 }
 
-/// V2: a suspend makes its timer late by up to a step, and no step may be longer than the shortest lease allows.
+/// A suspend makes the scheduler's timer late by up to a step, and no step may be longer than the shortest lease
+/// allows.
 #[tokio::test]
 async fn scheduler_is_woken_for_a_lease_that_needs_shorter_steps() {
     let scene = Scene::new(true);
