@@ -14,15 +14,16 @@ pub struct Location {
 type Parse = fn(&OsStr) -> Result<Box<dyn Backend>, StoreError>;
 
 /// A kind of store. Programs take their help, their advice and their errors from here.
-struct Kind {
-    schemes: &'static [&'static str],
-    feature: &'static str,
-    form: &'static str,
+pub(crate) struct Kind {
+    pub(crate) schemes: &'static [&'static str],
+    pub(crate) feature: &'static str,
+    /// For people: one form, or several with " or " between them.
+    pub(crate) form: &'static str,
     /// How a location is written, with all settings, as `dlock setup --help` shows it.
-    settings: &'static str,
+    pub(crate) settings: &'static str,
     has_queues: bool,
     /// `None`: not compiled in.
-    parse: Option<Parse>,
+    pub(crate) parse: Option<Parse>,
 }
 
 macro_rules! compiled_with {
@@ -38,7 +39,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[Kind] = &[
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",

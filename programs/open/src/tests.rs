@@ -1,6 +1,6 @@
 //! Texts that are locations, texts that are not, and how they are shown.
 
-use std::{ffi::OsStr, fmt, sync::Arc};
+use std::{ffi::OsStr, fmt, fs, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
@@ -9,6 +9,7 @@ use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use crate::{
     Location, Program, Store, StoreError,
     diagnosis::Diagnosis,
+    location::{KINDS, Kind},
     tables::{Tables, TablesError},
 };
 
@@ -143,30 +144,57 @@ fn what_is_no_store_is_refused_without_being_repeated() {
 
 #[test]
 fn every_kind_is_known_and_opened_or_its_feature_is_named() {
-    for (argument, feature, compiled) in [
-        ("sqlite:x", "sqlite", cfg!(feature = "sqlite")),
-        ("postgres://h/d", "postgres", cfg!(feature = "postgres")),
-        ("postgresql://h/d", "postgres", cfg!(feature = "postgres")),
-        ("redis://h", "redis", cfg!(feature = "redis")),
-        ("rediss://h", "redis", cfg!(feature = "redis")),
-        ("redis+sentinel://h/s", "redis", cfg!(feature = "redis")),
-        ("rediss+sentinel://h/s", "redis", cfg!(feature = "redis")),
-        ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
-        ("etcd://h", "etcd", cfg!(feature = "etcd")),
-        ("etcds://h", "etcd", cfg!(feature = "etcd")),
-        ("nats://h/b", "nats", cfg!(feature = "nats")),
-        ("natss://h/b", "nats", cfg!(feature = "nats")),
-        ("s3://b", "object-store", cfg!(feature = "object-store")),
-        ("azure://c", "object-store", cfg!(feature = "object-store")),
-        ("kubernetes://n", "kubernetes", cfg!(feature = "kubernetes")),
-        ("mysql://h/d", "mysql", cfg!(feature = "mysql")),
-    ] {
-        match locate(argument) {
-            Ok(_) => assert!(compiled, "{argument}"),
-            Err(error) => {
-                let text = format!("{error:?}");
-                assert!(!compiled, "{argument}: {text}");
-                assert!(text.contains(&format!("--features {feature}")), "{text}");
+    for kind in KINDS {
+        for form in kind.form.split(" or ") {
+            let scheme = form.split(':').next().unwrap();
+            assert!(kind.schemes.contains(&scheme), "{form}");
+            match (locate(&form.to_lowercase()), kind.parse) {
+                (Ok(_), Some(_)) => {}
+                (Err(error), None) => {
+                    let (text, advice) =
+                        (format!("{error:?}"), format!("--features {}", kind.feature));
+                    assert!(text.contains(&advice), "{text}");
+                }
+                (result, _) => panic!("{form}: {result:?}"),
+            }
+        }
+    }
+}
+
+/// A store that is added to the list can be built into each program, and is found on the pages that list stores.
+#[test]
+fn every_kind_has_its_feature_and_its_pages() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |file: &str| fs::read_to_string(format!("{root}/{file}")).unwrap();
+    for Kind {
+        feature,
+        settings,
+        schemes,
+        ..
+    } in KINDS
+    {
+        for program in ["cli", "server"] {
+            let line = format!("\n{feature} = [\"dlock-stores/{feature}\"]\n");
+            assert!(
+                read(&format!("programs/{program}/Cargo.toml")).contains(&line),
+                "{program}: {feature}"
+            );
+        }
+        assert!(
+            read("Cargo.toml").contains(&format!("\n{feature} = [")),
+            "the facade: {feature}"
+        );
+        assert!(
+            settings.starts_with(&format!("  {}:", schemes[0])),
+            "{settings}"
+        );
+        // A server is no store of its own.
+        if *feature != "http" {
+            for page in ["README.md", "book/src/stores.md"] {
+                assert!(
+                    read(page).contains(&format!("`{feature}`")),
+                    "{page}: {feature}"
+                );
             }
         }
     }
