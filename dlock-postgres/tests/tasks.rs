@@ -29,9 +29,7 @@ async fn server() -> Config {
                 None,
             );
         }
-        // The snapshot of an autovacuum would keep old rows while a test vacuums and counts blocks.
-        let settings = ["max_connections=400", "autovacuum=off"];
-        let service = match postgres(&settings).await {
+        let service = match postgres(&["max_connections=400"]).await {
             Ok(service) => service,
             Err(error) => panic!("no PostgreSQL server for the tests: {error}"),
         };

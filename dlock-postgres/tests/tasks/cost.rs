@@ -11,14 +11,24 @@ use dlock_postgres::{
     tasks::PostgresTasks,
 };
 use dlock_tasks::{ClaimedTask, Ending, How, NewTask, TaskStore};
-use dlock_test_servers::postgres::postgres;
+use dlock_test_servers::{Service, postgres::postgres};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::Value;
 use uuid::Uuid;
 
 use tokio::time::Instant;
 
-use crate::{LONG, Postgres, claim, connect, database, finish, pool, server, take, task};
+use crate::{LONG, Postgres, claim, connect, finish, pool, server, take, task};
+
+/// A server on which no transaction of another test keeps old versions of rows from being cleaned up. Before version 14 a
+/// session in another database does, too, while it begins.
+async fn own_server(settings: &[&str]) -> (Service, Config) {
+    let service = postgres(settings).await.unwrap();
+    let mut config = Config::new();
+    config.host("127.0.0.1").port(service.place().port());
+    config.user("postgres").dbname("postgres");
+    (service, config)
+}
 
 /// A queue of some thousand tasks, with statistics.
 pub(super) async fn filled() -> (Postgres, Client) {
@@ -145,8 +155,7 @@ fn text(message: &SimpleQueryMessage) -> Option<&str> {
 /// How many blocks claims read: when only a busy lane has tasks, for the next task of a free lane, for one of a lane
 /// whose tasks have all failed once, and for the tasks that a repeated claim holds.
 async fn blocks_of_a_full_lane(waiting: usize) -> [u64; 4] {
-    // In a separate database, where no other test keeps old rows from being cleared away.
-    let config = database("").await;
+    let (_server, config) = own_server(&["autovacuum=off"]).await;
     let tasks = PostgresTasks::builder().pool(pool(config.clone(), 1));
     // A busy machine takes long to enqueue 5,000 tasks.
     let tasks = tasks.call_timeout(LONG / 10).build().unwrap();
@@ -292,11 +301,7 @@ async fn by_numbers(prepare: &str) {
 async fn claims_and_heartbeats_change_rows_in_place() {
     const TASKS: usize = 1000;
     const BEATS: u64 = 2;
-    // On a separate server: open transactions of other tests keep old versions from being cleaned up.
-    let service = postgres(&[]).await.unwrap();
-    let mut config = Config::new();
-    config.host("127.0.0.1").port(service.place().port());
-    config.user("postgres").dbname("postgres");
+    let (_server, config) = own_server(&[]).await;
     let tasks = PostgresTasks::builder()
         .pool(pool(config.clone(), 1))
         .build()
