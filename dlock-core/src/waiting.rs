@@ -9,6 +9,7 @@ mod attempt;
 mod call;
 mod caller_gone;
 mod claiming;
+mod next;
 mod queue_entry;
 mod rendezvous;
 #[cfg(test)]
@@ -29,7 +30,11 @@ use uuid::Uuid;
 
 pub(crate) use self::{acquire::acquire, turns::is_others_turn};
 use self::{
-    caller_gone::CallerGone, claiming::Taken, queue_entry::QueueEntry, rendezvous::Sender,
+    caller_gone::CallerGone,
+    claiming::Taken,
+    next::{Facts, Step, next},
+    queue_entry::QueueEntry,
+    rendezvous::Sender,
     turns::Watched,
 };
 use crate::{
@@ -158,10 +163,9 @@ impl Contender {
         let answer = as_long_as_wanted(sender, &gone, pin!(self.try_now())).await;
         Some(match answer {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => match (self.error.take(), self.seen.take()) {
-                (Some(error), _) => Err(error.into()),
-                (None, Some(holder)) => Ok(Acquired::Held(holder)),
-                (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
+            Ok(None) => match self.seen.take() {
+                Some(holder) if self.error.is_none() => Ok(Acquired::Held(holder)),
+                _ => Err(self.silence().into()),
             },
             Err(error) => Err(error),
         })
@@ -203,7 +207,7 @@ impl Contender {
         as_long_as_wanted(sender, &gone, pin!(self.contend(sender))).await
     }
 
-    /// Tries until the lock is ours, time is up, or a retry cannot help.
+    /// Tries until the lock is ours, time is up, or a retry cannot help: [`next`] decides, this waits.
     async fn contend(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let queue = Arc::clone(&self.queue);
@@ -217,11 +221,11 @@ impl Contender {
             if let ControlFlow::Break(end) = self.await_turn(sender, woken).await {
                 return end;
             }
-            // W3: listen first, ask second.
+            // Listen first, ask second.
             let mut freed = std::pin::pin!(queue.freed.notified());
             freed.as_mut().enable();
             // A lease on offer waits for nothing.
-            let admitted = if state.is_offered(queue.runtime) {
+            let mut admitted = if state.is_offered(queue.runtime) {
                 Ok(())
             } else {
                 self.admission().await
@@ -232,56 +236,59 @@ impl Contender {
                 freed.set(queue.freed.notified());
                 freed.as_mut().enable();
             }
-
-            if self.gone.is_cancelled() {
-                return None;
-            }
-            if woken && self.time_left().is_some_and(|left| left.is_zero()) {
-                return Some(Err(self.timeout()));
-            }
-            let pause_for_term = self.pause_for_term().filter(|_| first);
-            first = false;
-            match self.take_term() {
-                Some(Taken::Lease(holding)) => return Some(Ok(Acquired::Holding(holding))),
-                Some(Taken::Over(uuid)) => {
-                    match self.await_release(sender, uuid).await {
-                        ControlFlow::Break(end) => return end,
-                        // The wake-up from before has not been followed yet (W3).
-                        ControlFlow::Continue(rung) => woken |= rung,
-                    }
-                    // No call was sent meanwhile (W5).
-                    self.answered = store.clock.contender_now();
-                    continue;
-                }
-                None => {}
-            }
-            // Without a turn nothing is sent, and the wake-up has not been followed yet (W3).
-            let still_woken = woken && admitted.is_err();
-            let pause = match pause_for_term {
-                Some(pause) => pause,
-                None => match self.read_or_try(std::mem::take(&mut woken), admitted).await {
-                    ControlFlow::Continue(pause) => pause,
-                    ControlFlow::Break(answer) => return Some(answer),
-                },
+            let mut facts = Facts {
+                gone: self.gone.is_cancelled(),
+                is_late: self.is_late(),
+                woken,
+                looked: false,
+                expects_term: self.pause_for_term().filter(|_| first),
+                admitted: admitted.is_ok(),
+                reads: !woken && self.may_read_first(),
+                result: None,
             };
-            if self.time_left().is_some_and(|left| left.is_zero()) {
-                return Some(Err(self.timeout()));
-            }
-            let failed = pause_for_term.is_none() && self.error.is_some();
-            let rested = if failed {
-                self.rest_after_failure(sender, freed, pause).await
-            } else {
-                self.rest(sender, freed, pause).await
+            first = false;
+            // Without a call the wake-up has not been followed yet.
+            let mut follows = woken && !facts.admitted;
+            let rested = loop {
+                let step = next(&facts);
+                let result = match step {
+                    Step::Leave => return None,
+                    Step::TimeOut => return Some(Err(self.timeout())),
+                    Step::GiveUp => return Some(Err(self.silence().into())),
+                    Step::Take => match self.take_term() {
+                        Some(Taken::Lease(lease)) => return Some(Ok(Acquired::Holding(lease))),
+                        Some(Taken::Over(uuid)) => {
+                            follows = woken;
+                            break self.await_release(sender, uuid).await;
+                        }
+                        None => {
+                            facts.looked = true;
+                            continue;
+                        }
+                    },
+                    Step::Sleep(pause) => break self.rest(sender, freed, pause).await,
+                    Step::Rest(pause) => break self.rest_after_failure(sender, freed, pause).await,
+                    Step::Skip => {
+                        self.error = std::mem::replace(&mut admitted, Ok(())).err();
+                        Ok(None)
+                    }
+                    Step::Read => self.read_first().await,
+                    Step::Try => self.try_now().await,
+                };
+                match self.result_of(result) {
+                    ControlFlow::Break(answer) => return Some(answer),
+                    ControlFlow::Continue(result) => facts.result = Some(result),
+                }
+                facts.is_late = self.is_late();
             };
             match rested {
                 ControlFlow::Break(end) => return end,
-                ControlFlow::Continue(rung) => woken = rung,
+                ControlFlow::Continue(rung) => woken = rung || follows,
             }
-            if pause_for_term.is_some() {
-                // No call was sent meanwhile (W5).
+            if facts.result.is_none() {
+                // No call was sent meanwhile.
                 self.answered = store.clock.contender_now();
             }
-            woken |= still_woken;
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
     Acquired, Answer, Contender, Settings, Wait,
     attempt::{self, Draw, TryEnd},
     claiming::Taken,
+    next::CallResult,
 };
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record, emit::log, events::Operation, testing::Event,
@@ -42,24 +43,11 @@ impl Contender {
         }
     }
 
-    /// Reads or tries: breaks with the answer of the acquire, or continues with how long to sleep.
-    pub(super) async fn read_or_try(
+    /// Breaks with the answer of the acquire, if the answer to a call ends it.
+    pub(super) fn result_of(
         &mut self,
-        woken: bool,
-        admitted: Result<(), ProviderError>,
-    ) -> ControlFlow<Answer, Duration> {
-        let lock = Arc::clone(&self.lock);
-        let Settings { store, plan, .. } = &*lock;
-        // A waiter that was woken has reason to expect a grant.
-        let reads_first = !woken && self.may_read_first();
-        let answer = match admitted {
-            Err(error) => {
-                self.error = Some(error);
-                Ok(None)
-            }
-            Ok(()) if reads_first => self.read_first().await,
-            Ok(()) => self.try_now().await,
-        };
+        answer: Result<Option<Acquired>, Error>,
+    ) -> ControlFlow<Answer, CallResult> {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder);
@@ -67,16 +55,17 @@ impl Contender {
                 self.warn_of_ourselves(&holder);
                 self.seen = Some(holder);
                 self.error = None;
-                ControlFlow::Continue(pause)
+                ControlFlow::Continue(CallResult::Refused(pause))
             }
             Ok(Some(answer)) => ControlFlow::Break(Ok(answer)),
             Ok(None) => {
-                if let Some(error) = &self.error
-                    && store.clock.elapsed(self.answered) >= plan.give_up_after
-                {
-                    return ControlFlow::Break(Err(error.clone().into()));
-                }
-                ControlFlow::Continue(store.pause_after_failure(plan))
+                let Settings { store, plan, .. } = &*self.lock;
+                let silent = store.clock.elapsed(self.answered) >= plan.give_up_after;
+                ControlFlow::Continue(if silent && self.error.is_some() {
+                    CallResult::BeyondHelp
+                } else {
+                    CallResult::Silence(store.pause_after_failure(plan))
+                })
             }
             Err(error) => ControlFlow::Break(Err(error)),
         }
@@ -203,7 +192,7 @@ impl Contender {
                 }
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
-            if self.time_left().is_some_and(|left| left.is_zero()) {
+            if self.is_late() {
                 break;
             }
             prev = state.claim(&store.clock);
@@ -237,6 +226,12 @@ impl Contender {
         };
         self.saw(&holder);
         holder
+    }
+
+    /// Why there is no answer.
+    pub(super) fn silence(&mut self) -> ProviderError {
+        let unknown = || ProviderError::unknown("the store gave no answer");
+        self.error.take().unwrap_or_else(unknown)
     }
 
     fn fresh_uuid(&self) -> Result<Uuid, ProviderError> {

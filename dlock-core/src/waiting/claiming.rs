@@ -134,8 +134,7 @@ impl Contender {
     }
 
     fn takes_terms(&self) -> bool {
-        let in_time = self.time_left().is_none_or(|left| !left.is_zero());
-        in_time && self.stands_in_line()
+        !self.is_late() && self.stands_in_line()
     }
 
     /// N5: the mark that a refused try leaves, or 0.

@@ -73,6 +73,10 @@ impl Contender {
         }
     }
 
+    pub(super) fn is_late(&self) -> bool {
+        self.time_left().is_some_and(|left| left.is_zero())
+    }
+
     pub(super) async fn out_of_time(&self) {
         tokio::select! {
             biased;

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     Clock, TryAcquire,
     provider::{AcquireOutcome, Tokens},
-    tests::scripted::{INSTANT, LEASE, Scripted, silence, token},
+    tests::scripted::{INSTANT, LEASE, Scripted, token},
     tests::traced,
     waiting::{
         Wait,
@@ -32,17 +32,6 @@ async fn waiting_for_our_own_lease_is_told_once_after_the_time_of_a_lease() {
     assert_eq!(told(true), 1);
     hand.advance(LEASE);
     assert_eq!(told(true), 0, "again");
-}
-
-/// W5: in an outage.
-#[tokio::test]
-async fn contender_that_was_not_admitted_asks_for_nothing() {
-    let provider = Scripted::new();
-    let lock = provider.lock(Clock::manual().0);
-    let mut contender = contender(&lock, Wait::Limit(None));
-    let flow = contender.read_or_try(true, Err(silence())).await;
-    assert!(matches!(flow, ControlFlow::Continue(_)));
-    assert_eq!(provider.acquired(), []);
 }
 
 /// S1: a read that shows no holder shows that the term has ended, although it is on offer.
