@@ -1,7 +1,9 @@
 //! The knowledge of one client about each name: whose turn it is, what it has observed, which of its own identities
 //! are retired, the highest token it has seen.
 
+mod blocks;
 mod observation;
+mod offer;
 mod queue;
 mod retired;
 mod succession;
@@ -17,8 +19,9 @@ use uuid::Uuid;
 
 use self::{observation::Observation, queue::Line, retired::Retired};
 pub(crate) use self::{
+    offer::{Duty, GoesOn, KeeperIdentity},
     queue::{Queue, Registration},
-    succession::{Duty, Following, GoesOn, KeeperIdentity, Offering},
+    succession::{Following, Offering},
 };
 use crate::{Clock, FencingToken, Name, provider::Tokens, turns::Contenders};
 

@@ -54,9 +54,11 @@
 mod connection;
 mod fault;
 mod http2;
+mod line;
 mod log;
 mod mix;
 mod network;
+mod piece;
 mod port;
 mod protocol;
 mod pump;
@@ -72,7 +74,8 @@ use tokio::{
 };
 
 use self::{
-    connection::{Shared, carry},
+    connection::carry,
+    line::Shared,
     log::Log,
     network::{Latency, Network, Way},
     port::Port,

@@ -10,7 +10,8 @@ use tokio::{
 
 use super::{
     Known, NameState,
-    succession::{BlockSize, Keeper, OfferedTerm},
+    blocks::BlockSize,
+    offer::{Keeper, OfferedTerm},
 };
 use crate::{Clock, time::ContenderInstant, turns::Slots};
 

@@ -3,34 +3,23 @@
 //! release stays with the offer and its keeper (`offering`) until the waiter has a lease, so nothing is lost if a
 //! waiter is.
 
-mod blocks;
 mod offering;
 #[cfg(test)]
 mod tests;
 
-use std::{any::Any, time::Duration};
+use std::time::Duration;
 
 use tokio::runtime::Id;
 use uuid::Uuid;
 
-pub(crate) use self::offering::{Duty, KeeperIdentity, Offering};
-pub(super) use self::{
+pub(crate) use self::offering::Offering;
+use super::{
+    Known, NameState,
     blocks::BlockSize,
-    offering::{Keeper, OfferedTerm},
+    offer::{GoesOn, OfferedTerm},
+    queue::Line,
 };
-use super::{Known, NameState, queue::Line};
 use crate::{Clock, time::Plan};
-
-/// A term whose lease has ended, and on which another lease of this client may follow.
-pub(crate) trait GoesOn: Any + Send + Sync {
-    fn uuid(&self) -> Uuid;
-    fn duration(&self) -> Duration;
-    fn clock(&self) -> &Clock;
-    /// Whether another lease may follow.
-    fn may_go_on(&self) -> bool;
-    /// No token is left for another.
-    fn is_used_up(&self) -> bool;
-}
 
 /// The outcome for a term that was on offer.
 pub(crate) enum Following<L> {

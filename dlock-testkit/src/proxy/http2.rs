@@ -1,6 +1,6 @@
 //! The frames of HTTP/2 in one direction of a connection (RFC 9113).
 
-use super::{Direction, protocol::Piece};
+use super::{Direction, piece::Piece};
 
 /// A client begins with this many bytes (section 3.4).
 const PREFACE: usize = 24;

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{Direction, http2::Frames};
+use super::{Direction, http2::Frames, piece::Piece};
 
 /// How requests and answers are found on a connection. TLS hides them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,25 +25,6 @@ pub enum Protocol {
 /// The end of the answer to a statement after which the transaction is still open (`ReadyForQuery` in the manual of
 /// `PostgreSQL`, "Message Formats").
 const IN_TRANSACTION: &[u8] = b"Z\0\0\0\x05T";
-
-/// Bytes that belong together.
-pub(super) struct Piece {
-    pub(super) bytes: Vec<u8>,
-    /// The stream on which they ask or answer. `None`: they do neither.
-    pub(super) stream: Option<u32>,
-    /// Whether a server can execute a request that is complete up to here.
-    pub(super) whole: bool,
-}
-
-impl Piece {
-    const fn turn(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes,
-            stream: Some(0),
-            whole: true,
-        }
-    }
-}
 
 /// Cuts the bytes read in one direction of a connection.
 pub(super) enum Pieces {

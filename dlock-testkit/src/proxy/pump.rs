@@ -11,10 +11,11 @@ use tokio::{
 
 use super::{
     Direction, Fault, Moment,
-    connection::Line,
+    line::Line,
     mix,
     network::{self, Network, Way},
-    protocol::{Piece, Pieces},
+    piece::Piece,
+    protocol::Pieces,
 };
 
 /// Carries the bytes of one direction.

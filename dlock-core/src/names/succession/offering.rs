@@ -2,35 +2,18 @@
 //! fit for it ends it. A keeper, a task of a layer above, ends it in time; one task serves many terms, since starting
 //! one for each release would cost more than the release saves.
 
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, MutexGuard};
 
-use tokio::{runtime::Id, sync::Notify};
+use tokio::runtime::Id;
 
-use super::{GoesOn, Known, Line, NameState};
-use crate::time::HolderInstant;
-
-/// The duty to release a term that is on offer. Dropping it sends the release, which takes the lock of the name.
-pub(crate) trait Duty: Send {
-    /// Another lease has followed: there is nothing to release.
-    fn was_taken(self: Box<Self>);
-}
-
-/// A term whose lease has ended, and on which the next one may follow. Dropping it sends the release.
-pub(in crate::names) struct OfferedTerm {
-    pub(super) giver: Arc<dyn GoesOn>,
-    pub(super) until: HolderInstant,
-    pub(super) duty: Box<dyn Duty>,
-}
-
-/// The keeper of the terms of a name that are on offer on a runtime: a task there, where their releases run.
-pub(in crate::names) struct Keeper {
-    identity: Weak<Notify>,
-    /// Until when it sleeps.
-    wakes: HolderInstant,
-}
-
-/// A keeper exists as long as its identity does; the identity is rung when the keeper is needed sooner.
-pub(crate) type KeeperIdentity = Arc<Notify>;
+use crate::{
+    names::{
+        Known, NameState,
+        offer::{Duty, GoesOn, Keeper, KeeperIdentity, OfferedTerm},
+        queue::Line,
+    },
+    time::HolderInstant,
+};
 
 /// Whether a term is on offer.
 pub(crate) enum Offering {

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     DLock,
     lease::{Settings, Term},
-    names::Registration,
+    names::{Duty, KeeperIdentity, Registration},
     provider::Tokens,
     tests::scripted::{Scripted, record, token, uuid},
 };
