@@ -46,6 +46,8 @@ mod elect;
 #[cfg(unix)]
 mod ending;
 #[cfg(unix)]
+mod group;
+#[cfg(unix)]
 mod helper;
 #[cfg(unix)]
 mod hold;

@@ -17,7 +17,7 @@
 //!
 //! Every instant in a row is by the store's clock, and reading rows writes nothing.
 
-mod answer;
+pub(crate) mod answer;
 mod claims;
 mod clock;
 mod generator;
@@ -33,12 +33,11 @@ mod tasks;
 
 use std::time::Duration;
 
-use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use self::generator::{generate, keep_on};
 pub(crate) use self::numbers::forget_some;
-use crate::{Service, problem::Refusal};
+use crate::Service;
 
 /// How long leases and claims last.
 const LEASE: Duration = Duration::from_secs(30);
@@ -48,15 +47,6 @@ pub const QUEUE: &str = "default/api";
 
 /// The kind of the tasks.
 pub const KIND: &str = "task";
-
-/// A refusal of a path or a method that may have been meant for this interface.
-pub(crate) async fn refused(path: &str, refusal: Refusal) -> Response {
-    let response = refusal.into_response();
-    match path.starts_with("/api/") {
-        true => answer::with_error(response).await,
-        false => response,
-    }
-}
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()

@@ -13,7 +13,8 @@ use serde_path_to_error::Segment;
 use tokio::time::timeout;
 
 use crate::{
-    Service, api,
+    Service,
+    api::answer,
     asking::Asking,
     audit::Audit,
     memory::{OfRequest, SMALL},
@@ -146,7 +147,7 @@ pub(crate) async fn no_such_path(uri: Uri) -> Response {
         Code::NotFound,
         format!("there is no {path:?}; /openapi.json lists what there is"),
     );
-    api::refused(path, refusal).await
+    answer::refused(path, refusal).await
 }
 
 pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Response {
@@ -155,7 +156,7 @@ pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Response {
         Code::MethodNotAllowed,
         format!("{path:?} has no method {method}; /openapi.json lists what there is"),
     );
-    api::refused(path, refusal).await
+    answer::refused(path, refusal).await
 }
 
 #[cfg(test)]

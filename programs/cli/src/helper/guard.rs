@@ -38,7 +38,7 @@ use super::wire::{Deadline, Order, Report};
 use crate::{
     clock::HolderTime,
     exit::{Exit, say},
-    supervise::Group,
+    group::Group,
 };
 
 /// The longest sleep: timers stand still while a machine is suspended, so the clock is read again at least this often.

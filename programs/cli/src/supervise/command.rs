@@ -13,8 +13,8 @@ use rustix::{
     process::{Signal, WaitId, WaitIdOptions, waitid},
 };
 
-use super::{Group, signals};
-use crate::helper;
+use super::signals;
+use crate::{group::Group, helper};
 
 /// The command, and the variables added to its environment.
 #[derive(Debug)]

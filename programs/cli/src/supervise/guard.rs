@@ -11,9 +11,10 @@ use std::{
 
 use tokio::io::Interest;
 
-use super::{Group, signals};
+use super::signals;
 use crate::{
     clock::HolderTime,
+    group::Group,
     helper::{
         self,
         wire::{Deadline, Order, Report},

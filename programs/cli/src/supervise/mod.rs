@@ -21,7 +21,6 @@
 //! ended.
 
 mod command;
-mod group;
 mod guard;
 mod leases;
 mod orphans;
@@ -34,7 +33,7 @@ use std::{io, process::ExitStatus, time::Duration};
 use dlock_core::End;
 
 use self::{command::Command, guard::GuardProcess, supervision::Supervision, terminal::Terminal};
-pub(crate) use self::{command::Program, group::Group, leases::Leases, signals::Signals};
+pub(crate) use self::{command::Program, leases::Leases, signals::Signals};
 use crate::{clock::HolderTime, exit::Failure, helper::wire::Deadline};
 
 /// How long the guard may take to get ready.

@@ -21,7 +21,7 @@ use rustix::{
     termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp},
 };
 
-use super::Group;
+use crate::group::Group;
 
 /// The controlling terminal of this process.
 pub(crate) struct Terminal {

@@ -1,6 +1,10 @@
 //! How rows and refusals are written.
 
-use axum::{Json, http::StatusCode, response::Response};
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use dlock_http::{Code, Problem};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
@@ -45,6 +49,15 @@ fn in_camel_case(name: &str) -> String {
         camel.push_str(rest);
     }
     camel.replace("Heartbeat", "HeartBeat")
+}
+
+/// A refusal of a path or a method that may have been meant for this interface.
+pub(crate) async fn refused(path: &str, refusal: Refusal) -> Response {
+    let response = refusal.into_response();
+    match path.starts_with("/api/") {
+        true => with_error(response).await,
+        false => response,
+    }
 }
 
 /// Adds the member `error`, which clients of the sample read, to every problem.

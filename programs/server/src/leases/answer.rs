@@ -1,8 +1,8 @@
 //! The common parts of the answers about leases.
 
 use axum::Json;
-use dlock_core::provider::ReleaseOutcome;
-use dlock_http::{Code, Problem, leases::Released};
+use dlock_core::provider::{ReleaseOutcome, Version};
+use dlock_http::{Code, Problem, leases::Released, pseudonym};
 
 use crate::problem::Refusal;
 
@@ -18,4 +18,12 @@ pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Released> {
 /// The store refused, and this record says why.
 pub(super) fn refused(code: Code, record: Option<dlock_core::Record>) -> Refusal {
     Problem::new(code).record(record.map(Into::into)).into()
+}
+
+/// A version as the store has it, from the uuid that its client knows.
+pub(super) fn pseudonymous(Version { uuid, renewals }: Version) -> Version {
+    Version {
+        uuid: pseudonym(uuid),
+        renewals,
+    }
 }

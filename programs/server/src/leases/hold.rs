@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Extension, Json};
-use dlock_core::provider::{self, AcquireOutcome, Discipline, RenewOutcome, Version};
+use dlock_core::provider::{self, AcquireOutcome, Discipline, RenewOutcome};
 use dlock_http::{
     Code, Millis, Problem,
     leases::{
@@ -14,7 +14,7 @@ use dlock_http::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    answer::{Answer, refused, released},
+    answer::{Answer, pseudonymous, refused, released},
     wait,
 };
 use crate::{
@@ -231,14 +231,6 @@ async fn release(
         .ask(limit, |store| async move { store.release(&request).await })
         .await?;
     released(outcome)
-}
-
-/// A version as the store has it, from the uuid that its client knows.
-pub(super) fn pseudonymous(Version { uuid, renewals }: Version) -> Version {
-    Version {
-        uuid: pseudonym(uuid),
-        renewals,
-    }
 }
 
 fn renewal(namespace: &Namespace, body: &Renew, pointer: &str) -> Result<provider::Renew, Refusal> {

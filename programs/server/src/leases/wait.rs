@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::hold::pseudonymous;
+use super::answer::pseudonymous;
 use crate::{
     asking::Asking,
     hints::Listener,
