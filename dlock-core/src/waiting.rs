@@ -1,5 +1,5 @@
-//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A term of this
-//! client continues with the first waiter in line (S1); that of a ticket is claimed (H8).
+//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (the book, "Waiting": The
+//! queue). A term of this client continues with the first waiter in line; that of a ticket is claimed.
 //!
 //! `Contender::contend` is the loop of a waiter that has its turn, and `rest` its sleep.
 
@@ -50,7 +50,7 @@ use crate::{
 /// How long an acquire may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
-    /// One try, past all waiters (W1).
+    /// One try, past all waiters.
     No,
     /// As long as it takes, or this long in all.
     Limit(Option<Duration>),
@@ -66,22 +66,22 @@ pub(crate) enum Acquired {
 struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
-    /// The version that a ticket claims, as long as it may be worth something (H8).
+    /// The version that a ticket claims, as long as it may be worth something.
     ticket: Option<Version>,
     /// How long the ticket closes the name (B4).
     closes_for: Duration,
     started: ContenderInstant,
     /// When the store last answered, or we began to call it. A refusal by a try of our own that has ended and a spent
-    /// try are answers too; a grant that came too late is none (W5).
+    /// try are answers too; a grant that came too late is none.
     answered: ContenderInstant,
     /// Cancelled when the caller no longer waits for the answer.
     gone: Arc<CallerGone>,
     /// The queue in which it waits. A caller that stands in no line has a queue to itself.
     queue: Arc<Queue>,
-    /// When it began to let terms of others go by (N6), and what it has seen of them since.
+    /// When it began to let terms of others go by, and what it has seen of them since.
     arrival: Arrival,
     watched: Watched,
-    /// The term of its own client whose release it has waited for, since others wanted it (N7).
+    /// The term of its own client whose release it has waited for, since others wanted it.
     gave_way: Option<Uuid>,
     /// The holder of the lock when the store last answered.
     seen: Option<Holder>,
@@ -128,7 +128,7 @@ impl Contender {
             // Boxed: unboxed, every acquire would be larger by it, and few have a ticket.
             Wait::Limit(_) => Box::pin(self.redeem(&sender, &entry)).await,
         };
-        // Together with an offer that it has not taken (S4).
+        // Together with an offer that it has not taken.
         entry.leave();
         let Some(answer) = answer else {
             return sender.send_back();
@@ -142,7 +142,8 @@ impl Contender {
         emit::contained(|| {
             tracing::Span::current().record("token", holding.term().token.get());
         });
-        // W6. A grant that comes back is dropped here, and so released.
+        // A grant that is not picked up in time comes back, is dropped here, and so released: the next in line must not
+        // wait for a caller that does not poll.
         let patience = lock.store.clock.pause(lock.plan.pickup());
         drop(sender.send(answer, patience).await);
     }
@@ -190,13 +191,13 @@ impl Contender {
         self.queue(sender, entry).await
     }
 
-    /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
+    /// Waits for our turn, then contends. `None` if the caller has gone away.
     async fn queue(&mut self, sender: &Sender<Answer>, entry: &QueueEntry) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let closing = lock.store.closing();
         tokio::select! {
             biased;
-            // Before our turn: a caller who was away may be back only after its limit (W4).
+            // Before our turn: a caller who was away may be back only after its limit.
             () = self.out_of_time() => return Some(Err(self.timeout())),
             // Most callers have it at once. A caller that has gone has none; a client that closes sends no more.
             () = entry.turn() => {}
@@ -293,8 +294,8 @@ impl Contender {
     }
 
     /// Sleeps for this pause; returns whether a wake-up came meanwhile. The wake-up is followed only after the pause,
-    /// since it may come from the remains of a failed try, time and again (W5, W7). A term of our own client takes no
-    /// call, and ends the pause (S1). Breaks if the wait has ended.
+    /// since it may come from the remains of a failed try, time and again. A term of our own client takes no call, and
+    /// ends the pause. Breaks if the wait has ended.
     async fn rest_after_failure(
         &mut self,
         sender: &Sender<Answer>,
@@ -322,10 +323,9 @@ impl Contender {
         }
     }
 
-    /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait has ended.
-    /// The pause comes from `until_next_try` after a refusal, from `Store::pause_after_failure` without an answer,
-    /// from `pause_for_term` while a term is expected to continue, and from `await_release` while a release is
-    /// expected.
+    /// Sleeps for this pause, or until a wake-up ends it; returns whether one did. Breaks if the wait has ended. The
+    /// pause comes from `until_next_try` after a refusal, from `Store::pause_after_failure` without an answer, from
+    /// `pause_for_term` while a term is expected to continue, and from `await_release` while a release is expected.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,
@@ -346,8 +346,8 @@ impl Contender {
     }
 }
 
-/// Notifies the tries when their caller goes away: a try in flight runs to its answer (G1), and is not repeated. A
-/// turn goes with the caller, and anything offered meanwhile is offered to others (S4).
+/// Notifies the tries when their caller goes away: a try in flight runs to its answer, and is not repeated. A turn goes
+/// with the caller, and anything offered meanwhile is offered to others.
 async fn as_long_as_wanted<T>(
     sender: &Sender<Answer>,
     gone: &CallerGone,

@@ -167,7 +167,7 @@ async fn leases_take_little_memory_and_leave_none() {
         let lock = lock.clone();
         waiters.spawn(async move { lock.acquire().await.map(drop) });
     }
-    // By then the first of them has asked, and all of them are in tasks of ours (C3).
+    // By then the first of them has asked, and all of them are in tasks of ours.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let each = (in_use() - before) / WAITERS;
     println!("{each} bytes a waiter");

@@ -18,7 +18,7 @@ use crate::{
     time::ContenderInstant,
 };
 
-/// Acquires, with a ticket or without, and notifies observers. A ticket of another lock is refused (H11).
+/// Acquires, with a ticket or without, and notifies observers. A ticket of another lock is refused.
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -38,8 +38,8 @@ pub(crate) async fn acquire(
     answer
 }
 
-/// Contends in the caller's poll at first, and in a task of ours if it takes longer (C1, C3): a request that was sent
-/// runs to its answer when the caller goes away (G1), and waiting does not depend on the caller's polls (W6).
+/// Contends in the caller's poll at first, and in a task of ours if it takes longer: a request that was sent runs to
+/// its answer when the caller goes away, and waiting does not depend on the caller's polls.
 async fn contend_for(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -82,7 +82,7 @@ async fn contend_for(
         }));
         let driven = Driven::new(&lock.store.watchdogs, work);
         match driven.until(receiver.recv()).await {
-            // It was valid when it was granted, but has waited too long since (V9). Dropping it releases it.
+            // It was valid when it was granted, but has waited too long since. Dropping it releases it.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
                 log!(debug, name: "grant_outdated", "the grant had run out before it was picked up; trying again");
             }
@@ -92,7 +92,7 @@ async fn contend_for(
                 }
                 return answer;
             }
-            // The caller was away for too long; now that it is back, it queues again (W6).
+            // The caller was away for too long; now that it is back, it queues again.
             Received::TakenBack => {}
             Received::CallerGone => {
                 return Err(ProviderError::unknown("the acquire was cut off").into());

@@ -1,5 +1,5 @@
-//! The calls of a waiter to its store: tries (W5), and reads where they cost less (O3). The answer decides how long
-//! the waiter pauses before the next call (W2).
+//! The calls of a waiter to its store: tries, and reads where they cost less (O3). The answer decides how long the
+//! waiter pauses before the next call.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,14 @@ use crate::{
     Error, ErrorKind, Holder, ProviderError, Record, emit::log, events::Operation, testing::Event,
 };
 
-/// The most tries in a row for `Spent`, G4 and V9. None of them can come twice in a row for the same reason from a
-/// store that keeps the rules, unless it is slower than the lease.
+/// The most tries in a row after answers that call for another at once: `Spent`, a refusal by a term that may be
+/// claimed, and a grant that came too late. None of them can come twice in a row for the same reason from a store that
+/// keeps the rules, unless it is slower than the lease.
 const AT_ONCE: usize = 6;
 
 impl Contender {
     /// Waits to be admitted to call a store that answers nothing. `Err`: not admitted within the time of a try, or a
-    /// call has no use any more. A redeemer waits behind no other caller (H9).
+    /// call has no use any more. A redeemer waits behind no other caller.
     pub(super) async fn admission(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
@@ -112,7 +113,7 @@ impl Contender {
                 return Ok(None);
             }
         }
-        // The turn went with the caller (W1), and a read is no try that runs to its answer (G1).
+        // The turn went with the caller, and a read is no try that runs to its answer.
         if self.gone.is_cancelled() {
             return Ok(None);
         }
@@ -125,8 +126,8 @@ impl Contender {
         self.try_now().await
     }
 
-    /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last error
-    /// says why.
+    /// One try, and the tries that follow at once: after `Spent`, a refusal by a term that may be claimed, and a grant
+    /// that came too late. `None`: no answer, and the last error says why.
     pub(super) async fn try_now(&mut self) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -140,7 +141,7 @@ impl Contender {
         };
         let within = plan.try_limit().saturating_sub(spent);
         for _ in 0..AT_ONCE {
-            // W5: each try draws anew.
+            // Each try draws anew, so that no late copy of another passes for it.
             let uuid = self.fresh_uuid()?;
             let had_run_out = store.is_observed() && state.has_run_out(&store.clock);
             let (tokens, marks) = (self.tokens(), self.marks());
@@ -209,7 +210,7 @@ impl Contender {
         store.observe(state, name, record, self.call_limit()).await
     }
 
-    /// How long one call may take (W4).
+    /// How long one call may take: at most as long as the caller waits.
     fn call_limit(&self) -> Duration {
         let left = self.time_left().unwrap_or(Duration::MAX);
         left.min(self.lock.plan.attempt())

@@ -1,5 +1,5 @@
-//! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
-//! or the try is given up (V1, V9, W4, W5). A repeat grants at most once (I11).
+//! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered or the try is given
+//! up. A repeat grants at most once, since the store recognises its uuid.
 
 use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     time::HolderInstant,
 };
 
-/// The parts that are drawn anew for each try (W5).
+/// The parts that are drawn anew for each try.
 pub(crate) struct Draw {
     pub(crate) uuid: Uuid,
     /// The version that it claims.
@@ -38,7 +38,7 @@ pub(crate) enum TryEnd {
     Held(Record),
     /// A3: a try with a fresh uuid may follow at once.
     Spent,
-    /// V9: the grant was known only after its deadline. It is being released.
+    /// The grant was known only after its deadline. It is being released.
     Late,
     /// No answer until `sent` + D/3, or until the caller's time was up. Anything that it may have left in the store
     /// is being released.
@@ -83,7 +83,8 @@ pub(crate) async fn run(
         plan,
         data,
     } = &**lock;
-    // V1: before the provider is called for the first attempt; pool checkout counts against us.
+    // Before the provider is called for the first attempt, so that the holder counts from before the store does; pool
+    // checkout counts against us.
     let sent = store.clock.now();
     let mut open = OpenTry {
         lock: Arc::clone(lock),
@@ -183,7 +184,7 @@ pub(crate) async fn run(
             admitted = store.outage.admit(plan, patience) => admitted,
             () = gone.cancelled() => return TryEnd::GivenUp(error),
         };
-        // The caller has gone away meanwhile, and its turn with it (W1).
+        // The caller has gone away meanwhile, and its turn with it.
         if admitted.is_err() || time_left().is_some_and(|left| left.is_zero()) {
             return TryEnd::GivenUp(error);
         }
@@ -192,9 +193,8 @@ pub(crate) async fn run(
     }
 }
 
-/// A try that has not ended. Dropping it ends it: its uuid is retired (G4), and what it may have left
-/// in the store is released in the background (W5, I10). That covers tries given up, a runtime that
-/// drops this task, and a provider that panics.
+/// A try that has not ended. Dropping it ends it: its uuid is retired, and what it may have left in the store is
+/// released in the background. That covers tries given up, a runtime that drops this task, and a provider that panics.
 struct OpenTry {
     lock: Arc<Settings>,
     uuid: Uuid,
@@ -208,8 +208,8 @@ struct OpenTry {
 }
 
 impl OpenTry {
-    /// A definite answer without a grant: nothing to release. A late copy may still come; G4 knows
-    /// the uuid, and G2 bounds what it does to others.
+    /// A definite answer without a grant: nothing to release. A late copy may still come; this client then knows the
+    /// uuid as one of its own, and others are blocked for the lease's duration at most.
     fn refused(&mut self) {
         self.may_exist = false;
     }

@@ -1,5 +1,5 @@
-//! The terms that a contender may have without an observation: a term of its own client, to continue (S1), or that of
-//! a ticket, to claim (H8).
+//! The terms that a contender may have without an observation: a term of its own client, to continue (the book,
+//! "Waiting": Terms that continue inside a client), or that of a ticket, to claim.
 
 #[cfg(test)]
 mod tests;
@@ -34,8 +34,8 @@ impl From<Following<Arc<Term>>> for Taken {
 }
 
 impl Contender {
-    /// S1: the lease that continues the term which a holder of this client offers to the first waiter in line, if
-    /// there is time left for it.
+    /// The lease that continues the term which a holder of this client offers to the first waiter in line, if there is
+    /// time left for it.
     pub(super) fn take_term(&self) -> Option<Taken> {
         if !self.takes_terms() {
             return None;
@@ -50,9 +50,9 @@ impl Contender {
     }
 
     /// Waits for the release of a term that did not continue. Its answer rings; others then go first, as after every
-    /// release (N7). A release without an answer costs an attempt, or a poll, or half of the time that is left,
-    /// whichever is shortest. Any other ring ends this too: a hint must count (W3), and the ring of the offer itself
-    /// may come late. Returns whether it was rung; breaks if the wait has ended.
+    /// release. A release without an answer costs an attempt, or a poll, or half of the time that is left, whichever is
+    /// shortest. Any other ring ends this too: a hint must count, and the ring of the offer itself may come late.
+    /// Returns whether it was rung; breaks if the wait has ended.
     pub(super) async fn await_release(
         &mut self,
         sender: &Sender<Answer>,
@@ -63,7 +63,7 @@ impl Contender {
         let Settings { state, .. } = &*lock;
         let pause = self.release_patience();
         self.gave_way = Some(uuid);
-        // W3: listen first.
+        // Listen first: a ring before that would be missed.
         let mut freed = pin!(queue.freed.notified());
         freed.as_mut().enable();
         if !state.is_releasing(uuid) {
@@ -73,7 +73,7 @@ impl Contender {
     }
 
     /// How many tokens a try asks for: a block if others of this client wait behind it, for leases that follow one
-    /// another on its term. A ticket is for one lease (S3).
+    /// another on its term. A ticket is for one lease.
     pub(super) fn tokens(&self) -> NonZeroU8 {
         let (state, runtime) = (&self.lock.state, self.queue.runtime);
         let itself = usize::from(self.stands_in_line());
@@ -101,9 +101,9 @@ impl Contender {
             .then_some(pause)
     }
 
-    /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
-    /// the term that the ticket is for (H2), whose number a renewal in flight has raised. A redeemer that waits
-    /// stands in no line, and leaves retired terms to the first waiter in it.
+    /// Whether the record that refused a try may be claimed: it shows a retired identity of this client, or the term
+    /// that the ticket is for, whose number a renewal in flight has raised. A redeemer that waits stands in no line,
+    /// and leaves retired terms to the first waiter in it.
     pub(super) fn may_claim(&mut self, record: &Record) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         let uuid = record.uuid;
@@ -113,8 +113,8 @@ impl Contender {
             || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
-    /// N7: whether other clients want this retired term. A claim would overtake its release, whose answer rings, and
-    /// after which they go first. A release without an answer is waited for once.
+    /// Whether other clients want this retired term. A claim would overtake its release, whose answer rings, and after
+    /// which they go first. A release without an answer is waited for once.
     fn gives_way(&mut self, record: &Record) -> bool {
         let by_others = ![0, self.own_mark()].contains(&record.wanted);
         let waits = self.gave_way != Some(record.uuid) && self.lock.state.is_releasing(record.uuid);
@@ -137,7 +137,7 @@ impl Contender {
         !self.is_late() && self.stands_in_line()
     }
 
-    /// N5: the mark that a refused try leaves, or 0.
+    /// The mark that a refused try leaves, or 0.
     pub(super) fn marks(&self) -> u32 {
         let Settings {
             store, state, plan, ..
@@ -153,8 +153,8 @@ impl Contender {
         }
     }
 
-    /// Whether it may mark a term. A term of its own client (`ours`) needs no mark, since its release wakes the
-    /// waiter (W7). Only waiters in line leave marks, and only with time left for the try that follows.
+    /// Whether it may mark a term. A term of its own client (`ours`) needs no mark, since its release wakes the waiter.
+    /// Only waiters in line leave marks, and only with time left for the try that follows.
     pub(super) fn may_mark(&self, ours: bool) -> bool {
         let soon = if self.listens() {
             HAND_OFF
@@ -165,7 +165,7 @@ impl Contender {
         in_time && self.stands_in_line() && !ours
     }
 
-    /// W1: `try_acquire` and redeemers stand in no line.
+    /// Whether it stands in line: `try_acquire` and redeemers do not.
     fn stands_in_line(&self) -> bool {
         matches!(self.wait, Wait::Limit(_)) && self.ticket.is_none()
     }

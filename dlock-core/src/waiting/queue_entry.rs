@@ -1,7 +1,7 @@
-//! A waiter's entry in the queue of its runtime, and the turn that comes of it (W1, I18). It has two ends, one for
-//! the caller and one for the task that tries in its name, and the first end to be dropped gives up the entry: the
-//! task runs on its caller's runtime, and if no thread drives that runtime any more, only the thread that drops the
-//! caller's future can give the entry up.
+//! A waiter's entry in the queue of its runtime, and the turn that comes of it. It has two ends, one for the caller and
+//! one for the task that tries in its name, and the first end to be dropped gives up the entry: the task runs on its
+//! caller's runtime, and if no thread drives that runtime any more, only the thread that drops the caller's future can
+//! give the entry up.
 
 #[cfg(test)]
 mod tests;
@@ -146,7 +146,7 @@ impl Drop for CallerEnd {
             *self.0.position(),
             Position::Queued(..) | Position::Turn(..)
         );
-        // A try in flight runs to its answer (G1), and is not repeated.
+        // A try in flight runs to its answer, and is not repeated.
         if waits {
             self.0.0.gone.cancel();
         }

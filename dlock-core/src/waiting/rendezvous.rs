@@ -1,6 +1,6 @@
-//! A rendezvous channel for one value that the sender can take back: it brings a result from the work to
-//! its caller and loses nothing. A value that the caller does not take comes back to the task, or is dropped,
-//! which releases the lease in it (G1, W6).
+//! A rendezvous channel for one value that the sender can take back: it brings a result from the work to its caller and
+//! loses nothing. A value that the caller does not take comes back to the task, or is dropped, which releases the lease
+//! in it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -60,8 +60,8 @@ pub(super) fn holder(number: u64, owner: &str) -> Holder {
     }
 }
 
-/// W3, N6: a waiter follows the rings that came before its turn, and the ring of the release of a term that did not
-/// continue, and others that have waited longer go first.
+/// A waiter follows the rings that came before its turn, and the ring of the release of a term that did not continue,
+/// and others that have waited longer go first.
 #[tokio::test]
 async fn waiter_that_was_woken_before_or_by_a_release_lets_others_first() {
     for (woken, answered) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -93,7 +93,7 @@ async fn waiter_that_was_woken_before_or_by_a_release_lets_others_first() {
     }
 }
 
-/// W5, S1: a hint may be that of the failed try itself, but a term of its own client takes no call.
+/// A hint may be that of the failed try itself, but a term of its own client takes no call.
 #[tokio::test]
 async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint() {
     let lock = Scripted::new().lock(Clock::manual().0);

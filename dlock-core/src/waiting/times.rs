@@ -1,29 +1,29 @@
-//! The times of a wait: how long a waiter sleeps between two calls (W2), and when the wait ends without the lock: at
-//! its limit, which is a total (W4), and with its place in line.
+//! The times of a wait: how long a waiter sleeps between two calls, and when the wait ends without the lock: at its
+//! limit, which is a total, and with its place in line.
 
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use super::{Contender, Settings, Wait, turns::part_of};
 use crate::{Error, Holder, time::LEAST_PAUSE};
 
-/// How often a waiter calls in a poll interval after its mark was left out (N4).
+/// How often a waiter calls in a poll interval after its mark was left out.
 const MARK_LEFT_OUT: u32 = 4;
 
 impl Contender {
-    /// W2, except for wake-ups, which end the sleep: the time until the first of the expiry, the end of the
-    /// observation and the poll. They bound a takeover (I15) and a hand-off (I16). Jitter only delays.
+    /// The time until the first of the expiry, the end of the observation and the poll; a wake-up ends the sleep
+    /// earlier. They bound a takeover and a hand-off. Jitter only delays.
     pub(super) fn until_next_try(&self, holder: &Holder) -> Duration {
         let record = &holder.record;
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
         let listens = self.listens();
-        // A release of its own client wakes it in any case (W7).
+        // A release of its own client wakes it in any case.
         let is_marked = record.wanted != 0 || holder.ours || !store.marks;
         let mut poll = if listens && is_marked {
             plan.poll_watched
         } else {
-            // N4: no release of an unmarked term is hinted.
+            // No release of an unmarked term is hinted.
             plan.poll_every
         };
         let mut asks = self.watched.asks(plan, listens, &store.clock);

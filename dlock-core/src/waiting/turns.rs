@@ -1,5 +1,5 @@
-//! Leaving the lock to others before a try (N6, N7), and how often a waiter calls meanwhile (N8). Only ever delays a
-//! try.
+//! Leaving the lock to others before a try, and how often a waiter calls meanwhile (the book, "Waiting": Turns between
+//! processes). Only ever delays a try.
 
 #[cfg(test)]
 mod tests;
@@ -17,11 +17,11 @@ use crate::{
     turns::{Slots, span},
 };
 
-/// Once in this many times, a waiter leaves one more slot, if few others contend (N6).
+/// Once in this many times, a waiter leaves one more slot, if few others contend: hints reach all in about the same
+/// order.
 const LUCK: u64 = 16;
 
-/// N8: the most often that a waiter calls in a poll interval, and how often a waiter does whose mark the record has
-/// shown.
+/// The most often that a waiter calls in a poll interval, and how often a waiter does whose mark the record has shown.
 const MOST_ASKED: u32 = 8;
 const ASKED_BY_MARKER: u32 = 4;
 
@@ -44,8 +44,8 @@ impl Watched {
         }
     }
 
-    /// N8: how often to call in a poll interval: more often while the lock passes from holder to holder, for waiters
-    /// that poll, and for the one that the others make way for.
+    /// How often to call in a poll interval: more often while the lock passes from holder to holder, for waiters that
+    /// poll, and for the one that the others make way for.
     pub(super) fn asks(&self, plan: &Plan, listens: bool, clock: &Clock) -> u32 {
         let two_polls = 2 * plan.poll_every;
         let brisk = |(_, at)| clock.elapsed(at) <= two_polls;
@@ -124,9 +124,9 @@ impl Contender {
         holder.ours || self.lock.state.is_ours(holder.record.uuid)
     }
 
-    /// Before a try: leaves the lock to others after a release of its own (N7), and to those who have waited longer
-    /// if it was woken (N6). A ticket, and a term that is on offer, wait for nothing. Half of the remainder of a
-    /// limit is kept for the try.
+    /// Before a try: leaves the lock to others after a release of its own, and to those who have waited longer if it
+    /// was woken. A ticket, and a term that is on offer, wait for nothing. Half of the remainder of a limit is kept for
+    /// the try.
     pub(super) async fn await_turn(
         &mut self,
         sender: &Sender<Answer>,
@@ -172,13 +172,12 @@ impl Contender {
             })
             .await?;
         }
-        // No call was sent meanwhile (W5).
+        // No call was sent meanwhile: the store was not silent.
         self.answered = clock.contender_now();
         ControlFlow::Continue(())
     }
 
-    /// Sleeps as long as `left`, which is called anew at each hint, returns time. An offer of its own client ends it
-    /// (S1).
+    /// Sleeps as long as `left`, which is called anew at each hint, returns time. An offer of its own client ends it.
     async fn sleep_while(
         &mut self,
         sender: &Sender<Answer>,
@@ -227,15 +226,15 @@ impl Contender {
             .unwrap_or_default()
     }
 
-    /// The runtimes of one process compete as processes do, but here it is known which has waited longer (W1).
+    /// The runtimes of one process compete as processes do, but here it is known which has waited longer.
     fn elders(&self) -> Slots {
         self.lock.state.elders(self.queue.runtime)
     }
 }
 
-/// Whether a try now would pass waiters by: those of this runtime (W1), or other clients, which go first after a release
-/// that they waited for (N7). Until a release is answered, this client does not know whether they do, and assumes so for
-/// as long as one attempt may take.
+/// Whether a try now would pass waiters by: those of this runtime, or other clients, which go first after a release
+/// that they waited for. Until a release is answered, this client does not know whether they do, and assumes so for as
+/// long as one attempt may take.
 pub(crate) fn is_others_turn(lock: &Settings, runtime: Id) -> bool {
     let Settings {
         store, state, plan, ..
@@ -249,7 +248,7 @@ pub(crate) fn is_others_turn(lock: &Settings, runtime: Id) -> bool {
         || is_left().unwrap_or_default()
 }
 
-/// The pause of a waiter that calls this often in a poll interval (W2).
+/// The pause of a waiter that calls this often in a poll interval.
 pub(super) fn part_of(poll: Duration, asks: u32) -> Duration {
     (poll / asks).max(LEAST_PAUSE.min(poll))
 }

@@ -34,7 +34,7 @@ async fn waiting_for_our_own_lease_is_told_once_after_the_time_of_a_lease() {
     assert_eq!(told(true), 0, "again");
 }
 
-/// S1: a read that shows no holder shows that the term has ended, although it is on offer.
+/// A read that shows no holder shows that the term has ended, although it is on offer.
 #[tokio::test]
 async fn waiter_follows_no_term_that_a_read_shows_over() {
     let provider = Scripted::new();

@@ -12,7 +12,6 @@ use crate::{
     },
 };
 
-/// S1, W1.
 #[tokio::test]
 async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
     let lock = Scripted::new().lock(Clock::manual().0);
@@ -40,7 +39,7 @@ async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
     assert!(!state.is_offered(here));
 }
 
-/// S3: the answer may have come before the waiter listens.
+/// The answer may have come before the waiter listens.
 #[tokio::test]
 async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
     let lock = Scripted::new().lock(Clock::manual().0);
@@ -55,7 +54,7 @@ async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
     assert!(matches!(waited, Some(ControlFlow::Continue(true))));
 }
 
-/// N7, G4: a claim would overtake the release, and with it the turn of the others.
+/// A claim would overtake the release, and with it the turn of the others.
 #[tokio::test]
 async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and_their_turn_is_over()
  {

@@ -20,7 +20,7 @@ fn comes(entry: &QueueEntry) -> bool {
     poll_once(pin!(entry.turn())).is_some()
 }
 
-/// G1: a redeemer whose ticket was refused joins the line when its caller may have gone.
+/// A redeemer whose ticket was refused joins the line when its caller may have gone.
 #[tokio::test]
 async fn turn_without_a_caller_asks_nothing() {
     let provider = Scripted::new();
@@ -35,7 +35,6 @@ async fn turn_without_a_caller_asks_nothing() {
     assert!(provider.acquired().is_empty());
 }
 
-/// W1.
 #[tokio::test]
 async fn next_has_its_turn_when_the_task_of_the_first_ends() {
     let lock = door();
@@ -56,7 +55,6 @@ async fn next_has_its_turn_when_the_caller_of_the_first_goes_away() {
     assert!(comes(&second));
 }
 
-/// G1, W1.
 #[tokio::test]
 async fn task_learns_that_its_caller_has_left_the_line() {
     let lock = door();

@@ -35,7 +35,6 @@ fn leaves(mut contender: Contender, woken: bool) -> bool {
     poll_once(pin!(contender.await_turn(&sender, woken))).is_none()
 }
 
-/// N7, H9, S1.
 #[tokio::test]
 async fn newcomer_leaves_a_wanted_lock_to_others_but_no_ticket_nor_a_term_that_goes_on() {
     let lock = Scripted::with_marks().lock(Clock::manual().0);
@@ -48,7 +47,6 @@ async fn newcomer_leaves_a_wanted_lock_to_others_but_no_ticket_nor_a_term_that_g
     assert!(!leaves(contender(&lock, Wait::Limit(None)), true));
 }
 
-/// N7, W1.
 #[tokio::test]
 async fn it_is_the_turn_of_others_behind_waiters_and_after_a_wanted_release() {
     let (clock, hand) = Clock::manual();
@@ -72,7 +70,6 @@ async fn it_is_the_turn_of_others_behind_waiters_and_after_a_wanted_release() {
     assert!(!lock.is_others_turn());
 }
 
-/// N7: half of a limit is kept for the try.
 #[tokio::test]
 async fn limit_keeps_half_of_its_time_for_the_try() {
     let (clock, hand) = Clock::manual();
@@ -101,7 +98,6 @@ fn sleeps(waiter: &mut Contender, record: Record) -> Duration {
     polls.min().unwrap()
 }
 
-/// N4, N8, N5.
 #[tokio::test]
 async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_terms_change() {
     let (clock, hand) = Clock::manual();
@@ -136,7 +132,6 @@ async fn waiter_counts_on_hints_only_beside_a_mark_and_asks_more_often_while_ter
     assert!(near(sleeps(&mut waiter, held(7, 7)), poll / 4));
 }
 
-/// N5.
 #[tokio::test]
 async fn waiter_marks_only_with_time_left_for_another_try() {
     let lock = Scripted::with_marks().lock(Clock::manual().0);
@@ -151,7 +146,7 @@ async fn waiter_marks_only_with_time_left_for_another_try() {
     assert_ne!(marks(Wait::Limit(Some(HAND_OFF))), 0);
 }
 
-/// N5, W7: even if its client keeps a lease that was lost.
+/// Even if its client keeps a lease that was lost.
 #[tokio::test]
 async fn waiter_for_a_lease_of_its_own_client_marks_nothing() {
     let lock = Scripted::with_marks().lock(Clock::manual().0);
