@@ -27,7 +27,7 @@ pub enum Standstill {
     /// Its processes are stopped (`SIGSTOP`, a long garbage collection). Every clock advances, and timers that became
     /// due fire as soon as it resumes.
     Stopped,
-    /// It sleeps. The holder's clock advances; the contender's and the timers do not (V3).
+    /// It sleeps. The holder's clock advances; the contender's and the timers do not.
     Suspended,
     /// The virtual machine is paused: no clock advances. No lease can survive that; only its token protects.
     Frozen,

@@ -1,5 +1,5 @@
-//! The proof of storage that checks fencing tokens (T3, I5), whatever its implementation: four stories, each a
-//! function that panics if the storage is wrong.
+//! The proof of storage that checks fencing tokens (T3), whatever its implementation: four stories, each a function
+//! that panics if the storage is wrong.
 //!
 //! `tests/own/storage.rs` of this crate has a minimal storage, and wrong ones that the stories find.
 

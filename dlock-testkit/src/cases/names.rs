@@ -1,4 +1,4 @@
-//! I13: names that differ in any byte are different locks.
+//! Names that differ in any byte are different locks.
 
 use dlock_core::{
     FencingToken, Name,

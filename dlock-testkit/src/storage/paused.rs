@@ -105,7 +105,7 @@ pub async fn paused_holder_is_refused<P, F>(
             end: ReleaseEnd::NotHeld(Some(record)),
             ..
         } => assert_eq!(record.uuid, successor.uuid()),
-        // A slow store may not answer the first call. Once the lease has ended, it is not called again (V7).
+        // A slow store may not answer the first call. Once the lease has ended, it is not called again.
         Said::Ended {
             end: ReleaseEnd::Unconfirmed,
             unanswered: true,

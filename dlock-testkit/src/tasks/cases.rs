@@ -1,4 +1,5 @@
-//! The cases. Names and comments quote the rules K and E.
+//! The cases. Each one's name says what it checks; the letters and numbers in comments are rules for a lock's store
+//! (the book, "The contract"), which a claim keeps too.
 
 mod claims;
 mod endings;

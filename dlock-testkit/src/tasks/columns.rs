@@ -1,4 +1,4 @@
-//! A [`Provider`] over the lease in a task's row (K1): it shows that a claim keeps every rule of a lock.
+//! A [`Provider`] over the lease in a task's row: it shows that a claim keeps every rule of a lock.
 //!
 //! A lock is a queue with one task under a key. An acquire enqueues that task, if it does not exist, and claims it;
 //! every other call goes to [`TaskStore::claims`]. So the calls under test are the store's own claim, heartbeat,

@@ -1,7 +1,7 @@
 //! The reference task store: the rules of the contract in memory, for tests of code that uses a queue, and as a
 //! readable model of a store's answers. A table of tasks decides the answers; each of its methods is one call:
-//! `claiming` (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10, K11) and `showing`. No code there
-//! locks, waits or reads a clock.
+//! `claiming`, `leases` (R and L of a lock's rules), `ending`, `keeping` and `showing`. No code there locks, waits or
+//! reads a clock.
 
 mod claiming;
 mod ending;
@@ -129,7 +129,7 @@ impl MemoryTasks {
         });
     }
 
-    /// Whether other tasks may wait for the end of this one (K8).
+    /// Whether other tasks may wait for the end of this one.
     fn is_waited_for(&self, id: TaskId) -> bool {
         self.call(|table, _| {
             let new = table.rows.get(&id).map(|row| &row.new);

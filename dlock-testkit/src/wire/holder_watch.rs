@@ -14,7 +14,7 @@ use crate::{
     slow::in_time,
 };
 
-/// I8: how late the holder may be notified.
+/// How late the holder may be notified.
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
 /// How far apart two readings of the clock may be.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
@@ -26,7 +26,7 @@ pub(super) struct Noticed {
     pub(super) loss: End,
 }
 
-/// Watches until the lease is lost (I7, I8).
+/// Watches until the lease is lost.
 pub(super) async fn watch_holder(guard: &Guard, lease: Duration) -> Noticed {
     let mut lost = pin!(guard.ended());
     let mut tick = interval(Duration::from_millis(2));
@@ -57,7 +57,7 @@ pub(super) async fn watch_holder(guard: &Guard, lease: Duration) -> Noticed {
     }
 }
 
-/// I8: the holder is notified at the deadline, neither late nor early.
+/// The holder is notified at the deadline, neither late nor early.
 pub(super) fn on_time(at: Instant, deadline: Instant) {
     let late = at.saturating_duration_since(deadline);
     in_time(
@@ -68,7 +68,7 @@ pub(super) fn on_time(at: Instant, deadline: Instant) {
     assert!(early <= TOLD_WITHIN, "notified {early:?} before the end");
 }
 
-/// I6: the belief rests on a try or renewal that was answered, and on the instant at which that was sent.
+/// The belief rests on a try or renewal that was answered, and on the instant at which that was sent.
 pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration) {
     let calls = wire.provider.calls();
     let answered = calls.iter().filter(|call| match &call.answer {
@@ -101,7 +101,7 @@ pub(super) fn should_be_kept(guard: &Guard, told: &Noticed) -> ! {
     panic!("lost: {loss:?}")
 }
 
-/// I2: the store still keeps the name for its holder, which has just been notified.
+/// The store still keeps the name for its holder, which has just been notified.
 pub(super) async fn store_still_keeps_it(
     direct: &dyn Provider,
     guard: &Guard,

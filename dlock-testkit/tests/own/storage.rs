@@ -121,7 +121,7 @@ async fn every_story_passes_on_storage_that_keeps_the_rule() {
     paused_holder_is_refused(provider(&observed), &new()).await;
 }
 
-/// A slow store is not a wrong storage: the lease has ended, so an unanswered release is not repeated (V7).
+/// A slow store is not a wrong storage: the lease has ended, so an unanswered release is not repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paused_holder_may_get_no_answer_to_its_release() {
     let store = MemoryStore::store_clock();

@@ -1,4 +1,4 @@
-//! Which tasks a claim gets (K3), and for how long (K1).
+//! Which tasks a claim gets, and for how long.
 
 use super::*;
 
@@ -10,7 +10,7 @@ pub(crate) async fn two_claims_get_different_tasks(stage: Stage) {
     stage.nothing().await;
 }
 
-/// K3: a claim gets as many tasks as exist, each once, though several workers claim at the same time.
+/// A claim gets as many tasks as exist, each once, though several workers claim at the same time.
 pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
@@ -49,7 +49,7 @@ pub(crate) async fn many_workers_get_every_task_once(stage: Stage) {
     assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), added);
 }
 
-/// K1: a lease expires, not before its time, and the next token is larger.
+/// A lease expires, not before its time, and the next token is larger.
 pub(crate) async fn expired_claim_goes_to_another_worker_and_its_own_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let asked = Instant::now();
@@ -139,7 +139,7 @@ pub(crate) async fn identity_that_is_used_up_claims_nothing_twice(stage: Stage) 
     );
 }
 
-/// K5: the identity alone does not distinguish two terms.
+/// The identity alone does not distinguish two terms.
 pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage) {
     stage.add(task("a")).await;
     let mine = claim(LONG);
@@ -174,7 +174,7 @@ pub(crate) async fn late_copy_of_a_claim_is_told_apart_by_its_token(stage: Stage
     );
 }
 
-/// K4: a poison task is not attempted forever.
+/// A poison task is not attempted forever.
 pub(crate) async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())

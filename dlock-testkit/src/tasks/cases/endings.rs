@@ -1,4 +1,4 @@
-//! How claims end (K5).
+//! How claims end.
 
 use super::*;
 
@@ -38,7 +38,7 @@ pub(crate) async fn completed_task_has_its_output(stage: Stage) {
     stage.nothing().await;
 }
 
-/// E3, and K5: both identity and token must match. The ending of another claim is not a success.
+/// Both identity and token must match. The ending of another claim is not a success.
 pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
@@ -72,7 +72,6 @@ pub(crate) async fn completion_by_another_claim_is_lost(stage: Stage) {
     );
 }
 
-/// E1.
 pub(crate) async fn expired_claim_that_nobody_took_can_still_be_completed(stage: Stage) {
     let id = stage.add(task("a")).await;
     let key = stage.take(stage.short).await.key;
@@ -81,7 +80,6 @@ pub(crate) async fn expired_claim_that_nobody_took_can_still_be_completed(stage:
     assert_eq!(stage.complete(key).await, Ended::Own(State::Succeeded));
 }
 
-/// K9.
 pub(crate) async fn failed_task_comes_again_and_dies_after_its_last_attempt(stage: Stage) {
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(2).build())
@@ -121,7 +119,6 @@ pub(crate) async fn failed_task_comes_again_and_dies_after_its_last_attempt(stag
     stage.nothing().await;
 }
 
-/// E1, E2.
 pub(crate) async fn repeated_ending_answers_as_the_first(stage: Stage) {
     let fail = How::Fail {
         error: "x".to_owned(),
@@ -244,7 +241,7 @@ pub(crate) async fn errors_of_the_newest_attempts_are_kept(stage: Stage) {
     assert_eq!(dead.errors[9].error, "12");
 }
 
-/// K5: each is decided separately.
+/// Each is decided separately.
 pub(crate) async fn endings_of_one_call_are_answered_in_their_order(stage: Stage) {
     let mut keys = Vec::new();
     for _ in 0..4 {

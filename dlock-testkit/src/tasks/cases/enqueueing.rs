@@ -1,8 +1,7 @@
-//! Enqueueing tasks (K9).
+//! Enqueueing tasks.
 
 use super::*;
 
-/// K9.
 pub(crate) async fn key_is_used_once_at_a_time(stage: Stage) {
     let keyed = |queue: &str| {
         NewTask::builder()
@@ -41,7 +40,7 @@ pub(crate) async fn key_is_used_once_at_a_time(stage: Stage) {
     assert!(second.key.token > claimed.key.token, "(I3)");
 }
 
-/// K9: a change during a task's run gets another task.
+/// A change during a task's run gets another task.
 pub(crate) async fn key_can_end_when_its_task_starts(stage: Stage) {
     let keyed = || {
         let task = NewTask::builder().kind("a").key("page 7");

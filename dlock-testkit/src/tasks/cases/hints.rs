@@ -1,4 +1,4 @@
-//! K6: a worker that waits for tasks receives hints about them.
+//! A worker that waits for tasks receives hints about them.
 
 use dlock_core::provider::Wakeups;
 use tokio::time::timeout;

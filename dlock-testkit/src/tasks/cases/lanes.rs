@@ -1,4 +1,4 @@
-//! K8: of the tasks of a lane, only one runs at a time.
+//! Of the tasks of a lane, only one runs at a time.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! A claim is a lease (K1): heartbeats, checkpoints, release.
+//! A claim is a lease: heartbeats, checkpoints, release.
 
 use super::*;
 

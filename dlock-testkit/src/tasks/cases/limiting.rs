@@ -1,4 +1,4 @@
-//! K8: queues that run a limited number of tasks at a time.
+//! Queues that run a limited number of tasks at a time.
 
 use std::sync::{
     Mutex, PoisonError,

@@ -1,4 +1,4 @@
-//! K11: paused queues.
+//! Paused queues.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! One task for each instant of a schedule (K10).
+//! One task for each instant of a schedule.
 
 use super::*;
 
@@ -81,7 +81,7 @@ pub(crate) async fn instant_to_come_is_not_served(stage: Stage) {
     assert!(matches!(served, Served::Enqueued(_)), "{served:?}");
 }
 
-/// K9: a task that takes long does not exist twice, and its schedule continues.
+/// A task that takes long does not exist twice, and its schedule continues.
 pub(crate) async fn periodic_task_whose_key_is_in_use_is_not_added(stage: Stage) {
     let new = NewTask::builder().kind("report").key("report").build();
     stage.serve(stage.ago(3600), &new).await;

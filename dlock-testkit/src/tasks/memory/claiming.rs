@@ -1,4 +1,4 @@
-//! Which tasks a claim gets (K3), and which no worker gets any more (K4).
+//! Which tasks a claim gets, and which no worker gets any more.
 
 use std::time::{Duration, SystemTime};
 
@@ -27,10 +27,10 @@ impl Table {
         let held = ids.len();
         ids.extend(self.in_order(claim, |row| {
             let due = row.run_at <= now && matches!(row.state(now), State::Ready | State::Stalled); // A4, A5
-            let goes_on = !self.paused.contains_key(&row.new.queue); // K11
+            let goes_on = !self.paused.contains_key(&row.new.queue);
             let kinds = claim.kinds.as_ref();
             let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
-            due && goes_on && wanted && !is_of(row, claim) && !self.waits(row, now) // A3, K8
+            due && goes_on && wanted && !is_of(row, claim) && !self.waits(row, now) // A3
         }));
         let mut tasks = Vec::new();
         for (place, id) in ids.into_iter().enumerate() {
@@ -100,8 +100,8 @@ impl Table {
         Ok(())
     }
 
-    /// Whether a task has to wait for another one of its lane (K8): one that runs, or that goes before it. A task that
-    /// has begun goes before the others.
+    /// Whether a task has to wait for another one of its lane: one that runs, or that goes before it. A task that has
+    /// begun goes before the others.
     fn waits(&self, row: &Row, now: SystemTime) -> bool {
         let new = &row.new;
         let place = |row: &Row| (row.held().is_none(), row.new.priority, row.run_at, row.id);
@@ -117,7 +117,7 @@ impl Table {
             })
     }
 
-    /// Whether a queue runs as many tasks as its limit allows (K8).
+    /// Whether a queue runs as many tasks as its limit allows.
     fn is_full(&self, queue: &str, now: SystemTime) -> bool {
         let runs = |row: &&Row| row.new.queue == queue && row.state(now) == State::Running;
         self.limits.get(queue).is_some_and(|limit| {

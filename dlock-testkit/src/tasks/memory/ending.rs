@@ -1,4 +1,4 @@
-//! How claims end, and the state that a worker leaves for the next one (K5).
+//! How claims end, and the state that a worker leaves for the next one.
 
 use std::time::SystemTime;
 
@@ -10,18 +10,18 @@ use super::{later, micros, table::Table};
 impl Table {
     pub(super) fn finish(&mut self, ending: &Ending, now: SystemTime) -> Ended {
         let Some(row) = self.rows.get_mut(&ending.key.id) else {
-            return Ended::Lost(None); // E3
+            return Ended::Lost(None);
         };
         let own = row.is_of(&ending.key);
         match &row.done {
-            Some(done) if own && done.own => return Ended::Own(done.state), // E2
-            Some(done) => return Ended::Lost(Some(done.state)),             // E2
+            Some(done) if own && done.own => return Ended::Own(done.state), // a repeat
+            Some(done) => return Ended::Lost(Some(done.state)),
             None => {}
         }
         match row.left {
-            Some((key, state)) if key == ending.key => return Ended::Own(state), // E1: a repeat
-            _ if !own || row.held().is_none() => return Ended::Lost(Some(row.state(now))), // E3
-            _ => {}                                                              // E1
+            Some((key, state)) if key == ending.key => return Ended::Own(state), // a repeat
+            _ if !own || row.held().is_none() => return Ended::Lost(Some(row.state(now))),
+            _ => {} // even if its lease is over
         }
         Ended::Own(match &ending.how {
             How::Complete(output) => row.end(State::Succeeded, Some(output.clone()), true, now),

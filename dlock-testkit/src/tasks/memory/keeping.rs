@@ -1,5 +1,4 @@
-//! Changes of the queue: tasks enqueued (K9), by the clock (K10), cancelled, retried and forgotten; queues paused (K11)
-//! and limited (K8).
+//! Changes of the queue: tasks enqueued, by the clock too, cancelled, retried and forgotten; queues paused and limited.
 
 use std::time::SystemTime;
 

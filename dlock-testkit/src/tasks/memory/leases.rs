@@ -1,5 +1,4 @@
-//! A claim as a lease (K1): heartbeats are renewals, a release gives the task back. The rules are those of a lock's
-//! record.
+//! A claim as a lease: heartbeats are renewals, a release gives the task back. The rules are those of a lock's record.
 
 use std::time::SystemTime;
 

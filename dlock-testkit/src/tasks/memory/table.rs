@@ -1,4 +1,4 @@
-//! The rows of the table of tasks (K2), and what follows from a row and the time.
+//! The rows of the table of tasks, and what follows from a row and the time.
 
 use std::{
     collections::BTreeMap,
@@ -65,7 +65,7 @@ pub struct Done {
     pub state: State,
     pub output: Option<Value>,
     pub at: SystemTime,
-    /// It ended by the ending of its newest claim (E2).
+    /// It ended by the ending of its newest claim.
     pub own: bool,
 }
 
@@ -105,7 +105,7 @@ impl Row {
         self.term.as_ref().filter(|term| !term.record.released)
     }
 
-    /// Whether its newest claim is this one: by identity *and* token (K5).
+    /// Whether its newest claim is this one: by identity *and* token.
     #[must_use]
     pub fn is_of(&self, key: &ClaimKey) -> bool {
         let record = self.term.as_ref().map(|term| &term.record);

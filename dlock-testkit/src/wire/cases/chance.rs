@@ -62,7 +62,7 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
         assert!(before.until < after.from, "two holders (I1): {pair:?}");
     }
     for (number, before) in terms.iter().enumerate() {
-        // I3, I4: even where neither client knew of the other.
+        // Even where neither client knew of the other.
         for after in &terms[number + 1..] {
             assert!(
                 before.token < after.token,
@@ -131,8 +131,8 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         };
         let ((next, took), ()) = tokio::join!(acquired, eased);
         wire.proxy.clear();
-        // The bound without faults, plus abandoned tries: each takes D/3 and leaves an orphan that its own client knows
-        // (G4).
+        // The bound without faults, plus abandoned tries: each takes D/3 and leaves an orphan that its own client
+        // knows.
         let bound = lease * 5 / 2;
         in_time(took <= bound, format_args!("round {round}: {took:?} (I15)"));
         drop(next);

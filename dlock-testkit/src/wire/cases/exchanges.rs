@@ -61,7 +61,7 @@ pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered
 }
 
 /// A release frees the lock, its reply is lost, and the next holder enters before the provider can look. "Not held"
-/// would report a loss that did not happen (V7).
+/// would report a loss that did not happen.
 pub(super) async fn release_that_let_the_next_holder_in_is_not_denied(wiring: Wiring) {
     let direct = wiring.direct().await;
     let let_in = AtomicBool::new(false);

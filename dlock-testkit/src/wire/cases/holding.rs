@@ -103,7 +103,7 @@ pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
                 told = watch_holder(&guard, wiring.lease()) => should_be_kept(&guard, &told),
                 () = strike => {}
             }
-            // V6: the next attempt followed soon, not when the lease had nearly ended.
+            // The next attempt followed soon, not when the lease had nearly ended.
             in_time(guard.is_valid(), fault);
             released(guard.release().await, fault);
         });
@@ -205,7 +205,7 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
         format_args!("blocked for {late:?} too long (I10, I15)"),
     );
     assert!(!guard.is_valid(), "revived (I7)");
-    // The stale holder's release finds another holder's term, and changes nothing (I9).
+    // The stale holder's release finds another holder's term, and changes nothing.
     wire.provider.inner().clear();
     wire.proxy.heal();
     let ended = ok(soon("the stale release", guard.release()).await);

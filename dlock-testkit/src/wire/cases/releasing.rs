@@ -47,7 +47,7 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
             found,
             "{fault}: the repeat did not find the grant: {attempts:?}"
         );
-        // The clock runs from the first attempt, even for the answer to the repeat (V1).
+        // The clock runs from the first attempt, even for the answer to the repeat.
         let latest = attempts[0].began + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
         let believed = believed_at_least(|| lease.remaining());
         in_time(
@@ -75,7 +75,7 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
             let before = believed_at_least(|| lease.remaining());
             let mut renewed = soon(&name, lease.renew()).await;
             if struck == Op::Renew && matches!(renewed, Err(Error::Provider(_))) {
-                // A missing answer is not a loss (V5), and the next attempt is answered.
+                // A missing answer is not a loss, and the next attempt is answered.
                 in_time(lease.is_valid(), &name);
                 renewed = soon(&name, lease.renew()).await;
             }
@@ -121,7 +121,7 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         in_time(next.is_valid(), fault);
         released(next.release().await, fault);
 
-        // The same with a waiter, which may have the lock before the repeat is sent: that is not a loss (V7).
+        // The same with a waiter, which may have the lock before the repeat is sent: that is not a loss.
         let guard = ok(soon(fault, wire.lock_without_hints(&name).hold()).await);
         let contender = ok(DLock::builder()
             .name(name.as_str())
@@ -190,7 +190,7 @@ pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
                 }
             })
             .await;
-            // A grant that no caller received is released at once, not when it ends (G1, G3).
+            // A grant that no caller received is released at once, not when it ends.
             gets_it_within(
                 wiring.lease() * 2 / 3,
                 &wire,
@@ -201,7 +201,7 @@ pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
     }
 }
 
-/// The remains of an acquire stop blocking others within D of its commit (G2), and no task of ours runs for longer.
+/// The remains of an acquire stop blocking others within D of its commit, and no task of ours runs for longer.
 async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Name) {
     let lease = wiring.lease();
     // Attempts that were in flight may commit for another D/6.
@@ -213,7 +213,7 @@ async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Na
 async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
     let next = within(bound, "an orphan blocks (I10)", lock.acquire()).await;
     released(ok(next).release().await, "an orphan");
-    // W5: clean-up tasks end no later than the lease that may remain.
+    // Clean-up tasks end no later than the lease that may remain.
     let left = soon("the clean-up", wire.client.close()).await;
     assert_eq!(left, 0, "leases without a holder");
 }

@@ -182,7 +182,8 @@ impl TcpProvider {
         .with_source(failed))
     }
 
-    /// One exchange, on a connection that is returned to the pool only if it was answered (G1).
+    /// One exchange, on a connection that is returned to the pool only if it was answered: a late answer must not pass
+    /// for that of the next exchange.
     async fn trip(&self, ticket: u128, sent: &mut bool) -> io::Result<()> {
         if self.has(Bug::KeepsItsConnection) {
             let mut kept = self.kept.lock().await;
