@@ -1,4 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind.
+//! A dropped future leaves nothing behind.
 
 use dlock_proof::cancelling;
 

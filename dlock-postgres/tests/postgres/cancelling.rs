@@ -1,4 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind, and takes no connection with it.
+//! A dropped future leaves nothing behind, and takes no connection with it.
 
 use std::time::Duration;
 

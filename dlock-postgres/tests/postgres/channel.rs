@@ -1,5 +1,5 @@
-//! The connection that listens: it breaks, falls silent, is refused, is given up. A waiter that
-//! misses a hint for any of these reasons enters all the same (W3).
+//! The connection that listens: it breaks, falls silent, is refused, is given up. A waiter that misses a hint for any
+//! of these reasons enters all the same.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! A release notifies only if its term is marked, and a waiter that could leave no mark polls (N3, N4).
+//! A release notifies only if its term is marked (N3), and a waiter that could leave no mark polls.
 
 use std::time::Duration;
 

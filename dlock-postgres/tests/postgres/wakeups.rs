@@ -1,4 +1,4 @@
-//! Wake-ups: what is hinted, to which listeners, and that a waiter that receives a hint finds the lock free (W3).
+//! Wake-ups: what is hinted, to which listeners, and that a waiter that receives a hint finds the lock free.
 
 use std::time::Duration;
 

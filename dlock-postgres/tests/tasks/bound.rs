@@ -1,4 +1,4 @@
-//! K8: whether a queue has lanes is looked up only while the index of lanes is small.
+//! Whether a queue has lanes is looked up only while the index of lanes is small.
 
 use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
 use dlock_tasks::{Claim, ClaimedTask, How, NewTask, TaskStore};

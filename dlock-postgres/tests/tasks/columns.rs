@@ -1,4 +1,4 @@
-//! A claim keeps the rules of a lock (K1, 13): the suite for locks, over the lease in a task's row.
+//! A claim keeps the rules of a lock: the suite for locks, over the lease in a task's row.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! K4: tasks before the place where claims begin cost them nothing, and are nevertheless found.
+//! Tasks before the place where claims begin cost them nothing, and are nevertheless found.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{LONG, Postgres, connect, cost::filled, finish, pool, take, task};
 
-/// K4: tasks before the last claimed one cost the next claim nothing.
+/// Tasks before the last claimed one cost the next claim nothing.
 #[tokio::test]
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
@@ -46,8 +46,8 @@ async fn claim_passes_over_what_lies_before_its_start() {
     }
 }
 
-/// K4: a claim that finds too few tasks after its start looks before it: at the tasks that fell due in the last second,
-/// or from the beginning.
+/// A claim that finds too few tasks after its start looks before it: at the tasks that fell due in the last second, or
+/// from the beginning.
 #[tokio::test]
 async fn claim_that_finds_too_few_after_its_start_looks_before_it() {
     let queue = Postgres::start().await;
@@ -121,7 +121,7 @@ async fn task_that_was_given_back_is_found_behind_the_start() {
     }
 }
 
-/// K4: behind many dead entries a walk from the beginning takes longer than a claim. A busy process has it made
+/// Behind many dead entries a walk from the beginning takes longer than a claim. A busy process has it made
 /// concurrently with its claims, and gets the tasks it finds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {

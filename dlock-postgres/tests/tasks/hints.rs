@@ -1,4 +1,4 @@
-//! K6: which transactions notify, when and how often, and what happens to the listeners.
+//! Which transactions notify, when and how often, and what happens to the listeners.
 
 use std::{
     future::poll_fn,

@@ -1,5 +1,4 @@
-//! K8: another session cannot see which tasks one session is about to claim. A lock of the lane, or of the queue, shows
-//! it.
+//! Another session cannot see which tasks one session is about to claim. A lock of the lane, or of the queue, shows it.
 
 use std::time::Duration;
 

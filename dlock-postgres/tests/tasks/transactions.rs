@@ -1,4 +1,4 @@
-//! K7: tasks are enqueued and completed in the user's own transaction, from Rust and from SQL.
+//! Tasks are enqueued and completed in the user's own transaction, from Rust and from SQL.
 
 use dlock_postgres::{
     deadpool_postgres::tokio_postgres::Client,

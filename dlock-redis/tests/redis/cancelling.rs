@@ -1,5 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind, and the connection that all requests share
-//! continues to answer in order.
+//! A dropped future leaves nothing behind, and the connection that all requests share continues to answer in order.
 
 use dlock_proof::cancelling;
 use dlock_redis::RedisProvider;

@@ -1,4 +1,4 @@
-//! Waiters elsewhere are notified of releases, and nothing hangs when they are not (W3).
+//! Waiters elsewhere are notified of releases, and nothing hangs when they are not.
 
 mod channel;
 

@@ -1,4 +1,4 @@
-//! G1, I14: a dropped future leaves nothing behind, and the file stays open for every caller.
+//! A dropped future leaves nothing behind, and the file stays open for every caller.
 
 use dlock_proof::cancelling;
 

@@ -1,4 +1,4 @@
-//! W8 between real processes: one whose tasks contend in crowds keeps the lock from no other process.
+//! Turns between real processes: one whose tasks contend in crowds keeps the lock from no other process.
 
 use std::{fs, io::Write, path::PathBuf, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Waiters learn of releases by others (W3), and cost next to nothing until then (W2).
+//! Waiters learn of releases by others, and cost next to nothing until then.
 
 use std::{fs, time::Duration};
 

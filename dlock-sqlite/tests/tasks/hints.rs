@@ -1,4 +1,4 @@
-//! K6: hints follow from the contents of the database, written by any program.
+//! Hints follow from the contents of the database, written by any program.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

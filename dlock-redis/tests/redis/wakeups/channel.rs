@@ -1,4 +1,4 @@
-//! The fate of the channel of wake-ups: a flood, a cut, silence, and the end of its listeners (W3).
+//! The fate of the channel of wake-ups: a flood, a cut, silence, and the end of its listeners.
 
 use std::time::Duration;
 
