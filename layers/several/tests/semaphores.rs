@@ -171,7 +171,7 @@ async fn a_number_that_cannot_be_is_refused() {
     assert!(matches!(error, BuildError::Name { .. }));
 }
 
-/// N7, W1: a try passes all waiters by, so one at the beginning of each acquire would keep them out.
+/// A try passes all waiters by, so one at the beginning of each acquire would keep them out.
 #[tokio::test(start_paused = true)]
 async fn process_that_acquires_again_and_again_lets_others_in() {
     for (permits, processes) in [(1, 3), (2, 5)] {

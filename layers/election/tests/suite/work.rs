@@ -118,7 +118,7 @@ async fn a_loss_is_told_to_the_work_at_the_deadline_and_before_another_leads() {
         let [(who, at)] = &runs[..] else {
             panic!("{runs:?}")
         };
-        // 0.8 of a lease of a minute (V1).
+        // A holder trusts 0.8 of its lease of a minute.
         assert!(who == "first" && *at - sent <= 48 * SECOND, "{runs:?}");
         assert_eq!((stage.working(), stage.most()), (1, 1));
     }

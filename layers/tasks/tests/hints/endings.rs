@@ -1,4 +1,4 @@
-//! Endings and free places are gathered before a call is made for them (J2).
+//! Endings and free places are gathered before a call is made for them.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     support::{POLL, Run, SOON},
 };
 
-/// J2: even the first ending waits for the others, so there is no second transaction.
+/// Even the first ending waits for the others, so there is no second transaction.
 #[tokio::test(start_paused = true)]
 async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
     const TASKS: usize = 8;

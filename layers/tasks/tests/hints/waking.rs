@@ -1,4 +1,4 @@
-//! A hint ends the sleep of an idle worker, and its other effects (K6).
+//! A hint ends the sleep of an idle worker, and its other effects.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     support::{Run, SOON},
 };
 
-/// K6: the sleep ends, and no other claim follows.
+/// The sleep ends, and no other claim follows.
 #[tokio::test(start_paused = true)]
 async fn hint_ends_the_sleep_of_an_idle_worker() {
     let store = Fake::default();

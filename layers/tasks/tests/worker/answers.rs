@@ -1,4 +1,4 @@
-//! Lost answers of the store: claims and endings are repeated, but the work is not (A2, E2).
+//! Lost answers of the store: claims (A2) and endings are repeated, but the work is not.
 
 use std::{
     future::pending,
@@ -34,7 +34,7 @@ async fn claim_without_an_answer_is_repeated() {
     run.stop().await;
 }
 
-/// E2: an ending whose answer is lost is repeated, but its work is not.
+/// An ending whose answer is lost is repeated, but its work is not.
 #[tokio::test(start_paused = true)]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();

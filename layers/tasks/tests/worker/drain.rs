@@ -1,4 +1,4 @@
-//! Drains (J3).
+//! Drains.
 
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 

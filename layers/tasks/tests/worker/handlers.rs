@@ -1,4 +1,4 @@
-//! The input of a handler, and the effect of its answer on the task (J1).
+//! The input of a handler, and the effect of its answer on the task.
 
 use std::{
     future::pending,

@@ -1,4 +1,4 @@
-//! Heartbeats keep a task, and a handler ends before its lease does (J2, V6, V8).
+//! Heartbeats keep a task, and a handler ends before its lease does.
 
 use std::{
     future::pending,
@@ -101,8 +101,7 @@ async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     second.stop().await;
 }
 
-/// J2: an answer that comes after the lease has ended is not written, even if the handler blocked its thread until
-/// then.
+/// An answer that comes after the lease has ended is not written, even if the handler blocked its thread until then.
 #[tokio::test(start_paused = true)]
 async fn answer_after_the_end_of_the_lease_is_none() {
     let shop = Shop::new();
@@ -125,7 +124,7 @@ async fn answer_after_the_end_of_the_lease_is_none() {
     assert_eq!(endings, 1, "that of the second run");
 }
 
-/// V8: a handler learns that its lease is in doubt while the task is still its own.
+/// A handler learns that its lease is in doubt while the task is still its own.
 #[tokio::test(start_paused = true)]
 async fn handler_is_told_that_its_lease_is_unsure_before_it_is_lost() {
     let shop = Shop::new();

@@ -1,4 +1,4 @@
-//! Tasks of a schedule (K10).
+//! Tasks of a schedule.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use crate::{
     support::{PATIENCE, Run, Say, Shop, say, worker},
 };
 
-/// K10: each instant has one task, though two workers have the schedule, answers are lost, and one worker ends.
+/// Each instant has one task, though two workers have the schedule, answers are lost, and one worker ends.
 #[tokio::test]
 async fn periodic_task_comes_once_for_each_instant() {
     #[expect(
