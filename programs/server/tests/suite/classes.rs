@@ -1,5 +1,5 @@
-//! Each route, and its calls of the store: which of them are shed first (N6), which use the connections that a store
-//! keeps for holders (G1), and which wait for others of their client.
+//! Each route, and its calls of the store: which of them are shed first, which use the connections that a store keeps
+//! for holders, and which wait for others of their client.
 
 mod clients;
 

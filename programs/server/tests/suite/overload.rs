@@ -1,4 +1,4 @@
-//! Which requests are shed, and which never are (N6).
+//! Which requests are shed, and which never are.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Waiting within a request (N5).
+//! Waiting within a request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -109,7 +109,6 @@ async fn free_lease_is_not_waited_for_when_the_hints_hang() {
     );
 }
 
-/// W3.
 #[tokio::test(start_paused = true)]
 async fn release_while_the_server_begins_to_listen_is_not_missed() {
     let api = Api::new();

@@ -1,4 +1,4 @@
-//! Paused queues (K11), and queues with a limit (K8).
+//! Paused queues, and queues with a limit.
 
 use std::time::Duration;
 
