@@ -11,21 +11,21 @@ use super::{
 use crate::{clock::Now, requests::integer, store::Failure};
 
 impl Work<'_> {
-    /// E1 to E3. `output`: of a completion, as JSON.
+    /// Ends a claim. `output`: of a completion, as JSON.
     pub(super) fn finish(&self, ending: &Ending, output: Option<&str>) -> Result<Ended, Failure> {
         let key = &ending.key;
         let (task, now) = self.find(key.id)?;
         let Some(task) = task else {
-            return self.ended_before(key); // E2
+            return self.ended_before(key); // The task has ended.
         };
         let token = integer(key.token.get());
         if let Some((_, state)) = task.left.filter(|(left, _)| {
             *left == token && (task.is_of(key) || task.token != key.token.get())
         }) {
-            return Ok(Ended::Own(state)); // E1: a repeat
+            return Ok(Ended::Own(state)); // A repeat.
         }
         let Some(holder) = task.holder().filter(|_| task.is_of(key)) else {
-            return Ok(Ended::Lost(Some(task.state(now)))); // E3
+            return Ok(Ended::Lost(Some(task.state(now)))); // Another claim has it.
         };
         let own = Some(key.token.get());
         let state = match &ending.how {

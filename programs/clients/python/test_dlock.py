@@ -101,7 +101,7 @@ class Request:
 
 
 class Store:
-    """An honest store in memory: rules A1 to A7, R1 to R3, L1 to L3, and the waits of N5."""
+    """An honest store in memory: rules A1 to A7, R1 to R3, L1 to L3, and waiting requests."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock

@@ -1,4 +1,4 @@
--- Ends a claim (E1 to E3).
+-- Ends a claim.
 -- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back', 'snooze' or
 -- 'release', which gives it back too;
 -- the output of a completion as JSON; the error of a failure; in how many microseconds the task is due again, null to
@@ -23,7 +23,7 @@ BEGIN
             own := true;
             v_now := clock_timestamp();
             IF v_task.released THEN
-                state := v_task.became;  -- E1: a repeat
+                state := v_task.became;  -- A repeat.
             ELSIF p_how = 'complete' THEN
                 state := 'succeeded';
                 PERFORM {move}(p_id, state, p_output::json, p_token, NULL);
@@ -56,7 +56,7 @@ BEGIN
 
         SELECT d.state, coalesce(d.ending = p_token, false) INTO state, own FROM {done} AS d WHERE d.id = p_id;
         IF FOUND THEN
-            RETURN;  -- E2
+            RETURN;  -- The task has ended.
         END IF;
         -- A lock that is released again while another client has it is not held.
         SELECT
@@ -67,7 +67,7 @@ BEGIN
         ) AS o
         WHERE t.id = p_id;
         IF FOUND THEN
-            RETURN;  -- E1: a repeat, or E3
+            RETURN;  -- A repeat, or another claim has it.
         END IF;
         own := false;
     END LOOP;
