@@ -248,7 +248,7 @@ impl Contender {
                 result: None,
             };
             first = false;
-            // Without a call the wake-up has not been followed yet.
+            // A waiter that is not admitted sends no call, and has not followed its wake-up yet.
             let mut follows = woken && !facts.admitted;
             let rested = loop {
                 let step = next(&facts);

@@ -1,5 +1,5 @@
-//! The next step of a waiter whose turn it is, as a function of what it knows. A bug in waiting is a row of the table in
-//! its test.
+//! The next step of a waiter whose turn it is, as a function of what it knows in this round. A wrong step is a row of
+//! the table in its test; `contend` gathers the facts, does the steps, and carries a wake-up to the next round.
 
 #[cfg(test)]
 mod tests;
@@ -9,15 +9,15 @@ use std::time::Duration;
 /// What a waiter knows in one round, which ends when it sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// Its caller no longer waits.
+    /// Its caller no longer waited when the round began.
     pub(super) gone: bool,
-    /// Its limit has passed.
+    /// Its limit has passed, or its caller has gone.
     pub(super) is_late: bool,
     /// A wake-up came that it has not followed: it has reason to expect a grant.
     pub(super) woken: bool,
     /// It has looked for a term of its own client that is on offer to it.
     pub(super) looked: bool,
-    /// In how long such a term will probably come.
+    /// In how long such a term will probably come; only in the first round.
     pub(super) expects_term: Option<Duration>,
     /// The outage, if there is one, lets it send a call.
     pub(super) admitted: bool,
