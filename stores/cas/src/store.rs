@@ -84,7 +84,8 @@ pub trait CasStore: Send + Sync + 'static {
     ///
     /// It is no danger to a lock, but then [`Put::Lost`] may be the store's answer to the repeat of a write that it has
     /// made. A lost release that finds another holder's record may be the write that let that holder in: it is
-    /// `Unknown` then instead of "not held". Turn such repeats off where you can, and return `false` here.
+    /// `Unknown` then instead of "not held". Turn such repeats off where you can, and return `false` here: with `true`,
+    /// the conformance suite fails, since a stale holder does not learn that its release found another one.
     fn repeats_puts(&self) -> bool {
         true
     }
