@@ -7,6 +7,7 @@
 #![allow(
     dead_code,
     unused_imports,
+    unused_macros,
     reason = "every test program uses a part of this"
 )]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
