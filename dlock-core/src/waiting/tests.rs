@@ -11,7 +11,7 @@ use crate::{
     provider::{Tokens, Version},
     tests::{
         poll_once,
-        scripted::{LEASE, Scripted, record, token, uuid},
+        scripted::{LEASE, Scripted, record, silence, token, uuid},
     },
     turns::span,
     waiting::rendezvous::rendezvous,
@@ -110,4 +110,49 @@ async fn waiter_that_rests_after_a_failure_follows_an_offer_at_once_and_no_hint(
     offers(&lock, 1);
     let rested = poll_once(rests.as_mut());
     assert!(matches!(rested, Some(ControlFlow::Continue(true))));
+}
+
+/// A waiter that an outage kept from calling has not followed its wake-up, so others still go first.
+#[tokio::test]
+async fn wake_up_in_an_outage_is_followed_after_it() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    let Settings {
+        store, state, plan, ..
+    } = &*lock.0;
+    state.turns().of(Handle::current().id()).saw(1);
+    let _in_line = in_line(&lock).await;
+    for _ in 0..4 {
+        store.outage.heard(&Err::<(), _>(silence()));
+    }
+    let admit = || Box::pin(store.outage.admit(plan, Duration::MAX));
+    assert!(poll_once(admit().as_mut()).is_some(), "the first");
+    let mut others: Vec<_> = (0..30).map(|_| admit()).collect();
+    for other in &mut others {
+        assert!(poll_once(other.as_mut()).is_none(), "waits for its turn");
+    }
+    let mut waiter = contender(&lock, Wait::Limit(None));
+    waiter.seen = Some(holder(2, "another"));
+    let (sender, _receiver) = rendezvous();
+    let mut contends = pin!(waiter.contend(&sender));
+    assert!(poll_once(contends.as_mut()).is_none(), "another goes first");
+    hand.advance(span(2));
+    // Each of the others has its turn, until the waiter has no patience left.
+    let mut waited = Duration::ZERO;
+    for other in &mut others {
+        assert!(poll_once(contends.as_mut()).is_none(), "others go first");
+        if waited > plan.try_limit() {
+            break;
+        }
+        let step = Duration::from_millis(900);
+        hand.advance(step);
+        waited += step;
+        assert!(poll_once(other.as_mut()).is_some(), "its turn");
+    }
+    assert!(waited > plan.try_limit());
+    store.outage.answered();
+    hand.advance(2 * plan.pause());
+    assert!(poll_once(contends.as_mut()).is_none(), "another goes first");
+    hand.advance(span(2));
+    assert!(poll_once(contends.as_mut()).is_some(), "the lock is free");
 }
