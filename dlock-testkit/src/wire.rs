@@ -107,7 +107,7 @@ pub trait Wired: Sized + Send + Sync + 'static {
 pub struct Case {
     /// Its name: the property it checks.
     pub name: &'static str,
-    /// The rules, invariants and acceptance numbers it covers.
+    /// The rules and invariants it covers.
     pub rules: &'static [&'static str],
     /// Runs the case; it panics if the property does not hold.
     pub run: fn(Wiring) -> Pin<Box<dyn Future<Output = ()> + Send>>,

@@ -58,8 +58,6 @@ pub trait Electorate: Sized + Send + Sync + 'static {
 pub struct Story {
     /// Its name: the property it shows.
     pub name: &'static str,
-    /// The acceptance numbers it covers.
-    pub numbers: &'static [&'static str],
     /// Plays it; it panics if the property does not hold.
     pub play: fn(Voters) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
@@ -76,23 +74,22 @@ impl fmt::Debug for Story {
 macro_rules! __for_each_election_story {
     ($callback:ident) => {
         $callback! {
-            crashed_leader_is_followed_within_the_bound ["002-5", "002-6", "002-12"];
-            stopped_leader_is_followed_at_once ["002-7"];
-            leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival ["002-8", "002-10"];
-            store_that_is_down_for_all_stops_all_work_until_it_is_back ["002-9"];
-            refused_renewal_ends_the_leadership_at_once ["002-10"];
-            slow_renewal_counts_from_when_it_left ["002-10", "002-11"];
-            leader_resigns_when_another_instance_asks ["002-17"];
+            crashed_leader_is_followed_within_the_bound;
+            stopped_leader_is_followed_at_once;
+            leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival;
+            store_that_is_down_for_all_stops_all_work_until_it_is_back;
+            refused_renewal_ends_the_leadership_at_once;
+            slow_renewal_counts_from_when_it_left;
+            leader_resigns_when_another_instance_asks;
         }
     };
 }
 
 macro_rules! table {
-    ($($name:ident [$($number:literal),*];)*) => {
+    ($($name:ident;)*) => {
         /// Every story.
         pub static STORIES: &[Story] = &[$(Story {
             name: stringify!($name),
-            numbers: &[$($number),*],
             play: |voters| Box::pin(stories::$name(voters)),
         }),*];
     };
@@ -116,7 +113,7 @@ macro_rules! __election_stories {
         static __ELECTORATE: $crate::election::Shared = $crate::election::Shared::new();
 
         macro_rules! __dlock_election_stories {
-                    ($d($d name:ident [$d($d number:literal),*];)*) => {
+                    ($d($d name:ident;)*) => {
                         $d(
                             #[test]
                             fn $d name() {
