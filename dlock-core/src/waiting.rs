@@ -208,7 +208,7 @@ impl Contender {
         as_long_as_wanted(sender, &gone, pin!(self.contend(sender))).await
     }
 
-    /// Tries until the lock is ours, time is up, or a retry cannot help: [`next`] decides, this waits.
+    /// Tries until the lock is ours, time is up, or a retry cannot help: `next::next` decides, this waits.
     async fn contend(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let queue = Arc::clone(&self.queue);
@@ -244,12 +244,12 @@ impl Contender {
                 looked: false,
                 expects_term: self.pause_for_term().filter(|_| first),
                 admitted: admitted.is_ok(),
-                reads: !woken && self.may_read_first(),
+                reads: self.may_read_first(),
                 result: None,
             };
             first = false;
-            // A waiter that is not admitted sends no call, and has not followed its wake-up yet.
-            let mut follows = woken && !facts.admitted;
+            // A wake-up that an outage lets no call follow is for the next round.
+            let mut unfollowed = woken && !facts.admitted;
             let rested = loop {
                 let step = next(&facts);
                 let result = match step {
@@ -259,7 +259,7 @@ impl Contender {
                     Step::Take => match self.take_term() {
                         Some(Taken::Lease(lease)) => return Some(Ok(Acquired::Holding(lease))),
                         Some(Taken::Over(uuid)) => {
-                            follows = woken;
+                            unfollowed = woken;
                             break self.await_release(sender, uuid).await;
                         }
                         None => {
@@ -284,7 +284,7 @@ impl Contender {
             };
             match rested {
                 ControlFlow::Break(end) => return end,
-                ControlFlow::Continue(rung) => woken = rung || follows,
+                ControlFlow::Continue(rung) => woken = rung || unfollowed,
             }
             if facts.result.is_none() {
                 // No call was sent meanwhile.

@@ -44,7 +44,7 @@ impl Contender {
         }
     }
 
-    /// Breaks with the answer of the acquire, if the answer to a call ends it.
+    /// The result of a call: breaks if it is the acquire's own.
     pub(super) fn result_of(
         &mut self,
         answer: Result<Option<Acquired>, Error>,
@@ -61,11 +61,11 @@ impl Contender {
             Ok(Some(answer)) => ControlFlow::Break(Ok(answer)),
             Ok(None) => {
                 let Settings { store, plan, .. } = &*self.lock;
-                let silent = store.clock.elapsed(self.answered) >= plan.give_up_after;
-                ControlFlow::Continue(if silent && self.error.is_some() {
-                    CallResult::BeyondHelp
-                } else {
-                    CallResult::Silence(store.pause_after_failure(plan))
+                let beyond_help = store.clock.elapsed(self.answered) >= plan.give_up_after;
+                ControlFlow::Continue(match &self.error {
+                    Some(_) if beyond_help => CallResult::BeyondHelp,
+                    Some(_) => CallResult::Silence(store.pause_after_failure(plan)),
+                    None => CallResult::Refused(store.pause_after_failure(plan)),
                 })
             }
             Err(error) => ControlFlow::Break(Err(error)),
@@ -127,7 +127,7 @@ impl Contender {
     }
 
     /// One try, and the tries that follow at once: after `Spent`, a refusal by a term that may be claimed, and a grant
-    /// that came too late. `None`: no answer, and the last error says why.
+    /// that came too late. `None`: no answer, and the last error says why; or, without one, all of them were spent.
     pub(super) async fn try_now(&mut self) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {

@@ -1,5 +1,5 @@
-//! The next step of a waiter whose turn it is, as a function of what it knows in this round. A wrong step is a row of
-//! the table in its test; `contend` gathers the facts, does the steps, and carries a wake-up to the next round.
+//! The next step of a waiter whose turn it is, as a function of what it knows in this round. `contend` gathers the facts,
+//! does the steps, and carries a wake-up to the next round. The test has a table: a row for each step.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What a waiter knows in one round, which ends when it sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// Its caller no longer waited when the round began.
+    /// Its caller had gone away when the round began; then it is late, too.
     pub(super) gone: bool,
     /// Its limit has passed, or its caller has gone.
     pub(super) is_late: bool,
@@ -17,7 +17,7 @@ pub(super) struct Facts {
     pub(super) woken: bool,
     /// It has looked for a term of its own client that is on offer to it.
     pub(super) looked: bool,
-    /// In how long such a term will probably come; only in the first round.
+    /// How long it waits for such a term, if one will probably come: only in the first round.
     pub(super) expects_term: Option<Duration>,
     /// The outage, if there is one, lets it send a call.
     pub(super) admitted: bool,
@@ -27,11 +27,12 @@ pub(super) struct Facts {
     pub(super) result: Option<CallResult>,
 }
 
-/// The result of a call that ended no wait, and the pause that follows.
+/// The result of a call that brought no lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallResult {
+    /// The pause until the next one. A hint ends it.
     Refused(Duration),
-    /// No answer, or no call in an outage.
+    /// No answer, or no call in an outage, and the pause until the next one.
     Silence(Duration),
     /// The store has answered nothing for so long that the wait ends.
     BeyondHelp,
@@ -50,7 +51,8 @@ pub(super) enum Step {
     Skip,
     /// Sleeps until the time has passed or a wake-up comes.
     Sleep(Duration),
-    /// Sleeps as long as that also after a wake-up, which may come from the remains of the failed try.
+    /// Sleeps until the time has passed, also after a wake-up, which may come from the remains of the failed try. A term
+    /// on offer ends it.
     Rest(Duration),
 }
 

@@ -73,6 +73,7 @@ impl Contender {
         }
     }
 
+    /// Whether its limit has passed or its caller has gone away.
     pub(super) fn is_late(&self) -> bool {
         self.time_left().is_some_and(|left| left.is_zero())
     }

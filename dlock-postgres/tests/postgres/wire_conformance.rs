@@ -46,7 +46,8 @@ impl Wired for Postgres {
             .pool(pool(config, POOL))
             .schema(self.table.schema())
             .call_timeout(limit)
-            // A call that carries its preparation has two answers, and the cases cut one.
+            // A call that carries its preparation has two answers, and the cases cut one; within a transaction it waits
+            // for the first, which the proxy withholds.
             .prepared(false)
             .listen(server().await.config(), NoTls)
             .build()

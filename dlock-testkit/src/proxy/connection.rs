@@ -79,9 +79,7 @@ async fn until_answered(server: &mut TcpStream, answers: &mut Pieces, stream: Op
     let mut read = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = server.read(&mut read).await {
         let pieces = answers.cut(&read[..length]);
-        // A transaction whose request was cut off does not end by itself.
-        let cut_off = matches!(answers, Pieces::Transaction(_));
-        if cut_off || pieces.iter().any(|piece| piece.stream == stream) {
+        if pieces.iter().any(|piece| piece.stream == stream) {
             return;
         }
     }

@@ -26,9 +26,14 @@ pub enum Protocol {
 /// `PostgreSQL`, "Message Formats").
 const IN_TRANSACTION: &[u8] = b"Z\0\0\0\x05T";
 
+/// The end of a request that is a transaction (`Query`).
+const COMMIT: &[u8] = b"COMMIT\0";
+
 /// Cuts the bytes read in one direction of a connection.
 pub(super) enum Pieces {
     Turns,
+    /// Whether the request of a transaction has begun and not ended.
+    TransactionRequest(bool),
     /// The answer of a transaction that has not ended.
     Transaction(Vec<u8>),
     Http2(Frames),
@@ -37,8 +42,9 @@ pub(super) enum Pieces {
 impl Pieces {
     pub(super) const fn new(protocol: Protocol, direction: Direction) -> Self {
         match (protocol, direction) {
+            (Protocol::PostgresFlights, Direction::ToServer) => Self::TransactionRequest(false),
             (Protocol::PostgresFlights, Direction::ToClient) => Self::Transaction(Vec::new()),
-            (Protocol::Turns | Protocol::PostgresFlights, _) => Self::Turns,
+            (Protocol::Turns, _) => Self::Turns,
             (Protocol::Http2, _) => Self::Http2(Frames::new(direction)),
         }
     }
@@ -47,6 +53,13 @@ impl Pieces {
     pub(super) fn cut(&mut self, read: &[u8]) -> Vec<Piece> {
         match self {
             Self::Turns => vec![Piece::turn(read.to_vec())],
+            Self::TransactionRequest(open) => {
+                let begins = read.get(5..10) == Some(b"BEGIN");
+                *open = (*open || begins) && !read.ends_with(COMMIT);
+                let mut piece = Piece::turn(read.to_vec());
+                piece.whole = !*open;
+                vec![piece]
+            }
             Self::Transaction(answer) => {
                 answer.extend_from_slice(read);
                 if answer.ends_with(IN_TRANSACTION) {
