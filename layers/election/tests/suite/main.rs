@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
-mod acceptance;
 mod costs;
 mod crowd;
 mod failover;

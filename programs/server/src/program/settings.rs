@@ -74,7 +74,7 @@ pub(super) struct Settings {
     /// To try it out: serve /api, switch the generator on, and run two workers in this process
     #[arg(long, global = true)]
     demo: bool,
-    /// Connections at a time; further ones wait until another ends. Each takes an open file [default: 10000]
+    /// Connections at a time; a further one takes the place of the one idle longest. Each takes an open file [default: 10000]
     #[arg(long, value_name = "NUMBER", global = true)]
     max_connections: Option<NonZeroU32>,
     /// Requests that wait for a lease or a task, and streams of hints, at a time; further ones are refused. Each takes
