@@ -65,10 +65,13 @@ impl Network {
 }
 
 impl Latency {
-    pub(super) async fn pass(self, random: &mut fastrand::Rng) {
-        if self != Self::default() {
+    /// Returns whether that took any time.
+    pub(super) async fn pass(self, random: &mut fastrand::Rng) -> bool {
+        let any = self != Self::default();
+        if any {
             sleep(self.least + self.jitter.mul_f64(random.f64())).await;
         }
+        any
     }
 }
 

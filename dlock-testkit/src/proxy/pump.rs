@@ -1,6 +1,11 @@
 //! One direction of one connection.
 
-use std::{future::pending, io, time::Duration, vec};
+use std::{
+    future::{pending, ready},
+    io,
+    time::Duration,
+    vec,
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -70,11 +75,17 @@ impl<'l> Pump<'l> {
     ) -> Result<(), Cut> {
         let mut read = vec![0; 16 * 1024];
         let mut silent = false;
+        // Bytes that arrive while those before them are delayed travel with them.
+        let mut delayed = false;
         loop {
             let length = tokio::select! {
                 biased;
                 () = self.line.closing(self.direction) => Ok(0),
                 length = from.read(&mut read) => length,
+                () = ready(()), if delayed => {
+                    delayed = false;
+                    continue;
+                }
             };
             // Before anything waits: bytes that were read must not be forgotten here.
             let mut pieces = match length {
@@ -97,7 +108,9 @@ impl<'l> Pump<'l> {
                 Ok(_) => {}
                 Err(error) => return Err(reset(error)),
             }
-            latency.pass(&mut self.random).await;
+            if !delayed {
+                delayed = latency.pass(&mut self.random).await;
+            }
             while let Some(piece) = pieces.next() {
                 let then = match (self.direction, piece.stream) {
                     (_, None) => pass(&piece.bytes, &mut to).await?,
