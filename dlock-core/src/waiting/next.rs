@@ -34,7 +34,7 @@ pub(super) enum CallResult {
     Refused(Duration),
     /// No answer, or no call in an outage, and the pause until the next one.
     Silence(Duration),
-    /// The store has answered nothing for so long that the wait ends.
+    /// The store gives no answer for longer than a waiter puts up with: the wait ends.
     BeyondHelp,
 }
 

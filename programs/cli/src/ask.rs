@@ -34,7 +34,7 @@ async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
     let mut record = record.ok_or_else(|| query::no_lock(&name))?;
     let shown = name.as_str();
     if Condition::of(&record) != Condition::Held {
-        return Err(nobody(&name, &record));
+        return Err(not_held(&name, &record));
     }
     let request = Ask::new(name.clone(), record.uuid);
     let doing = format!("can't ask the holder of {shown:?}");
@@ -50,7 +50,7 @@ async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
             )
             .advise("run this again if it is still what you want"));
         }
-        AskOutcome::Changed(Some(now)) => return Err(nobody(&name, &now)),
+        AskOutcome::Changed(Some(now)) => return Err(not_held(&name, &now)),
         AskOutcome::Changed(None) => return Err(query::no_lock(&name)),
     }
     if *json {
@@ -65,7 +65,7 @@ async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
 }
 
 /// There is a record, and the lock has no holder.
-fn nobody(name: &Name, record: &Record) -> Failure {
+fn not_held(name: &Name, record: &Record) -> Failure {
     let (shown, condition) = (name.as_str(), Condition::of(record));
     Failure::new(
         Exit::Nothing,
