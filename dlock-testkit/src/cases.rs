@@ -217,7 +217,7 @@ macro_rules! __for_each_case {
 
             sharing locks clones_find_the_same_client ["W1"];
             required locks lock_is_held_until_it_is_released ["A7", "L1"];
-            required locks work_is_done_under_the_lock [];
+            required locks work_of_a_lone_process_takes_two_calls ["N3", "N7"];
             required locks dropped_guard_frees_the_lock ["G3"];
             required locks waiter_that_left_is_in_nobodys_way ["G1", "W4"];
             required locks kept_lease_outlives_its_duration ["V6", "R1"];

@@ -1,26 +1,18 @@
 //! Locks over the provider, end to end and in actual calls: the way people use it. The rules of `dlock-core` itself
 //! have separate cases, which authors of providers do not need to run.
 
-use std::{
-    fmt::Debug,
-    future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
 use dlock_core::{
     Client, DLock, Error, FencingToken, Holder, Lease, Provider, ReleaseEnd, Ticket, TryAcquire,
     provider::{Ask, AskOutcome, Revoke, RevokeOutcome},
 };
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     Bench,
-    faults::{Faulty, Op},
-    slow::{in_time, is_late, joined, within},
+    faults::{Call, Faulty, Op},
+    slow::{in_time, is_late, within},
 };
 
 use super::admin::both;
@@ -31,17 +23,25 @@ const LONG: Duration = Duration::from_secs(60);
 /// The limit, on any machine, for events that should take a moment.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A lock of another process: `lock!(bench, duration, setting = value)`.
+/// A lock of another process: `lock!(bench, duration, setting = value)`, or one over this provider:
+/// `lock!(bench, duration, over provider, setting = value)`.
 macro_rules! lock {
-    ($bench:expr, $duration:expr $(, $setting:ident = $value:expr)* $(,)?) => {
+    ($bench:expr, $duration:expr, over $provider:expr $(, $setting:ident = $value:expr)*) => {
         ok(DLock::builder()
             .name($bench.name("").as_str())
-            .provider(&Client::with_clock($bench.provider().await, $bench.clock()))
+            .provider(&Client::with_clock($provider, $bench.clock()))
             .duration($duration)
             $(.$setting($value))*
             .build())
     };
+    ($bench:expr, $duration:expr $(, $setting:ident = $value:expr)*) => {
+        lock!($bench, $duration, over $bench.provider().await $(, $setting = $value)*)
+    };
 }
+
+mod turns;
+
+pub(super) use self::turns::{contenders_take_turns, contenders_without_hints_take_turns};
 
 pub(super) async fn clones_find_the_same_client(bench: Bench) {
     let name = bench.name("");
@@ -76,18 +76,23 @@ pub(super) async fn lock_is_held_until_it_is_released(bench: Bench) {
     ok(next.release().await);
 }
 
-pub(super) async fn work_is_done_under_the_lock(bench: Bench) {
-    let (a, b) = (lock!(bench, LONG), lock!(bench, LONG));
-    let other = b.clone();
-    let work = |token: FencingToken| async move {
-        held(other.try_acquire().await);
-        token
-    };
-    let token = ok(a.with(work).await);
-    assert!(
-        acquired(b.try_acquire().await).token() > token,
-        "tokens grow (I3)"
-    );
+/// A client that finds the lock free and leaves it unwanted asks the store for nothing else. It opens its channel once.
+pub(super) async fn work_of_a_lone_process_takes_two_calls(bench: Bench) {
+    const PAIRS: usize = 20;
+    let store = Faulty::new(bench.provider().await);
+    let lock = lock!(bench, LONG, over store.clone());
+    let mut last = None;
+    for _ in 0..PAIRS {
+        let token = ok(lock.with(|token| async move { token }).await);
+        assert!(last.replace(token) < Some(token), "tokens grow (I3)");
+    }
+    let (watches, calls): (Vec<Call>, Vec<Call>) =
+        (store.calls().into_iter()).partition(|call| call.op == Op::Watch);
+    assert!(watches.len() <= 1, "{watches:?}");
+    let answered = |call: &Call| matches!(call.answer, Some(Ok(_)));
+    in_time(calls.iter().all(answered), "a call");
+    let calls: Vec<Op> = calls.iter().map(|call| call.op).collect();
+    assert_eq!(calls, [Op::Acquire, Op::Release].repeat(PAIRS));
 }
 
 pub(super) async fn dropped_guard_frees_the_lock(bench: Bench) {
@@ -185,13 +190,7 @@ pub(super) async fn waiter_without_hints_polls(bench: Bench) {
 async fn comes_in(bench: &Bench, poll: Duration, hints: bool) {
     let guard = ok(lock!(bench, LONG).hold().await);
     let store = Faulty::new(bench.provider().await);
-    let waiter = ok(DLock::builder()
-        .name(bench.name("").as_str())
-        .provider(Client::with_clock(store.clone(), bench.clock()))
-        .duration(LONG)
-        .poll_every(poll)
-        .wakeups(hints)
-        .build());
+    let waiter = lock!(bench, LONG, over store.clone(), poll_every = poll, wakeups = hints);
     let waiter = tokio::spawn(async move { waiter.acquire().await });
     // It was refused, and its channel was opened, which wakes it once.
     let answered = |op| {
@@ -210,104 +209,6 @@ async fn comes_in(bench: &Bench, poll: Duration, hints: bool) {
     ok(guard.release().await);
     let next = ok(soon("the waiter", waiter).await);
     ok(ok(next).release().await);
-}
-
-pub(super) async fn contenders_take_turns(bench: Bench) {
-    turns_are_taken(bench, true).await;
-}
-
-pub(super) async fn contenders_without_hints_take_turns(bench: Bench) {
-    turns_are_taken(bench, false).await;
-}
-
-/// Four processes of two tasks each continue until each process has had its turns: no process starves another.
-async fn turns_are_taken(bench: Bench, hints: bool) {
-    const PROCESSES: usize = 4;
-    const TURNS: usize = 4;
-    let lease = (2 * bench.lease()).max(SOON / 2);
-    let turns = Turns::default();
-    let mut tasks = JoinSet::new();
-    for process in 0..PROCESSES {
-        let owner = format!("process {process}");
-        let lock = lock!(bench, lease, wakeups = hints, owner = owner);
-        for _ in 0..2 {
-            tasks.spawn(turns.clone().contend(lock.clone(), process));
-        }
-    }
-    let all_had_theirs = async {
-        loop {
-            if let Some(ended) = timeout(lease / 50, tasks.join_next()).await.ok().flatten() {
-                joined(ended);
-            }
-            let turns = turns.taken();
-            let had = |process| turns.iter().filter(|by| **by == process).count();
-            if (0..PROCESSES).all(|process| had(process) >= TURNS) {
-                break;
-            }
-        }
-    };
-    let limit = 2 * SOON + bench.lease();
-    let in_turn = timeout(limit, all_had_theirs).await.is_ok();
-    let Seen { terms, .. } = &*turns.seen();
-    assert!(
-        terms.is_sorted_by(|(_, before), (_, after)| before < after),
-        "tokens grow (I3): {terms:?}"
-    );
-    in_time(
-        in_turn,
-        format_args!("{TURNS} turns of each of {PROCESSES} processes in {limit:?}: {terms:?}"),
-    );
-}
-
-/// The terms of several contenders, one after the other.
-#[derive(Clone, Default)]
-struct Turns(Arc<Mutex<Seen>>);
-
-#[derive(Default)]
-struct Seen {
-    /// Until when the current holder may believe in its lease.
-    inside: Option<Instant>,
-    /// The process and the token of each term.
-    terms: Vec<(usize, FencingToken)>,
-}
-
-impl Turns {
-    /// A turn consists of all terms of one process between those of others.
-    fn taken(&self) -> Vec<usize> {
-        let Seen { terms, .. } = &*self.seen();
-        let mut turns: Vec<usize> = terms.iter().map(|(process, _)| *process).collect();
-        turns.dedup();
-        turns
-    }
-
-    async fn contend(self, lock: DLock, process: usize) {
-        loop {
-            let lease = ok(lock.acquire().await);
-            self.enter(process, &lease);
-            sleep(Duration::from_millis(10)).await;
-            self.seen().inside = None;
-            ok(lease.release().await);
-        }
-    }
-
-    fn enter(&self, process: usize, lease: &Lease) {
-        let now = Instant::now();
-        let mut seen = self.seen();
-        let before = seen.inside.replace(now + lease.remaining());
-        assert!(
-            before.is_none_or(|believed| now >= believed),
-            "two are inside (I1)"
-        );
-        in_time(
-            before.is_none() && lease.is_valid(),
-            "a lease ended before its holder had left",
-        );
-        seen.terms.push((process, lease.token()));
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 pub(super) async fn early_release_closes_the_name(bench: Bench) {
