@@ -8,14 +8,15 @@ use dlock_core::{DLock, Error, FencingToken, Holder, Name, TryAcquire, scope};
 
 use self::guard::Incomplete;
 pub use self::guard::MultiGuard;
-use crate::BuildError;
+use crate::{BuildError, joining::all};
 
 /// Several locks that are held together: all of them, or none. Made by [`MultiLock::new`].
 ///
-/// It acquires them one after the other in the order of their names, in whatever order they were given: so processes
-/// that want the same locks never wait for each other in a circle, as long as each of them takes all its locks by one
-/// `MultiLock`. While it waits for a later one it holds and renews the earlier ones, which keep others out meanwhile.
-/// It releases them together.
+/// It tries all of them at once. If one is not granted, it gives back those whose names follow, and acquires the rest
+/// one after the other in the order of their names, in whatever order they were given. So a process that waits for a
+/// lock holds only locks with lesser names, and processes that want the same locks never wait for each other in a
+/// circle, as long as each of them takes all its locks by one `MultiLock`. While it waits for a later one it holds and
+/// renews the earlier ones, which keep others out meanwhile. It releases them together.
 ///
 /// Each lock has its own token, for the resource that it protects.
 #[derive(Clone, Debug)]
@@ -86,23 +87,13 @@ impl MultiLock {
     /// # Cancel safety
     /// Dropping the future leaves nothing behind, as for [`DLock::try_acquire`].
     pub async fn try_hold(&self) -> Result<TryHold, Error> {
-        let mut first_ones = Incomplete::default();
-        for lock in &self.0 {
-            let refused = match lock.try_acquire().await {
-                Ok(TryAcquire::Acquired(lease)) => {
-                    first_ones.push(lease.keep_alive());
-                    continue;
-                }
-                Ok(TryAcquire::Held(holder)) => Ok(TryHold::Refused {
-                    name: lock.name().clone(),
-                    holder,
-                }),
-                Err(error) => Err(error),
-            };
-            first_ones.give_back().await;
-            return refused;
-        }
-        Ok(TryHold::Held(first_ones.complete()?))
+        let (first_ones, refusal) = at_once(&self.0).await;
+        let Some(refusal) = refusal else {
+            return Ok(TryHold::Held(first_ones.complete()?));
+        };
+        let name = self.0[first_ones.len()].name().clone();
+        first_ones.give_back().await;
+        refusal.map(|holder| TryHold::Refused { name, holder })
     }
 
     /// Waits until all are ours, and renews them from then on. If one is lost while another is waited for, it begins
@@ -117,7 +108,8 @@ impl MultiLock {
         self.wait(None).await
     }
 
-    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit tries once.
+    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit tries each once, and the first that was
+    /// refused once more.
     ///
     /// # Errors
     /// [`Error::Timeout`] when the time is up, with the holder of the lock that was waited for; otherwise as for
@@ -182,13 +174,17 @@ impl MultiLock {
         }
     }
 
-    /// Acquires one after the other, while the guard keeps the earlier ones held.
+    /// Acquires those that are free at once, up to the first that is not or that another waiter is to have first; then
+    /// one after the other, while the guard keeps the earlier ones held.
     async fn in_order(
         &self,
         left: impl Fn() -> Option<Duration> + Send + Sync,
     ) -> Result<MultiGuard, Error> {
-        let mut first_ones = Incomplete::default();
-        for lock in &self.0 {
+        let in_turn = self.0.iter().take_while(|lock| !lock.is_others_turn());
+        // One alone is acquired as any waiter does.
+        let in_turn = if self.0.len() > 1 { in_turn.count() } else { 0 };
+        let (mut first_ones, _) = at_once(&self.0[..in_turn]).await;
+        for lock in &self.0[first_ones.len()..] {
             let lease = async {
                 match left() {
                     Some(limit) => lock.acquire_timeout(limit).await,
@@ -210,4 +206,27 @@ impl MultiLock {
         }
         Ok(first_ones.complete()?)
     }
+}
+
+/// Tries all of them at the same time, and keeps those before the first that was not granted, whose answer accompanies
+/// them. Those that follow it are given back.
+async fn at_once(locks: &[DLock]) -> (Incomplete, Option<Result<Holder, Error>>) {
+    let tries = locks.iter().map(async |lock| {
+        Ok(match lock.try_acquire().await? {
+            TryAcquire::Acquired(lease) => Ok(Incomplete::from(lease.keep_alive())),
+            TryAcquire::Held(holder) => Err(holder),
+        })
+    });
+    let (mut first_ones, mut others, mut refusal) =
+        (Incomplete::default(), Incomplete::default(), None);
+    for answer in all(tries.collect()).await {
+        match answer {
+            Ok(Ok(one)) if refusal.is_none() => first_ones.append(one),
+            Ok(Ok(one)) => others.append(one),
+            Ok(Err(holder)) => refusal = refusal.or(Some(Ok(holder))),
+            Err(error) => refusal = refusal.or(Some(Err(error))),
+        }
+    }
+    others.give_back().await;
+    (first_ones, refusal)
 }

@@ -11,12 +11,15 @@ use std::{
 };
 
 use dlock_core::{
-    Client, DLock, Error, Name, Provider, State, TryAcquire,
+    Client, Clock, DLock, Error, Name, Provider, State, TryAcquire,
     provider::{Admin, Revoke},
 };
 use dlock_several::{BuildError, MultiLock, TryHold};
-use dlock_testkit::memory::{MemoryProvider, MemoryStore};
-use tokio::time::{sleep, timeout};
+use dlock_testkit::{
+    faults::{Fault, Faulty, Op},
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::time::{Instant, sleep, timeout};
 
 const LEASE: Duration = Duration::from_secs(30);
 /// In paused time: for ever.
@@ -67,6 +70,34 @@ async fn all_are_held_and_all_are_given_back() {
     assert_eq!(ends.len(), 2);
     assert!(ends.values().all(Result::is_ok), "{ends:?}");
     assert!(is_free(&store, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn free_locks_are_acquired_at_once() {
+    const CALL: Duration = Duration::from_secs(1);
+    let store = Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()));
+    store.always(Op::Acquire, Fault::DelayReply(CALL));
+    let client = Client::with_clock(store.clone(), Clock::tokio(1.0));
+    let five = many(&client, &["a", "b", "c", "d", "e"]);
+    let began = Instant::now();
+    let guard = five.hold().await.unwrap();
+    assert_eq!((began.elapsed(), store.count(Op::Acquire)), (CALL, 5));
+    guard.release().await;
+}
+
+/// Otherwise two that want each other's locks would wait in a circle.
+#[tokio::test(start_paused = true)]
+async fn waiter_holds_no_lock_that_follows_the_one_it_waits_for() {
+    let store = MemoryStore::store_clock();
+    let held = one(&store.client(), "b").hold().await.unwrap();
+    let all = many(&store.client(), &["a", "b", "c"]);
+    let waiting = tokio::spawn(async move { all.hold().await });
+    held_above(&store, "a", 0).await;
+    sleep(Duration::from_secs(1)).await;
+    assert!(!is_free(&store, "a").await);
+    assert!(is_free(&store, "c").await);
+    held.release().await.unwrap();
+    drop(timeout(EVER, waiting).await.unwrap().unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -129,6 +129,14 @@ impl Incomplete {
         self.0.push(guard);
     }
 
+    pub(super) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The first loss; never, if there are none yet.
     pub(super) fn ended(&self) -> impl Future<Output = End> + Send + use<> {
         first(self.0.iter().map(|guard| LeaseView::ended(guard)).collect())
@@ -157,6 +165,12 @@ impl Incomplete {
         for guard in &self.0 {
             guard.leave_open();
         }
+    }
+}
+
+impl From<Guard> for Incomplete {
+    fn from(guard: Guard) -> Self {
+        Self(vec![guard])
     }
 }
 
