@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use dlock_postgres::{
     PostgresProvider,
     deadpool_postgres::{
-        Manager, ManagerConfig, Pool, RecyclingMethod,
+        Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod,
         tokio_postgres::{self, Config, config::Host},
     },
     tasks::PostgresTasks,
@@ -112,6 +112,8 @@ impl Database {
         let connections = self.connections.map_or(usual, |said| said.get().into());
         Pool::builder(manager)
             .max_size(connections)
+            // The connection that was used last: its session is warm, whereas the others would wake up in turn.
+            .queue_mode(QueueMode::Lifo)
             .build()
             .map_err(|error| self.unusable("no connections for").because(error))
     }

@@ -58,6 +58,9 @@ const PARAMETERS: [&str; 27] = [
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the system repeats unacknowledged data, unless the URL sets it.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+/// How long a connection may be silent until the system checks whether it is still there, unless the URL sets it. Most
+/// of a pool's connections are idle, and firewalls forget such ones after some minutes.
+const ALIVE: Duration = Duration::from_secs(15);
 
 /// A database.
 pub(crate) struct Database {
@@ -170,6 +173,9 @@ fn complete(config: &mut Config, variable: Variable<'_>) {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(UNACKNOWLEDGED);
     }
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(ALIVE);
+    }
 }
 
 fn all_sockets(config: &Config) -> bool {
@@ -205,11 +211,15 @@ mod tests {
         assert_eq!(said.config.get_user(), Some("me"));
         assert_eq!(said.mode, Mode::Disable);
         assert_eq!(said.config.get_connect_timeout(), Some(&CONNECT));
-        let patient = database("postgres://h/d?connect_timeout=60", &[]).unwrap();
+        assert_eq!(said.config.get_keepalives_idle(), ALIVE);
+        let patient = "postgres://h/d?connect_timeout=60&keepalives_idle=90";
+        let patient = database(patient, &[]).unwrap();
         assert_eq!(
             patient.config.get_connect_timeout(),
             Some(&Duration::from_secs(60))
         );
+        let idle = patient.config.get_keepalives_idle();
+        assert_eq!(idle, Duration::from_secs(90));
     }
 
     #[test]
