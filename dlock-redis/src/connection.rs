@@ -36,9 +36,7 @@ pub type Answer<'a, T> = BoxFuture<'a, RedisResult<T>>;
 
 impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
     fn one<'a>(&'a self, command: &'a Cmd, sent: &'a AtomicBool) -> Answer<'a, Value> {
-        sent.store(true, Ordering::Relaxed);
-        let mut connection = self.clone();
-        async move { command.query_async(&mut connection).await }.boxed()
+        query(self.clone(), command, sent).boxed()
     }
 
     fn many<'a>(
@@ -50,6 +48,15 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
         let mut connection = self.clone();
         async move { commands.query_async(&mut connection).await }.boxed()
     }
+}
+
+async fn query(
+    mut connection: impl ConnectionLike,
+    command: &Cmd,
+    sent: &AtomicBool,
+) -> RedisResult<Value> {
+    sent.store(true, Ordering::Relaxed);
+    command.query_async(&mut connection).await
 }
 
 /// A connection that is opened when it is needed and replaced when it is broken or silent.
@@ -82,9 +89,14 @@ impl OwnConnection {
     }
 
     async fn connected(&self) -> RedisResult<Current> {
-        if let Some(current) = self.current() {
-            return Ok(current);
+        match self.current() {
+            Some(current) => Ok(current),
+            // Rare: in a box, so that the futures of all other calls are smaller.
+            None => Box::pin(self.connect()).await,
         }
+    }
+
+    async fn connect(&self) -> RedisResult<Current> {
         let _turn = self.connecting.lock().await;
         if let Some(current) = self.current() {
             return Ok(current);
@@ -111,7 +123,7 @@ impl Connection for OwnConnection {
         async move {
             let current = self.connected().await?;
             let call = Call::begin(self, &current);
-            let answer = current.connection.one(command, sent).await;
+            let answer = query(current.connection, command, sent).await;
             call.end(&answer, answer.as_ref().err().is_some_and(is_demoted));
             answer
         }

@@ -135,7 +135,10 @@ impl Invoker {
 
     async fn answer(&self, run: &Run) -> Result<Value, ProviderError> {
         match self.command(&run.by_digest()).await {
-            Err(failure) if failure.is(scripts::is_unknown) => self.command(&run.by_text()).await,
+            // Rare: in a box, so that the futures of all other calls are smaller.
+            Err(failure) if failure.is(scripts::is_unknown) => {
+                Box::pin(async { self.command(&run.by_text()).await }).await
+            }
             answer => answer,
         }
         .map_err(error::provider_error)

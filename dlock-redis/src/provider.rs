@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
-        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Sharing, Wakeups,
+        Acquire, AcquireOutcome, Capabilities, Closing, Discipline, Durability, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
     },
 };
 use redis::Value;
@@ -17,7 +17,7 @@ use crate::{
     error::{self, BuildError},
     invoke::{Invoker, Run},
     key::Prefix,
-    replicas::{Connections, Replicas},
+    replicas::Replicas,
     requests::{self, answers},
     slots,
     wakeups::{Hearing, waited::Waited},
@@ -72,11 +72,52 @@ impl RedisProvider {
         }
     }
 
-    /// Runs a script on each of these locks. An outcome for which `counts` is true is valid only once replicas have it,
-    /// if acknowledgements are required; they use connections for acquires or for holders.
-    async fn write<T>(
+    /// With 0 tokens it takes nothing, and only marks.
+    fn acquisition(&self, request: &Acquire, tokens: u8, marks: u32) -> Result<Run, ProviderError> {
+        requests::acquire(&self.prefix, request, tokens, marks, self.allow_eviction)
+    }
+
+    /// A grant is valid only once replicas have it. No mark waits for them (N1), as it would over the connections that
+    /// do.
+    async fn acquire_acknowledged(
         &self,
-        connections: fn(&Replicas) -> &Connections,
+        replicas: &Replicas,
+        request: &Acquire,
+    ) -> Result<AcquireOutcome, ProviderError> {
+        let run = self.acquisition(request, request.tokens.get(), 0)?;
+        let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
+        let (by, decode) = (replicas.acquires(), answers::acquire);
+        let outcome = only(replicas.run(by, &[run], decode, granted).await)?;
+        match outcome {
+            AcquireOutcome::Held(record) if request.marks != 0 && record.wanted == 0 => {
+                let mark = self.acquisition(request, 0, request.marks)?;
+                match self.link.run(&mark, decode).await {
+                    Ok(AcquireOutcome::Held(marked)) => Ok(AcquireOutcome::Held(marked)),
+                    // There is no mark, or the term has ended meanwhile: the waiter polls.
+                    _ => Ok(AcquireOutcome::Held(record)),
+                }
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// If a failover undid a closing, a client would get in too early: replicas acknowledge it like a grant.
+    async fn close(
+        &self,
+        request: &Release,
+        closing: &Closing,
+    ) -> Result<ReleaseOutcome, ProviderError> {
+        let run = requests::close(&self.prefix, request, closing)?;
+        only(
+            self.hold(&[run], answers::release, ReleaseOutcome::is_released)
+                .await,
+        )
+    }
+
+    /// Runs a script on each of these locks for their holders. An outcome for which `counts` is true is valid only once
+    /// replicas have it, if acknowledgements are required.
+    async fn hold<T>(
+        &self,
         runs: &[Run],
         decode: fn(&str, Value) -> Result<T, ProviderError>,
         counts: fn(&T) -> bool,
@@ -84,8 +125,9 @@ impl RedisProvider {
         match &self.replicas {
             None => self.link.run_many(runs, decode).await,
             Some(replicas) => {
-                let connections = connections(replicas);
-                replicas.run(connections, runs, decode, counts).await
+                replicas
+                    .run(replicas.renewals(), runs, decode, counts)
+                    .await
             }
         }
     }
@@ -118,50 +160,27 @@ impl Provider for RedisProvider {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let Acquire { tokens, marks, .. } = *request;
-        let run = |tokens, marks| {
-            requests::acquire(&self.prefix, request, tokens, marks, self.allow_eviction)
-        };
-        let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
-        // No mark waits for replicas (N1), as it would over the connections that do.
-        let at_once = if self.replicas.is_none() { marks } else { 0 };
         let asked = Instant::now();
-        let outcome = only(
-            self.write(
-                Replicas::acquires,
-                &[run(tokens.get(), at_once)?],
-                answers::acquire,
-                granted,
-            )
-            .await,
-        )?;
-        let AcquireOutcome::Held(mut record) = outcome else {
-            return Ok(outcome);
-        };
-        if at_once != marks && record.wanted == 0 {
-            let marking = self.link.run(&run(0, marks)?, answers::acquire).await;
-            // Otherwise there is no mark, or the term has ended meanwhile: the waiter polls.
-            if let Ok(AcquireOutcome::Held(marked)) = marking {
-                record = marked;
+        let outcome = match &self.replicas {
+            None => {
+                let run = self.acquisition(request, request.tokens.get(), request.marks)?;
+                self.link.run(&run, answers::acquire).await
             }
+            Some(replicas) => Box::pin(self.acquire_acknowledged(replicas, request)).await,
+        }?;
+        if let AcquireOutcome::Held(record) = &outcome {
+            self.waits(&request.name, record, asked);
         }
-        self.waits(&request.name, &record, asked);
-        Ok(AcquireOutcome::Held(record))
+        Ok(outcome)
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         only(self.renew_many(slice::from_ref(request)).await)
     }
 
-    /// If a failover undid a closing, a client would get in too early: replicas acknowledge it like a grant.
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         if let Some(closing) = &request.closing {
-            let run = requests::close(&self.prefix, request, closing)?;
-            let closed = |outcome: &ReleaseOutcome| outcome.is_released();
-            return only(
-                self.write(Replicas::renewals, &[run], answers::release, closed)
-                    .await,
-            );
+            return Box::pin(self.close(request, closing)).await;
         }
         let channels = self.hearing.as_ref().map(|hearing| hearing.channels);
         let run = requests::release(&self.prefix, request, channels)?;
@@ -185,9 +204,7 @@ impl Provider for RedisProvider {
             .collect();
         let runs: Vec<Run> = checked.iter().flatten().cloned().collect();
         let renewed = |outcome: &RenewOutcome| matches!(outcome, RenewOutcome::Renewed { .. });
-        let answers = self
-            .write(Replicas::renewals, &runs, answers::renew, renewed)
-            .await;
+        let answers = self.hold(&runs, answers::renew, renewed).await;
         let mut answers = answers.into_iter();
         let mut answer = || {
             answers

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use redis::{Cmd, ErrorKind, RedisError, Script, ServerErrorKind, ToRedisArgs, cmd};
+use redis::{Cmd, ErrorKind, RedisError, Script, ServerErrorKind};
 
 /// A script of ours.
 pub(crate) struct Lua {
@@ -44,15 +44,15 @@ impl Lua {
     /// The command that runs the script by its digest.
     pub(crate) fn by_digest(
         &self,
-        keys: &[impl ToRedisArgs],
-        arguments: &[impl ToRedisArgs],
+        keys: &[impl AsRef<[u8]>],
+        arguments: &[impl AsRef<[u8]>],
     ) -> Cmd {
         run("EVALSHA", &self.digest, keys, arguments)
     }
 
     /// The command that runs the script by its text. The server remembers the script then; `SCRIPT
     /// LOAD` would have to find the right node of a cluster first.
-    pub(crate) fn by_text(&self, keys: &[impl ToRedisArgs], arguments: &[impl ToRedisArgs]) -> Cmd {
+    pub(crate) fn by_text(&self, keys: &[impl AsRef<[u8]>], arguments: &[impl AsRef<[u8]>]) -> Cmd {
         run("EVAL", self.text, keys, arguments)
     }
 }
@@ -62,14 +62,16 @@ pub(crate) fn is_unknown(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-fn run(name: &str, script: &str, keys: &[impl ToRedisArgs], arguments: &[impl ToRedisArgs]) -> Cmd {
-    let mut run = cmd(name);
-    run.arg(script).arg(keys.len());
-    for key in keys {
-        run.arg(key);
-    }
-    for argument in arguments {
-        run.arg(argument);
-    }
+fn run(name: &str, script: &str, keys: &[impl AsRef<[u8]>], arguments: &[impl AsRef<[u8]>]) -> Cmd {
+    let keys = keys.iter().map(AsRef::as_ref);
+    let arguments = arguments.iter().map(AsRef::as_ref);
+    let parts = || keys.clone().chain(arguments.clone());
+    let size = name.len() + script.len() + parts().map(<[u8]>::len).sum::<usize>();
+    // The number of keys takes a byte.
+    let mut run = Cmd::with_capacity(3 + parts().count(), size + 1);
+    run.arg(name).arg(script).arg(keys.len());
+    parts().for_each(|part| {
+        run.arg(part);
+    });
     run
 }
