@@ -89,7 +89,7 @@ impl Connections {
             .await;
         match rows {
             Err(error) if error::of_missing(&error) => {
-                Err(self.too_old(caller).await.unwrap_or(error))
+                Err(Box::pin(self.too_old(caller)).await.unwrap_or(error))
             }
             rows => rows,
         }

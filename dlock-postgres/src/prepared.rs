@@ -95,13 +95,14 @@ impl Prepared {
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, Error> {
         match self.how(connection) {
-            None => self.query_first(connection, statement, parameters).await,
+            // Rare: in a box, so that the futures of all other calls are smaller.
+            None => Box::pin(self.query_first(connection, statement, parameters)).await,
             Some(how) if how.prepared => {
                 self.query_prepared(connection, statement, parameters, how.limited)
                     .await
             }
             Some(how) => {
-                let query = connection.query_typed(statement, parameters);
+                let query = pin!(connection.query_typed(statement, parameters));
                 self.run(connection, how.limited, query).await
             }
         }
@@ -117,7 +118,7 @@ impl Prepared {
         let promised = session::promised(connection).await;
         let question = session::ask(connection, &self.question, promised);
         let query = connection.query_typed(statement, parameters);
-        let both = async { Ok(tokio::join!(biased; question, query)) };
+        let both = pin!(async { Ok(tokio::join!(biased; question, query)) });
         match self.run(connection, true, both).await? {
             (Ok(session), Ok(rows)) => {
                 self.learn(connection, session.own, !session.watches);
@@ -126,7 +127,7 @@ impl Prepared {
             // This error undid the transaction, and would undo the next one.
             (Err(error), _) if error::leaves_usable(&error) => {
                 self.learn(connection, false, true);
-                let query = connection.query_typed(statement, parameters);
+                let query = pin!(connection.query_typed(statement, parameters));
                 self.run(connection, true, query).await
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
@@ -155,7 +156,7 @@ impl Prepared {
             };
             match known {
                 Poll::Ready(Ok(prepared)) => {
-                    let query = connection.query(&prepared, &values);
+                    let query = pin!(connection.query(&prepared, &values));
                     (None, self.end(connection, limited, query).await)
                 }
                 Poll::Ready(Err(error)) => {
@@ -163,7 +164,7 @@ impl Prepared {
                     (ended.err(), Err(error))
                 }
                 Poll::Pending => {
-                    let query = connection.query_typed(statement, parameters);
+                    let query = Box::pin(connection.query_typed(statement, parameters));
                     let query = self.end(connection, limited, query);
                     let (prepared, rows) = tokio::join!(biased; preparing, query);
                     (prepared.err(), rows)
@@ -193,16 +194,17 @@ impl Prepared {
             return rows;
         }
         // Nothing was applied, so the same statement may be sent again at once.
-        let query = connection.query_typed(statement, parameters);
+        let query = Box::pin(connection.query_typed(statement, parameters));
         self.run(connection, limited, query).await
     }
 
-    /// Waits for the answer to a query that is sent with the first poll: in a transaction, if it is to be limited.
+    /// Waits for the answer to a query that is sent with the first poll: in a transaction, if it is to be limited. The
+    /// query is pinned by the caller, because a future that is an argument takes its room twice.
     async fn run<T>(
         &self,
         connection: &Object,
         limited: bool,
-        answer: impl Future<Output = Result<T, Error>>,
+        answer: impl Future<Output = Result<T, Error>> + Unpin,
     ) -> Result<T, Error> {
         let (begun, answer) = tokio::join!(
             biased;
@@ -225,7 +227,7 @@ impl Prepared {
         &self,
         connection: &Object,
         limited: bool,
-        answer: impl Future<Output = Result<T, Error>>,
+        answer: impl Future<Output = Result<T, Error>> + Unpin,
     ) -> Result<T, Error> {
         let commit = async {
             match limited {

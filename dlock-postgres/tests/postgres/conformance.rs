@@ -24,6 +24,8 @@ impl Fixture for Postgres {
         .batch(true);
 
     const BLOCKS: bool = true;
+
+    const FUTURE_BYTES: usize = 4608;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

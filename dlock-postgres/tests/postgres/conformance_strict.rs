@@ -64,6 +64,8 @@ macro_rules! at {
                         .batch(true);
 
                 const BLOCKS: bool = true;
+
+                const FUTURE_BYTES: usize = 4608;
                 // A race for a row has one winner, and most of the others learn that nothing was done; they try again.
                 const UNANSWERED: u32 = 15;
 
