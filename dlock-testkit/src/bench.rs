@@ -70,6 +70,12 @@ impl Bench {
         self.fixture.name_bytes()
     }
 
+    /// How many bytes the future of a call may have on this fixture.
+    #[must_use]
+    pub fn future_bytes(&self) -> usize {
+        self.fixture.future_bytes()
+    }
+
     /// Whether a grant carries as many tokens as the request asks for.
     #[must_use]
     pub fn blocks(&self) -> bool {

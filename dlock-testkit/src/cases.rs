@@ -8,6 +8,7 @@ mod admin;
 mod batch;
 mod blocks;
 mod closed;
+mod futures;
 mod list;
 mod locks;
 mod marks;
@@ -177,6 +178,8 @@ macro_rules! __for_each_case {
             required blocks block_ends_below_two_to_the_53 ["T2"];
             required blocks repeat_claims_no_token_that_was_not_minted ["A2", "T1", "I11"];
             purge blocks purged_name_goes_on_above_its_block ["T5", "T1", "I3"];
+
+            required futures futures_of_calls_are_small [];
 
             required names names_that_differ_in_a_byte_are_different_locks ["I13"];
             required names long_names_are_compared_to_their_end ["I13"];

@@ -39,6 +39,10 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// How many bytes a name may have in addition to the provider's prefix and separator.
     const NAME_BYTES: usize = Name::MAX_BYTES;
 
+    /// The most bytes that the future of an acquire, a renewal or a release may have. Each call allocates one, and
+    /// allocators are slow above a kilobyte: a branch that hardly ever runs is boxed where it makes the future larger.
+    const FUTURE_BYTES: usize = 1024;
+
     /// Whether a grant carries as many tokens as the [request](dlock_core::provider::Acquire::tokens) asks for. If so,
     /// the cases require it; otherwise they accept a single token as well.
     const BLOCKS: bool = false;
@@ -91,6 +95,7 @@ pub trait Erased: Send + Sync {
     fn lease(&self) -> Duration;
     fn limit(&self) -> Duration;
     fn name_bytes(&self) -> usize;
+    fn future_bytes(&self) -> usize;
     fn blocks(&self) -> bool;
     fn paused(&self) -> bool;
     fn clock(&self) -> Clock;
@@ -133,6 +138,10 @@ impl<F: Fixture> Erased for Erase<F> {
 
     fn name_bytes(&self) -> usize {
         F::NAME_BYTES
+    }
+
+    fn future_bytes(&self) -> usize {
+        F::FUTURE_BYTES
     }
 
     fn blocks(&self) -> bool {

@@ -71,6 +71,8 @@ macro_rules! suite {
 
             const BLOCKS: bool = true;
 
+            const FUTURE_BYTES: usize = 3584;
+
             // Other tests keep the machine busy.
             const UNANSWERED: u32 = 2;
 

@@ -129,6 +129,10 @@ impl Erased for Planted {
         Name::MAX_BYTES
     }
 
+    fn future_bytes(&self) -> usize {
+        usize::MAX
+    }
+
     fn blocks(&self) -> bool {
         true
     }
