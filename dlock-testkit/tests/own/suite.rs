@@ -8,16 +8,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use dlock_core::{
-    Name, Provider, ProviderError, Record,
-    provider::{
-        Acquire, AcquireOutcome, Admin, Capabilities, Discipline, Durability, Release,
-        ReleaseOutcome, Renew, RenewOutcome,
-    },
-};
+use dlock_core::provider::{Admin, Capabilities, Discipline, Durability};
 use dlock_testkit::{
     CASES, Fixture,
+    faults::{Fault, Faulty},
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Shared},
     slow,
@@ -91,24 +85,22 @@ fn case_left_out_says_so_when_it_is_asked_for() {
     complains("leaves out", || runner::left_out("some_case"));
 }
 
-/// Never answers.
-#[derive(Clone)]
-struct Silent;
-
 struct Hanging;
 
 impl Fixture for Hanging {
-    type Provider = Silent;
+    type Provider = Faulty<MemoryProvider>;
 
-    const CAPABILITIES: Capabilities = Capabilities::new("silent", Discipline::Observer);
+    const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock);
     const LIMIT: Duration = Duration::from_millis(200);
 
     async fn start() -> Self {
         Self
     }
 
-    async fn provider(&self) -> Silent {
-        Silent
+    async fn provider(&self) -> Self::Provider {
+        let silent = Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()));
+        silent.everything(Fault::LoseRequest);
+        silent
     }
 }
 
@@ -118,29 +110,6 @@ fn case_that_hangs_fails_by_name() {
     complains("absent_record_is_created took longer", || {
         runner::run::<Hanging>(&SHARED, CASES, "absent_record_is_created");
     });
-}
-
-#[async_trait]
-impl Provider for Silent {
-    fn capabilities(&self) -> Capabilities {
-        Hanging::CAPABILITIES
-    }
-
-    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        std::future::pending().await
-    }
-
-    async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {
-        std::future::pending().await
-    }
-
-    async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        std::future::pending().await
-    }
-
-    async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
-        std::future::pending().await
-    }
 }
 
 #[track_caller]
