@@ -11,7 +11,9 @@ use dlock_core::{
     },
 };
 
-use crate::answers::Answers;
+use tokio::time::Instant;
+
+use crate::{answers::Answers, slow::in_time};
 
 /// The first answer within a few attempts; every request may be repeated (A2, A3, R2, L2).
 macro_rules! answer {
@@ -19,7 +21,7 @@ macro_rules! answer {
         let mut tries = 0;
         loop {
             tries += 1;
-            let asked = tokio::time::Instant::now();
+            let asked = Instant::now();
             match $ask.await {
                 Ok(answer) => {
                     $self.answers.answered();
@@ -91,12 +93,16 @@ impl Subject {
         }
     }
 
-    /// A7: the record that refused.
+    /// A7, by a term whose lease outlasts the case: the record that refused.
     pub async fn refuses(&self, request: &Acquire) -> Record {
-        match self.acquire(request).await {
-            AcquireOutcome::Held(record) => record,
-            other => panic!("acquire should have been refused as held, but was answered {other:?}"),
-        }
+        refused(self.acquire(request).await)
+    }
+
+    /// A7, by a lease or a closing that lasts until `end`: the record that refused.
+    pub async fn refuses_until(&self, end: Instant, request: &Acquire) -> Record {
+        let outcome = self.acquire(request).await;
+        in_time(Instant::now() < end, "the lease may have ended");
+        refused(outcome)
     }
 
     /// A3.
@@ -319,5 +325,13 @@ impl std::fmt::Debug for Subject {
         f.debug_struct("Subject")
             .field("discipline", &self.discipline)
             .finish_non_exhaustive()
+    }
+}
+
+#[track_caller]
+fn refused(outcome: AcquireOutcome) -> Record {
+    match outcome {
+        AcquireOutcome::Held(record) => record,
+        other => panic!("acquire should have been refused as held, but was answered {other:?}"),
     }
 }

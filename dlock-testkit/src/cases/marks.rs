@@ -9,7 +9,10 @@ use dlock_core::{
         AcquireOutcome, Ask, AskOutcome, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
     },
 };
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 
 use super::{
     admin::both,
@@ -93,9 +96,10 @@ pub(super) async fn next_term_begins_unmarked(bench: Bench) {
     subject.spends(&a).await; // A3
     assert_eq!(subject.record(&name).await, before);
     let b = bench.term_of(&name, bench.lease()).marks(ANOTHER);
+    let asked = Instant::now();
     let token = subject.grants(&b).await; // A4
     began(&subject.record(&name).await, &b, token);
-    marked(&bench, &subject, &name).await;
+    marked_until(asked + b.duration, &bench, &subject, &name).await;
     if bench.store_clock() {
         bench.outlast(b.duration).await;
         let c = bench.term(&name).marks(ANOTHER);
@@ -273,8 +277,14 @@ pub(super) async fn marks_beside_renewals_and_releases_disturb_neither(bench: Be
 
 /// Waits on a held lock: is refused, and marks it. A provider may omit a mark, but not every time.
 pub(super) async fn marked(bench: &Bench, subject: &Subject, name: &Name) -> Record {
+    marked_until(Instant::now() + LONG, bench, subject, name).await
+}
+
+/// The same, for a lease that lasts until `end`.
+async fn marked_until(end: Instant, bench: &Bench, subject: &Subject, name: &Name) -> Record {
     for _ in 0..20 {
-        let shown = subject.refuses(&bench.term(name).marks(MARK)).await;
+        let waiter = bench.term(name).marks(MARK);
+        let shown = subject.refuses_until(end, &waiter).await;
         if shown.wanted != 0 || !bench.capabilities().marks {
             assert_eq!(shown.wanted, wanted(bench), "the mark of the refusal");
             return shown;
