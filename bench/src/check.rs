@@ -28,6 +28,8 @@ pub(crate) enum Bound {
     /// That many times the raw calls.
     MostOfRaw(f64),
     LeastOfRaw(f64),
+    /// That many times our own figure of another case.
+    LeastOfCase(f64, &'static str),
     /// As good as the system of this name.
     NotAbove(&'static str),
 }
@@ -69,6 +71,10 @@ impl Goal {
         let limit = match bound {
             Bound::Most(limit) | Bound::Least(limit) => Some(limit),
             Bound::MostOfRaw(times) | Bound::LeastOfRaw(times) => raw().map(|raw| raw * times),
+            Bound::LeastOfCase(times, other) => medians
+                .ours(load, other, store)
+                .and_then(|row| row.get(figure))
+                .map(|other| other * times),
             Bound::NotAbove(system) => medians
                 .of_case(load, case, store)
                 .find(|row| row.system == system)
@@ -82,7 +88,7 @@ impl Goal {
             return Verdict::NotMeasured;
         };
         let reached = match self.bound {
-            Bound::Least(_) | Bound::LeastOfRaw(_) => measured >= limit,
+            Bound::Least(_) | Bound::LeastOfRaw(_) | Bound::LeastOfCase(..) => measured >= limit,
             Bound::Most(_) | Bound::MostOfRaw(_) | Bound::NotAbove(_) => measured <= limit,
         };
         match (reached, self.is_open) {
@@ -115,7 +121,7 @@ pub(crate) fn render(results: &Results) -> (String, bool) {
             let verdict = goal.verdict(measured, limit);
             holds &= matches!(verdict, Verdict::Reached | Verdict::NotYet);
             let sign = match goal.bound {
-                Bound::Least(_) | Bound::LeastOfRaw(_) => "≥",
+                Bound::Least(_) | Bound::LeastOfRaw(_) | Bound::LeastOfCase(..) => "≥",
                 Bound::Most(_) | Bound::MostOfRaw(_) | Bound::NotAbove(_) => "≤",
             };
             table.row([

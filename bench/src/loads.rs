@@ -8,6 +8,7 @@ mod pair;
 mod processes;
 mod queue;
 mod renewals;
+mod several;
 mod takeover;
 mod tasks;
 mod throughput;
@@ -32,6 +33,8 @@ pub(crate) enum Load {
     Network,
     /// The same by many tasks, each on its own name.
     Throughput,
+    /// Several free locks at once.
+    Several,
     /// 8 tasks of one process on one name.
     Tasks,
     /// 8 processes on one name, or those of `--shapes`.
@@ -80,6 +83,7 @@ impl Load {
             Self::Pair => &pair::PAGE,
             Self::Network => &network::PAGE,
             Self::Throughput => &throughput::PAGE,
+            Self::Several => &several::PAGE,
             Self::Tasks => &tasks::PAGE,
             Self::Processes => &processes::PAGE,
             Self::Handoff => &handoff::PAGE,
@@ -97,6 +101,7 @@ impl Load {
             Self::Pair => pair::measure(bench, run).await,
             Self::Network => network::measure(bench, run).await,
             Self::Throughput => throughput::measure(bench, run).await,
+            Self::Several => several::measure(bench, run).await,
             Self::Tasks => tasks::measure(bench, run).await,
             Self::Processes => processes::measure(bench, run).await,
             Self::Handoff => handoff::measure(bench, run).await,

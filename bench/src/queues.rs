@@ -32,6 +32,11 @@ pub(crate) trait Queue: Send + Sync {
     /// Enqueues tasks that do nothing, in one call: spread in turn over that many lanes, or without a lane.
     async fn enqueue(&self, tasks: usize, lanes: usize, enqueued: Moment) -> Result<()>;
 
+    /// Sets how many tasks may run at a time.
+    async fn limit(&self, _most: u32) -> Result<()> {
+        bail!("this queue has no limits");
+    }
+
     /// Claims one task, and keeps it.
     async fn claim(&self) -> Result<()> {
         bail!("this queue has no lanes");

@@ -7,7 +7,7 @@ use dlock_test_servers::Service;
 
 use super::{
     Line, Load, Page,
-    throughput::{COLUMNS, crowd},
+    throughput::{COLUMNS, WARM, crowd},
 };
 use crate::{
     bench::{At, Bench, Whose},
@@ -70,7 +70,11 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
             let ours = bench.open(entry).await?;
             for (whose, system) in [(direct, &ours), (over, system)] {
                 let name = bench.name("http");
-                bench.settle(at, whose, crowd(&**system, &name, clients, span).await);
+                bench.settle(
+                    at,
+                    whose,
+                    crowd(&**system, &name, clients, WARM, span).await,
+                );
             }
         }
     }

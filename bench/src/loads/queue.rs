@@ -12,7 +12,10 @@ use tokio::{
 use super::{Line, Load, Page};
 use crate::{
     bench::{At, Bench, Whose},
-    check::{Bound::LeastOfRaw, goal},
+    check::{
+        Bound::{LeastOfCase, LeastOfRaw},
+        Goal, goal,
+    },
     clock::Moment,
     queues::{self, Database, QUEUES, Queue, Tally, Work},
     results::{Figures, figures},
@@ -63,8 +66,19 @@ pub(super) const PAGE: Page = Page {
     goals: &[
         goal(Store::Postgres, ONE, RATE, LeastOfRaw(0.5)),
         goal(Store::Postgres, FOUR, RATE, LeastOfRaw(0.5)),
+        limited(Store::Postgres, LIMITED[0].0, 0.6),
+        limited(Store::Postgres, LIMITED[1].0, 0.7),
+        limited(Store::Postgres, LIMITED[2].0, 0.8),
+        limited(Store::SQLite, LIMITED[0].0, 0.6),
+        limited(Store::SQLite, LIMITED[1].0, 0.7),
+        limited(Store::SQLite, LIMITED[2].0, 0.8),
     ],
 };
+
+/// Of the rate without a limit.
+const fn limited(store: Store, case: &'static str, share: f64) -> Goal {
+    goal(store, case, RATE, LeastOfCase(share, ONE)).open()
+}
 
 /// Tasks that a worker runs at a time, and its connections.
 const CONCURRENCY: usize = 100;
@@ -78,6 +92,9 @@ const WARM: Duration = Duration::from_millis(300);
 
 /// The name of a case, and tasks a second.
 const OFFERS: [(&str, u32); 2] = [("idle, 8/s", 8), ("200/s", 200)];
+
+/// The name of a case, and how many tasks of the queue may run at a time.
+const LIMITED: [(&str, u32); 3] = [("limit 8", 8), ("limit 32", 32), ("limit 1,000", 1_000)];
 
 /// The name of a case, and the tasks of a lane that wait for the one that runs.
 const BLOCKED: [(&str, usize); 3] = [
@@ -93,7 +110,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
         }
         for (case, processes) in [(ONE, 1), (FOUR, 4)] {
             let measured = with_database(bench, queue, async |place| {
-                full(bench, place, processes, 0).await
+                full(bench, place, processes, FULL).await
             });
             let at = at(bench, run, case, queue);
             bench.settle(at, queue, measured.await);
@@ -103,9 +120,16 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
             continue;
         }
         let measured = with_database(bench, queue, async |place| {
-            full(bench, place, 1, 1_000).await
+            full(bench, place, 1, SHORT.lanes(1_000)).await
         });
         bench.settle(at(bench, run, IN_LANES, queue), queue, measured.await);
+        for (case, limit) in LIMITED {
+            let measured = with_database(bench, queue, async |place| {
+                place.queue.limit(limit).await?;
+                full(bench, place, 1, SHORT).await
+            });
+            bench.settle(at(bench, run, case, queue), queue, measured.await);
+        }
         for (case, blocked) in BLOCKED {
             let measured = with_database(bench, queue, async |place| {
                 beside(bench, place, blocked).await
@@ -181,13 +205,23 @@ where
     measured
 }
 
-/// A queue that does not run empty: how many tasks a second workers run.
-async fn full(bench: &Bench, place: &Place, processes: usize, lanes: usize) -> Result<Figures> {
-    let tasks: usize = if lanes == 0 {
-        bench.size(400_000, 100_000)
-    } else {
-        bench.size(100_000, 20_000)
-    };
+/// The tasks of a queue that does not run empty: in a usual run, in a quick one, and in how many lanes.
+#[derive(Clone, Copy)]
+struct Supply(usize, usize, usize);
+
+const FULL: Supply = Supply(400_000, 100_000, 0);
+const SHORT: Supply = Supply(100_000, 20_000, 0);
+
+impl Supply {
+    const fn lanes(self, lanes: usize) -> Self {
+        Self(self.0, self.1, lanes)
+    }
+}
+
+/// How many tasks a second workers run.
+async fn full(bench: &Bench, place: &Place, processes: usize, supply: Supply) -> Result<Figures> {
+    let Supply(usual, quick, lanes) = supply;
+    let tasks = bench.size(usual, quick);
     let span = bench.size(Duration::from_millis(1_000), Duration::from_millis(200));
     for _ in 0..tasks / BATCH {
         place.queue.enqueue(BATCH, lanes, Moment::now()).await?;

@@ -73,6 +73,11 @@ impl Queue for Ours {
         Ok(())
     }
 
+    async fn limit(&self, most: u32) -> Result<()> {
+        self.store.set_limit(NewTask::QUEUE, Some(most)).await?;
+        Ok(())
+    }
+
     async fn claim(&self) -> Result<()> {
         let claim = Claim::new(NewTask::QUEUE, Uuid::new_v4(), HOUR);
         let claimed = self.store.claim(&claim).await?;
