@@ -98,9 +98,10 @@ impl Bench {
 
     /// All systems that can wait.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &'static Entry> {
-        SYSTEMS
-            .iter()
-            .filter(|entry| entry.waits && self.stores.contains(&entry.store))
+        SYSTEMS.iter().filter(|entry| {
+            let is_wanted = entry.kind == Kind::Ours || !self.variant.ours;
+            entry.waits && is_wanted && self.stores.contains(&entry.store)
+        })
     }
 
     /// A system in this process, connected once.

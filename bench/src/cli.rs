@@ -78,6 +78,9 @@ pub(crate) struct Variant {
     /// Run half of the 8 tasks on a current-thread runtime, the others on the usual one.
     #[arg(long)]
     pub(crate) two_runtimes: bool,
+    /// Leave handwritten locks and peers out of loads that wait.
+    #[arg(long)]
+    pub(crate) ours: bool,
     /// The processes of the load `processes`: `4x2@20` is four processes of two tasks that keep the lock for 20 ms each,
     /// `8+1@5` one process of eight tasks and one of one, 5 ms each.
     #[arg(long, value_delimiter = ',')]
