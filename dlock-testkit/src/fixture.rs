@@ -41,7 +41,7 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
     /// The most bytes that the future of an acquire, a renewal or a release may have. Each call allocates one, and
     /// allocators are slow above a kilobyte: a branch that hardly ever runs is boxed where it makes the future larger.
-    const FUTURE_BYTES: usize = 1024;
+    const FUTURE_BYTES: usize = 1280;
 
     /// Whether a grant carries as many tokens as the [request](dlock_core::provider::Acquire::tokens) asks for. If so,
     /// the cases require it; otherwise they accept a single token as well.

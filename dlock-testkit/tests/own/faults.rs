@@ -339,7 +339,6 @@ mod conformance {
             .watch(true)
             .batch(true)
             .durability(Durability::Volatile);
-        const FUTURE_BYTES: usize = 1280;
         const PAUSED: bool = true;
 
         async fn start() -> Self {

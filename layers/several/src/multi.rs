@@ -2,7 +2,7 @@
 
 mod guard;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use dlock_core::{DLock, Error, FencingToken, Holder, Name, TryAcquire, scope};
 
@@ -12,8 +12,8 @@ use crate::{BuildError, joining::all};
 
 /// Several locks that are held together: all of them, or none. Made by [`MultiLock::new`].
 ///
-/// It tries all of them at once. If one is not granted, it gives back those whose names follow, and acquires the rest
-/// one after the other in the order of their names, in whatever order they were given. So a process that waits for a
+/// It asks for all of them at once, in whatever order they were given. If one is not granted, it gives back those whose
+/// names follow, and acquires the rest one after the other in the order of their names. So a process that waits for a
 /// lock holds only locks with lesser names, and processes that want the same locks never wait for each other in a
 /// circle, as long as each of them takes all its locks by one `MultiLock`. While it waits for a later one it holds and
 /// renews the earlier ones, which keep others out meanwhile. It releases them together.
@@ -108,7 +108,7 @@ impl MultiLock {
         self.wait(None).await
     }
 
-    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit tries each once, and the first that was
+    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit tries each once, and one that was
     /// refused once more.
     ///
     /// # Errors
@@ -174,30 +174,20 @@ impl MultiLock {
         }
     }
 
-    /// Acquires those that are free at once, up to the first that is not or that another waiter is to have first; then
-    /// one after the other, while the guard keeps the earlier ones held.
+    /// Acquires one after the other, except those that were free from the first one on.
     async fn in_order(
         &self,
         left: impl Fn() -> Option<Duration> + Send + Sync,
     ) -> Result<MultiGuard, Error> {
-        let in_turn = self.0.iter().take_while(|lock| !lock.is_others_turn());
-        // One alone is acquired as any waiter does.
-        let in_turn = if self.0.len() > 1 { in_turn.count() } else { 0 };
-        let (mut first_ones, _) = at_once(&self.0[..in_turn]).await;
+        let mut first_ones = self.first_ones(left()).await?;
         for lock in &self.0[first_ones.len()..] {
-            let lease = async {
-                match left() {
-                    Some(limit) => lock.acquire_timeout(limit).await,
-                    None => lock.acquire().await,
-                }
-            };
-            let lease = tokio::select! {
+            let next = tokio::select! {
                 biased;
                 loss = first_ones.ended() => Err(Error::Lost(loss)),
-                lease = lease => lease,
+                next = acquire(lock, left()) => next,
             };
-            match lease {
-                Ok(lease) => first_ones.push(lease.keep_alive()),
+            match next {
+                Ok(next) => first_ones.append(next),
                 Err(error) => {
                     first_ones.give_back().await;
                     return Err(error);
@@ -206,6 +196,47 @@ impl MultiLock {
         }
         Ok(first_ones.complete()?)
     }
+
+    /// Acquires the first, and tries the others meanwhile. They are given back if they are answered before it is
+    /// acquired: no lock is held while one before it is waited for.
+    async fn first_ones(&self, limit: Option<Duration>) -> Result<Incomplete, Error> {
+        let (first, others) = (&self.0[0], &self.0[1..]);
+        let may_try = |lock: &&DLock| !lock.is_others_turn();
+        let tried = if may_try(&first) {
+            others.iter().take_while(may_try).count()
+        } else {
+            0
+        };
+        let mut first = pin!(acquire(first, limit));
+        let mut tries = pin!(at_once(&others[..tried]));
+        let (first, (others, _)) = tokio::select! {
+            biased;
+            first = &mut first => (first, tries.await),
+            (others, _) = &mut tries => {
+                let (first, ()) = tokio::join!(first, others.give_back());
+                return first;
+            }
+        };
+        match first {
+            Ok(mut first) => {
+                first.append(others);
+                Ok(first)
+            }
+            Err(error) => {
+                others.give_back().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Waits for one of them, and keeps it held.
+async fn acquire(lock: &DLock, limit: Option<Duration>) -> Result<Incomplete, Error> {
+    let lease = match limit {
+        Some(limit) => lock.acquire_timeout(limit).await,
+        None => lock.acquire().await,
+    };
+    Ok(Incomplete::from(lease?.keep_alive()))
 }
 
 /// Tries all of them at the same time, and keeps those before the first that was not granted, whose answer accompanies

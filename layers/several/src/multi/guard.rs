@@ -125,10 +125,6 @@ impl Scope for MultiGuard {
 pub(super) struct Incomplete(Vec<Guard>);
 
 impl Incomplete {
-    pub(super) fn push(&mut self, guard: Guard) {
-        self.0.push(guard);
-    }
-
     pub(super) fn append(&mut self, mut others: Self) {
         self.0.append(&mut others.0);
     }

@@ -131,9 +131,10 @@ fn ticket_of_a_lease_that_was_taken_away_says_so() {
 #[test]
 fn lock_whose_ticket_nobody_read_is_given_back() {
     let scene = Scene::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
     let mut command = scene.dlock(["acquire", "lock", "--lease", "1h"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
+    let mut child = command.stdout(writer).spawn().unwrap();
     let code = until("its end", || child.try_wait().unwrap()).code();
     assert_eq!(code, Some(74));
     assert_ended(&scene.finish(TRY), 0, "");

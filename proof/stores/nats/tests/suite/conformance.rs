@@ -24,8 +24,6 @@ impl Fixture for Nats {
     const LEASE: Duration = Duration::from_secs(1);
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
-    const FUTURE_BYTES: usize = 1152;
-
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 
