@@ -156,7 +156,8 @@ async fn one_transaction_notifies_once() {
     );
 }
 
-/// Of transactions that begin at one time and run concurrently, one notifies.
+/// Of transactions that begin at one time and run concurrently, one notifies. On a busy machine only some of the four
+/// begin at one time.
 #[tokio::test]
 async fn transactions_of_one_time_notify_once() {
     let queue = Postgres::start().await;
@@ -180,7 +181,7 @@ async fn transactions_of_one_time_notify_once() {
         let said = ear.said().await;
         slots.dedup();
         assert_eq!(said, slots.len());
-        if slots.len() == 1 {
+        if slots.len() < clients.len() {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "never at one time");
