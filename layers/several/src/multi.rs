@@ -79,7 +79,8 @@ impl MultiLock {
         Self(locks)
     }
 
-    /// Tries each once. A refusal is no error, and leaves nothing held.
+    /// Tries each once, all at the same time: until the last is answered, it has those that were free, and other clients
+    /// are refused. A refusal is no error, and leaves nothing held.
     ///
     /// # Errors
     /// As for [`DLock::try_acquire`]; [`Error::Lost`] if one was lost while it tried the others.

@@ -114,9 +114,10 @@ impl Semaphore {
 
     /// All permits as one: its holder is alone, as a writer is among readers that have one permit each.
     ///
-    /// It takes those that are free at once, up to the first that is not, and the others one after the other, each as any
-    /// waiter does; those who want one permit get the ones that it does not have yet. A holder of a permit must not wait for it, since it would wait for itself. Of two holders of
-    /// all, the later one has larger tokens for every permit, so a resource checks the token of one: that of `NAME/1`.
+    /// It takes those that are free at once, up to the first that is not, and the others one after the other, each as
+    /// any waiter does; those who want one permit get the ones that it does not have yet. A holder of a permit must not
+    /// wait for it, since it would wait for itself. Of two holders of all, the later one has larger tokens for every
+    /// permit, so a resource checks the token of one: that of `NAME/1`.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.

@@ -58,8 +58,9 @@ const PARAMETERS: [&str; 27] = [
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the system repeats unacknowledged data, unless the URL sets it.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
-/// How long a connection may be silent until the system checks whether it is still there, unless the URL sets it. Most
-/// of a pool's connections are idle, and firewalls forget such ones after some minutes.
+/// How long a connection may be silent until the system checks whether it is still there, unless the URL sets another
+/// time than the driver's default. Most of a pool's connections are idle, and firewalls forget such ones after some
+/// minutes.
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// A database.
