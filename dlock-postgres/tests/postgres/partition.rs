@@ -101,36 +101,6 @@ async fn silence_in_either_direction_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn request_that_arrives_late_is_found_by_its_repeat() {
-    let Distant {
-        provider,
-        patient,
-        proxy,
-        table,
-        ..
-    } = Distant::new().await;
-    let direct = table.provider(server().await.pool(1));
-    let a = term("lock");
-    proxy.hold(Direction::ToServer);
-    assert!(provider.acquire(&a).await.is_err());
-    assert_eq!(direct.read(&a.name).await.unwrap(), None);
-    proxy.heal();
-    let mut token = None;
-    until("the late request arrives", async || {
-        token = direct
-            .read(&a.name)
-            .await
-            .unwrap()
-            .map(|record| record.token);
-        token.is_some()
-    })
-    .await;
-    let repeated = patient.acquire(&a).await.unwrap();
-    let expected = token.map(|token| AcquireOutcome::Acquired(token.into()));
-    assert_eq!(Some(repeated), expected);
-}
-
-#[tokio::test]
 async fn reset_while_a_call_runs_is_unknown_and_the_next_one_works() {
     let Distant {
         patient,
