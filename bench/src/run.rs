@@ -40,7 +40,8 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
     progress.enable_steady_tick(Duration::from_millis(500));
     progress.set_message("starting servers");
     let machine = Machine::here();
-    let servers = Servers::start(&stores).await?;
+    let mut servers = Servers::start(&stores).await?;
+    servers.places.lease = variant.lease.map(Duration::from_secs);
     let bench = Bench::new(servers, stores, variant, quick, progress.clone());
     for (load, run) in steps {
         load.measure(&bench, run).await?;

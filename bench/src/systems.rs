@@ -82,13 +82,15 @@ pub(crate) enum Kind {
     Peer,
 }
 
-/// The addresses of the servers of a run.
+/// The addresses of the servers of a run, and the lease of dlock's locks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Places {
     pub(crate) redis: Option<u16>,
     pub(crate) postgres: Option<u16>,
     pub(crate) sqlite: Option<PathBuf>,
     pub(crate) dynamodb: Option<u16>,
+    /// `None`: `LEASE`.
+    pub(crate) lease: Option<Duration>,
 }
 
 impl Places {
@@ -103,7 +105,7 @@ impl Places {
     }
 }
 
-/// The lease of every system that has one: longer than any load.
+/// The lease of every system that has one, unless `--lease` sets that of dlock: longer than any load.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 
 /// Ours in the recommended setting, in all loads and on all stores.

@@ -80,20 +80,21 @@ pub(super) async fn open(
     places: Places,
     waiting: Waiting,
 ) -> Result<Arc<dyn System>> {
+    let lease = places.lease.unwrap_or(LEASE);
     // Opening a file blocks.
     let provider = tokio::task::spawn_blocking(move || provider(store, &places, waiting)).await??;
-    through(Client::new(provider))
+    through(Client::new(provider), lease)
 }
 
 /// Through one of our servers.
 pub(crate) async fn over_http(port: u16) -> Result<Arc<dyn System>> {
     let address = format!("http://127.0.0.1:{port}");
     let server = Server::new(reqwest::Client::new(), [address.as_str()])?;
-    through(Client::new(HttpProvider::connect(server).await?))
+    through(Client::new(HttpProvider::connect(server).await?), LEASE)
 }
 
-fn through(client: Client) -> Result<Arc<dyn System>> {
-    Ok(Arc::new(Ours(build(client, "template", LEASE)?)))
+fn through(client: Client, lease: Duration) -> Result<Arc<dyn System>> {
+    Ok(Arc::new(Ours(build(client, "template", lease)?)))
 }
 
 pub(crate) fn build(client: Client, name: &str, lease: Duration) -> Result<DLock> {
