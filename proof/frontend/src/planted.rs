@@ -8,15 +8,12 @@ mod provider;
 mod release;
 mod renew;
 mod steps;
+mod survivors;
 mod tasks;
 
 use std::{
-    panic::{self, AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     time::Duration,
 };
 
@@ -34,6 +31,7 @@ use dlock_testkit::{
 
 use self::provider::{PlantedProvider, Rows};
 
+pub use self::survivors::survivors;
 pub use self::tasks::{PlantedTasks, TaskFlaw, caught_of_tasks};
 
 /// Runs one case against the memory provider with one flaw, in paused time, and returns the message if it panicked.
@@ -66,31 +64,6 @@ pub fn caught(
         let words = slow::message(&*panic);
         words.unwrap_or("a panic without words").to_owned()
     })
-}
-
-/// The elements for which `caught` returns false, evaluated on every processor. Meanwhile, expected panics are not
-/// reported.
-///
-/// # Panics
-/// If a thread panics.
-pub fn survivors<T: Copy + Send + Sync>(all: &[T], caught: impl Fn(&T) -> bool + Sync) -> Vec<T> {
-    panic::set_hook(Box::new(|_| {}));
-    let next = AtomicUsize::new(0);
-    let search = || {
-        let one = || all.get(next.fetch_add(1, Ordering::SeqCst));
-        let mine = std::iter::from_fn(one).filter(|one| !caught(one));
-        mine.copied().collect::<Vec<T>>()
-    };
-    let survivors = thread::scope(|scope| {
-        let threads = thread::available_parallelism().map_or(2, usize::from);
-        let searches: Vec<_> = (0..threads).map(|_| scope.spawn(search)).collect();
-        let ended = searches.into_iter().map(thread::ScopedJoinHandle::join);
-        ended
-            .flat_map(|found| found.unwrap_or_else(|panic| panic::resume_unwind(panic)))
-            .collect()
-    });
-    drop(panic::take_hook());
-    survivors
 }
 
 struct Planted {
@@ -130,7 +103,10 @@ impl Erased for Planted {
     }
 
     fn future_bytes(&self) -> usize {
-        usize::MAX
+        match self.flaw {
+            Some(Flaw::FutureIsTooLarge) => 0,
+            _ => usize::MAX,
+        }
     }
 
     fn blocks(&self) -> bool {
@@ -361,6 +337,7 @@ flaws! {
     RemainingOnObserver Observer "a store whose clock decides nothing reports a remaining time";
     RemainingIsMissing StoreClock "a store with a clock reports no remaining time";
     CapabilitiesChange StoreClock "capabilities differ from call to call";
+    FutureIsTooLarge StoreClock "the future of a call takes more than its fixture allows";
     WatchIsMissing StoreClock "watch has no stream although the capabilities say so";
 
     WatchHearsLate StoreClock "a stream misses the first hint";
