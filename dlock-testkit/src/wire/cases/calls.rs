@@ -34,7 +34,8 @@ pub(super) async fn silent_call_ends_and_its_connection_with_it(wiring: Wiring) 
                 wire.proxy.next(fault);
                 let limit = 3 * wiring.limit();
                 let what = format!("{op:?}, {fault}");
-                let answers = within(limit, what, scene.ask(&wire.provider)).await;
+                let answers = within(limit, &what, scene.ask(&wire.provider)).await;
+                in_time(wire.proxy.struck() > 0, what);
                 assert_eq!(wire.proxy.struck(), 1);
                 assert!(
                     op == Op::Read || answers.iter().any(Result::is_err),

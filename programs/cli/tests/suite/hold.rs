@@ -87,7 +87,7 @@ fn loss_is_80() {
 fn question_changes_nothing_unless_the_holder_wants_to_hear_it() {
     let scene = Scene::new();
     let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done; exit 7"#;
-    let deaf = scene.run(&["--lease", "6s"], script);
+    let deaf = scene.run(&["--lease", "15s"], script);
     scene.await_trace("in");
     let asked = scene.finish(["ask", "lock", "--json"]);
     assert_ended(&asked, 0, "");

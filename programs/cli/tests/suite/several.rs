@@ -117,7 +117,7 @@ fn loss_of_one_is_the_loss_of_all() {
 fn lock_is_kept_while_another_one_is_waited_for() {
     let scene = Scene::new();
     held(&scene, "b");
-    let mut waiter = scene.start(scene.dlock(["run", "a", "b", "--lease", "6s", "-c", "true"]));
+    let mut waiter = scene.start(scene.dlock(["run", "a", "b", "--lease", "15s", "-c", "true"]));
     waiter.await_err("waiting for \"b\", held by web 1");
     let renewals = || {
         let shown = scene.finish(["status", "a", "--json"]).out;
