@@ -81,7 +81,8 @@ pub(crate) struct Variant {
     /// Leave handwritten locks and peers out of loads that wait.
     #[arg(long)]
     pub(crate) ours: bool,
-    /// The lease of dlock's locks in seconds, instead of 15: how often waiters poll depends on it.
+    /// The lease of dlock in seconds, instead of 15, in loads that compare it with other systems: how often waiters poll
+    /// depends on it.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lease: Option<u64>,
     /// The processes of the load `processes`: `4x2@20` is four processes of two tasks that keep the lock for 20 ms each,

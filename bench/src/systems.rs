@@ -82,7 +82,7 @@ pub(crate) enum Kind {
     Peer,
 }
 
-/// The addresses of the servers of a run, and the lease of dlock's locks.
+/// The addresses of the servers of a run, and the lease of dlock where it is compared with other systems.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Places {
     pub(crate) redis: Option<u16>,

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use crate::common::{
-    SECRET,
+    PATIENCE, SECRET,
     canned::{Canned, refusal},
     client, client_of, provider, provider_on, settings, table_name, term,
 };
@@ -159,6 +159,8 @@ async fn table_with_another_key_is_fatal() {
         .client(client().await)
         .table_name(provider.table_name())
         .partition_key("id")
+        .attempt_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     let error = other.acquire(&term("a")).await.unwrap_err();

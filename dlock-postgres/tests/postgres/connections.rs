@@ -78,6 +78,7 @@ async fn row_that_somebody_keeps_locked_ends_as_not_applied() {
 #[tokio::test]
 async fn connection_of_a_dropped_call_is_closed() {
     let stuck = Stuck::new(2).await;
+    server().await.wait_for_rows(&stuck.schema).await;
     let call = stuck.stuck(&term("stuck")).await;
     call.abort();
     call.await.unwrap_err();
@@ -85,7 +86,7 @@ async fn connection_of_a_dropped_call_is_closed() {
     assert_eq!(stuck.pool.status().size, 0);
     assert_eq!(stuck.provider.read(&term("free").name).await.unwrap(), None);
     assert_eq!(stuck.pool.status().size, 1);
-    // The statement that was sent gives up on its own, so sessions do not pile up in the server.
+    // The server ends the statement that was sent, so sessions do not pile up.
     until("no session waits", async || {
         stuck.waiting().await.is_empty()
     })

@@ -65,6 +65,7 @@ async fn given_up(server: &Server, table: &Table, ways: &Pool, prepared: Option<
     for read in warm.join_all().await {
         read.unwrap();
     }
+    server.wait_for_rows(table.schema()).await;
     let locker = server.client().await;
     let lock = format!("BEGIN; LOCK TABLE \"{}\".lock", table.schema());
     locker.batch_execute(&lock).await.unwrap();

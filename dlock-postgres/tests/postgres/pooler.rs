@@ -81,6 +81,7 @@ async fn answer_that_nobody_waits_for_any_more_goes_to_nobody_else() {
     let held = term("held");
     let granted = table.provider(server.pool(1)).acquire(&held).await;
     assert!(matches!(granted, Ok(AcquireOutcome::Acquired(_))));
+    server.wait_for_rows(table.schema()).await;
     let locker = server.client().await;
     locker.batch_execute("BEGIN").await.unwrap();
     let lock = format!("SELECT FROM \"{}\".lock FOR UPDATE", table.schema());

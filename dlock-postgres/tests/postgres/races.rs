@@ -9,14 +9,19 @@ use dlock_core::{
 use dlock_postgres::PostgresProvider;
 use tokio::{sync::Barrier, task::JoinSet, time::sleep};
 
-use crate::support::{server, term};
+use crate::support::{create, fresh, on, server, term};
 
 const RACERS: usize = 32;
 const ROUNDS: usize = 25;
 
 /// A provider whose pool lets all racers in at once.
 async fn provider() -> PostgresProvider {
-    server().await.provider(RACERS + 1).await
+    let (server, schema) = (server().await, fresh());
+    let provider = on(server.pool(RACERS + 1), &schema);
+    create(&provider).await;
+    // However long the racers take in turn, each gets an answer.
+    server.wait_for_rows(&schema).await;
+    provider
 }
 
 /// Lets them all try at once. Returns the winner; all others must have been refused by that very

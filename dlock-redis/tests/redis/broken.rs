@@ -8,7 +8,7 @@ use dlock_core::{
 };
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
-use redis::{Client, aio::ConnectionManager};
+use redis::{AsyncConnectionConfig, Client, aio::ConnectionManager};
 
 use crate::support::{
     LONG, SOON, Server, ask, built, client, connect, eventually, fresh_name, granted, provider,
@@ -205,7 +205,14 @@ async fn a_full_server_is_asked_again() {
     let server = Server::start(&["--maxclients", "20"]).await;
     // A refused connection may look connected until a command is sent.
     let mut others = Vec::new();
-    while let Ok(mut other) = server.client().get_multiplexed_async_connection().await {
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(SOON))
+        .set_response_timeout(Some(SOON));
+    let client = server.client();
+    while let Ok(mut other) = client
+        .get_multiplexed_async_connection_with_config(&patient)
+        .await
+    {
         if words("PING").exec_async(&mut other).await.is_err() {
             break;
         }

@@ -35,6 +35,7 @@ pub(super) async fn silent_call_ends_and_its_connection_with_it(wiring: Wiring) 
                 let limit = 3 * wiring.limit();
                 let what = format!("{op:?}, {fault}");
                 let answers = within(limit, &what, scene.ask(&wire.provider)).await;
+                // A call that was given up before its fault struck meets none.
                 in_time(wire.proxy.struck() > 0, what);
                 assert_eq!(wire.proxy.struck(), 1);
                 assert!(

@@ -101,17 +101,14 @@ fn sample_is_served_where_it_is_asked_for() {
 fn demo_generates_and_works_and_leaves_nothing_switched_on() {
     let user = User::new();
     let mut demo = user.serve(&["--demo"]);
-    let generated = demo.logged("generated")["task"].clone();
-    let has_begun = |log: &[String]| {
-        let mut lines = log.iter().map(|line| serde_json::from_str::<Value>(line));
-        lines.any(|line| {
-            line.is_ok_and(|line| line["message"] == "begins" && line["task"] == generated)
-        })
-    };
+    let generated = demo.logged("generated");
     // A worker may begin the task before the generator has logged it.
-    while !has_begun(&demo.log) {
-        demo.logged("begins");
-    }
+    let begun = demo.log.iter().find_map(|line| {
+        let line = serde_json::from_str::<Value>(line).ok()?;
+        (line["message"] == "begins").then_some(line)
+    });
+    let begun = begun.unwrap_or_else(|| demo.logged("begins"));
+    assert_eq!(begun["task"], generated["task"], "{begun}");
     // Other workers may help.
     let task = until("nothing was left", || {
         let answer = demo.ask("POST /api/tasks/next", &json!({"processor": "curl"}));
