@@ -1,8 +1,5 @@
-//! How dlock proves its own frontend. The cases run over the memory provider in both disciplines, in paused time; real
-//! stores run the cases of `dlock-testkit`, wire cases and elections. Authors of providers need none of this: their
-//! suite is `dlock-testkit`.
+//! Searches for what the cases of dlock-core (`dlock-core/tests/cases`) and those of each store (`dlock-testkit`) miss.
 //!
-//! - [`frontend!`] makes one test of each case of the frontend ([`cases`]).
 //! - [`simulation`] runs the frontend with several clients, drifting clocks and every fault of a process and a network,
 //!   in virtual time and repeatably.
 //! - [`history`] records the beliefs and acts of the clients of any provider, and judges them.
@@ -21,7 +18,6 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinHandle;
 
 pub mod cancelling;
-pub mod cases;
 pub mod election;
 mod figures;
 pub mod history;

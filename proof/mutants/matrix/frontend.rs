@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_core::provider::{Admin, Capabilities, Discipline, Durability};
 use dlock_mutants::Bug;
-use dlock_proof::cases::CASES;
+use dlock_core_cases::CASES;
 use dlock_testkit::{
     Case, Fixture,
     memory::{MemoryProvider, MemoryStore},

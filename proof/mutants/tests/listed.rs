@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use dlock_core_cases::CASES;
 use dlock_mutants::{Bug, Mutants, write_copy};
-use dlock_proof::cases::CASES;
 use dlock_testkit::wire;
 
 fn bugs() -> Vec<Bug> {
