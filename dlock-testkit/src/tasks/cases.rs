@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{LONG, PATIENCE, Stage, claim, name, release, task};
+use super::stage::{LONG, PATIENCE, Stage, claim, name, release, task};
 use crate::slow::{in_time, joined, within};
 
 pub(super) use self::{
