@@ -86,7 +86,8 @@ pub(crate) struct Variant {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) lease: Option<u64>,
     /// The processes of the load `processes`: `4x2@20` is four processes of two tasks that keep the lock for 20 ms each,
-    /// `8+1@5` one process of eight tasks and one of one, 5 ms each.
+    /// `8+1@5` one process of eight tasks and one of one, 5 ms each; beside `1x1+dying@5` a waiter is refused each second,
+    /// and dies.
     #[arg(long, value_delimiter = ',')]
     pub(crate) shapes: Vec<Shape>,
 }

@@ -1,9 +1,15 @@
 //! Processes on one name: 8 of one task each, or those of `--shapes`.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{convert::Infallible, fmt, future::pending, str::FromStr, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use dlock_core::{
+    Name,
+    provider::{Acquire, AcquireOutcome, Release},
+};
 use futures_util::future::try_join_all;
+use tokio::{select, task::spawn_blocking, time::sleep};
+use uuid::Uuid;
 
 use super::{Line, Load, Page};
 use crate::{
@@ -15,7 +21,10 @@ use crate::{
     contend::{self, Plan},
     counters::{Server, counted},
     results::Figures,
-    systems::{Entry, Store},
+    systems::{
+        Entry, LEASE, Store,
+        ours::{self, Waiting},
+    },
     worker::{Answer, Order, Worker},
 };
 
@@ -75,6 +84,8 @@ const MOST: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     tasks: Vec<usize>,
+    /// Beside them, each second, a waiter is refused and dies.
+    dying: bool,
     section: Duration,
 }
 
@@ -91,6 +102,10 @@ impl FromStr for Shape {
             );
             Ok(number)
         };
+        let (tasks, dying) = match tasks.strip_suffix("+dying") {
+            Some(tasks) => (tasks, true),
+            None => (tasks, false),
+        };
         let tasks = match tasks.split_once('x') {
             Some((processes, tasks)) => vec![number(tasks)?; number(processes)?],
             None => tasks.split('+').map(number).collect::<Result<_>>()?,
@@ -101,23 +116,32 @@ impl FromStr for Shape {
             section <= Duration::from_secs(1),
             "a grant is kept for at most 1000 ms"
         );
-        Ok(Self { tasks, section })
+        Ok(Self {
+            tasks,
+            dying,
+            section,
+        })
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tasks, section } = self;
-        let millis = section.as_millis();
+        let Self {
+            tasks,
+            dying,
+            section,
+        } = self;
         match tasks.as_slice() {
             [first, others @ ..] if others.iter().all(|other| other == first) => {
-                write!(f, "{}x{first}@{millis}", tasks.len())
+                write!(f, "{}x{first}", tasks.len())?;
             }
             _ => {
                 let tasks: Vec<String> = tasks.iter().map(usize::to_string).collect();
-                write!(f, "{}@{millis}", tasks.join("+"))
+                f.write_str(&tasks.join("+"))?;
             }
         }
+        let dying = if *dying { "+dying" } else { "" };
+        write!(f, "{dying}@{}", section.as_millis())
     }
 }
 
@@ -129,6 +153,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     if shapes.is_empty() {
         shapes.extend([Duration::ZERO, SECTION].map(|section| Shape {
             tasks: vec![1; WAITERS],
+            dying: false,
             section,
         }));
     }
@@ -177,14 +202,25 @@ async fn contend(bench: &Bench, entry: &Entry, shape: &Shape) -> Result<Figures>
     } else {
         bench.size(millis(1800), millis(700))
     };
-    let mut crew = crew(bench, entry, &bench.name("across"), shape.tasks.len()).await?;
+    let name = bench.name("across");
+    let mut crew = crew(bench, entry, &name, shape.tasks.len()).await?;
     let mut server = Server::of(entry, bench.places()).await?;
     let plan = Plan::soon(LEAD, span, shape.section);
     let orders = crew.iter_mut().zip(&shape.tasks).map(|(worker, &tasks)| {
         let order = Order::Contend { plan, tasks };
         async move { worker.ask(&order).await }
     });
-    let (answers, mut commands) = counted(&mut server, try_join_all(orders)).await?;
+    let deaths = async {
+        if shape.dying {
+            waiters_die(bench, entry, &name).await
+        } else {
+            pending().await
+        }
+    };
+    let (answers, mut commands) = select! {
+        answers = counted(&mut server, try_join_all(orders)) => answers?,
+        failed = deaths => match failed? {},
+    };
     let mut processes = Vec::new();
     for answer in answers {
         let Answer::Waited { waiters, requests } = answer else {
@@ -196,13 +232,32 @@ async fn contend(bench: &Bench, entry: &Entry, shape: &Shape) -> Result<Figures>
     Ok(contend::amount(&processes, plan, commands))
 }
 
+/// Each second, another client is refused, leaves its mark, and is never heard of again.
+async fn waiters_die(bench: &Bench, entry: &Entry, name: &str) -> Result<Infallible> {
+    let (store, places) = (entry.store, bench.places().clone());
+    let provider =
+        spawn_blocking(move || ours::provider(store, &places, Waiting::Polled)).await??;
+    let name = Name::new(name)?;
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        loop {
+            let request = Acquire::new(name.clone(), Uuid::new_v4(), LEASE).marks(1);
+            let AcquireOutcome::Acquired(tokens) = provider.acquire(&request).await? else {
+                break;
+            };
+            let release = Release::new(name.clone(), request.new, Some(tokens.last()));
+            provider.release(&release).await?;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn shape_is_read_as_it_is_written() -> Result<()> {
-        for text in ["8x1@5", "4x2@20", "2+1@0"] {
+        for text in ["8x1@5", "4x2@20", "2+1@0", "1x1+dying@5"] {
             assert_eq!(text.parse::<Shape>()?.to_string(), text);
         }
         assert_eq!("4x2@20".parse::<Shape>()?.tasks, [2; 4]);
