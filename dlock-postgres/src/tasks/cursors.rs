@@ -276,7 +276,7 @@ mod tests {
         assert!(cursors.look(&["a"]).may_sweep());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn looks_begin_after_the_last_task_of_each_queue_and_priority() {
         let cursors = Arc::<Cursors>::default();
         let first = cursors.look(&["a", "b"]);

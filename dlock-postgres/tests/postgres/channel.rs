@@ -13,16 +13,16 @@ use dlock_core::{
 };
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Config};
 use dlock_test_servers::postgres::pgbouncer;
-use dlock_testkit::proxy::Direction;
+use dlock_testkit::{faults::Faulty, proxy::Direction};
 use tokio::{
     task::{JoinHandle, JoinSet},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
-use crate::hearing::{SOON, heard, use_wanted};
+use crate::hearing::{SOON, heard, sleeps, use_wanted};
 use crate::support::{
-    Server, Table, connect, create, fresh, listening, listening_within, local, name, on, pool,
-    server, term, until,
+    LONG, Server, Table, connect, create, fresh, listening, listening_within, local, name, on,
+    server, telling, term, until,
 };
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -40,29 +40,24 @@ struct Waiting {
 
 impl Waiting {
     /// The waiter has been refused, and listens.
-    async fn new(server: &Server, schema: &str, listen: Config, poll_every: Duration) -> Self {
+    async fn new(server: &Server, schema: &str) -> Self {
         let silent = on(server.pool(2), schema);
         let a = term("lock");
         silent.acquire(&a).await.unwrap();
-        let mut pool_config = server.config();
-        pool_config.application_name(asking(schema));
-        let client = Client::new(listening(pool(pool_config, 2), schema, listen));
+        let asking = Faulty::new(listening(server.pool(2), schema, server.config()));
+        let client = Client::new(asking.clone());
         let lock = DLock::builder()
             .name("lock")
-            .poll_every(poll_every)
+            // It puts up with a server that is gone for as long.
+            .duration(LONG)
+            .poll_every(NEVER)
             .provider(client.clone())
             .build()
             .unwrap();
         let waiter = tokio::spawn(async move { lock.acquire().await });
-        until("the waiter listens", async || {
-            server.listeners(schema).await == 1
-        })
-        .await;
-        until("it has left its mark, and sleeps", async || {
-            let record = silent.read(&a.name).await.unwrap();
-            record.unwrap().wanted != 0 && sleeps(server, schema).await
-        })
-        .await;
+        sleeps(&asking).await;
+        let record = silent.read(&a.name).await.unwrap();
+        assert_ne!(record.unwrap().wanted, 0, "it has left no mark");
         assert!(!waiter.is_finished(), "the lock is held");
         Self {
             silent,
@@ -85,25 +80,11 @@ impl Waiting {
     }
 }
 
-/// The name of the sessions that send the requests of a waiter.
-fn asking(schema: &str) -> String {
-    format!("{schema} asks")
-}
-
-/// Whether the waiter has sent no request for a while: it tries again once the session listens.
-async fn sleeps(server: &Server, schema: &str) -> bool {
-    let asked = "SELECT bool_and(state = 'idle') AND max(query_start) < clock_timestamp() - interval '500 ms'
-        FROM pg_stat_activity WHERE application_name = $1";
-    let client = server.client().await;
-    let row = client.query_one(asked, &[&asking(schema)]).await.unwrap();
-    row.get::<_, Option<bool>>(0) == Some(true)
-}
-
 #[tokio::test]
 async fn waiter_is_told_after_its_channel_was_killed() {
     let table = Table::create().await;
     let server = server().await;
-    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    let waiting = Waiting::new(server, table.schema()).await;
     let find = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
     let client = server.client().await;
     let first: i32 = client
@@ -122,12 +103,7 @@ async fn waiter_is_told_after_its_channel_was_killed() {
     })
     .await;
     assert!(!waiting.waiter.is_finished(), "the lock is held");
-    let telling = PostgresProvider::builder()
-        .pool(server.pool(1))
-        .schema(table.schema())
-        .notify(true)
-        .build()
-        .unwrap();
+    let telling = telling(server.pool(1), table.schema());
     telling.release(&waiting.release).await.unwrap();
     waiting.enters().await;
 }
@@ -136,7 +112,7 @@ async fn waiter_is_told_after_its_channel_was_killed() {
 async fn waiters_are_woken_when_the_channel_is_killed() {
     let table = Table::create().await;
     let server = server().await;
-    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    let waiting = Waiting::new(server, table.schema()).await;
     waiting.free_in_silence().await;
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
     let client = server.client().await;
@@ -154,7 +130,7 @@ async fn channel_is_opened_anew_after_a_restart() {
     let mut server = Server::start(&[]).await;
     let schema = fresh();
     create(&on(server.pool(2), &schema)).await;
-    let waiting = Waiting::new(&server, &schema, server.config(), NEVER).await;
+    let waiting = Waiting::new(&server, &schema).await;
     server.crash().await;
     let telling = listening(server.pool(2), &schema, server.config());
     until("the server is back", async || {
@@ -242,7 +218,7 @@ async fn session_is_closed_when_nobody_listens_any_more() {
     drop(stream);
     gone().await;
 
-    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    let waiting = Waiting::new(server, table.schema()).await;
     waiting.free_in_silence().await;
     waiting.waiter.abort();
     waiting.client.close().await;
@@ -255,12 +231,16 @@ async fn watch_that_is_dropped_or_runs_out_of_time_leaves_no_session() {
     let server = server().await;
     let proxy = server.proxy().await;
     // At any moment of its beginning: while it connects, and while it waits for each answer.
+    let mut whole = SOON;
     for moment in 0..40 {
         let provider = table.listening(server.pool(2), server.through(&proxy));
-        let limit = Duration::from_micros(500 * moment);
-        let opened = timeout(limit, provider.watch()).await;
-        drop(opened);
+        let began = Instant::now();
+        let opened = timeout(whole * moment / 30, provider.watch()).await;
+        if matches!(opened, Ok(Ok(Some(_)))) {
+            whole = whole.min(began.elapsed());
+        }
     }
+    assert!(whole < SOON, "it never listened");
     until("the sessions are gone", async || {
         server.listeners(table.schema()).await == 0
     })

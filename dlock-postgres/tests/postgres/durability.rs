@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use dlock_core::{
-    ErrorKind, Provider,
+    ErrorKind, Provider, ProviderError,
     provider::{AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_postgres::PostgresProvider;
 
 use tokio::task::JoinSet;
 
-use crate::support::{PATIENCE, Server, create, on, server, term, until};
+use crate::support::{Server, create, name, on, server, telling, term, until};
 
 #[tokio::test]
 async fn grants_and_renewals_survive_a_killed_server() {
@@ -61,6 +61,20 @@ async fn grants_and_renewals_survive_a_killed_server() {
     assert!(matches!(next, AcquireOutcome::Acquired(_)), "{next:?}");
 }
 
+/// Asks for the next lock unless a grant waits: the processes of a server notice one after the other that commits have
+/// to wait for a standby.
+pub(crate) fn ask(
+    provider: &PostgresProvider,
+    grants: &mut JoinSet<Result<AcquireOutcome, ProviderError>>,
+    round: &mut u32,
+) {
+    if grants.try_join_next().is_some() || *round == 0 {
+        *round += 1;
+        let (provider, next) = (provider.clone(), term(&format!("lock {round}")));
+        grants.spawn(async move { provider.acquire(&next).await });
+    }
+}
+
 /// Every commit that waits for durability waits here for a replica that does not exist; one that does
 /// not wait is answered.
 #[tokio::test]
@@ -68,13 +82,7 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_marks_and_releases_do_
     let server = Server::start(&[]).await;
     let schema = "dlock";
     create(&on(server.pool(2), schema)).await;
-    let provider = PostgresProvider::builder()
-        .pool(server.pool(4))
-        .schema(schema)
-        .notify(true)
-        .call_timeout(PATIENCE)
-        .build()
-        .unwrap();
+    let provider = telling(server.pool(4), schema);
     let held = term("held");
     provider.acquire(&held).await.unwrap();
     let client = server.client().await;
@@ -92,14 +100,9 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_marks_and_releases_do_
     };
     // The row of a call that waits is locked until its session ends.
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-    // The sessions notice it one after the other, so try until it holds.
     let (mut grants, mut round) = (JoinSet::new(), 0);
     until("a grant waits", async || {
-        if grants.try_join_next().is_some() || round == 0 {
-            round += 1;
-            let (provider, next) = (provider.clone(), term(&format!("lock {round}")));
-            grants.spawn(async move { provider.acquire(&next).await });
-        }
+        ask(&provider, &mut grants, &mut round);
         waiting().await
     })
     .await;
@@ -149,24 +152,18 @@ async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
     ] {
         client.batch_execute(change).await.unwrap();
     }
-    until("new sessions wait for a standby", async || {
-        let names = server.client().await;
-        let names = names.query_one("SHOW synchronous_standby_names", &[]).await;
-        names.unwrap().get::<_, &str>(0) == "nobody"
-    })
-    .await;
     let provider = on(server.pool(4), schema);
-    let held = term("held");
-    let giving = provider.clone();
-    let (name, grant) = (held.name.clone(), held);
-    let grant = tokio::spawn(async move { giving.acquire(&grant).await });
     let waiting = async || {
         let find = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
         client.query(find, &[]).await.unwrap().len()
     };
-    until("the grant waits", async || waiting().await == 1).await;
-    grant.abort();
-    grant.await.unwrap_err();
+    let (mut grants, mut round) = (JoinSet::new(), 0);
+    until("a grant waits", async || {
+        ask(&provider, &mut grants, &mut round);
+        waiting().await == 1
+    })
+    .await;
+    grants.shutdown().await;
 
     // When the server has checked for the client of a later call, it has checked for that one.
     let locker = server.client().await;
@@ -188,7 +185,8 @@ async fn grant_that_was_given_up_is_seen_by_nobody_before_its_standby_has_it() {
     }
     locker.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(waiting().await, 1);
-    assert_eq!(provider.read(&name).await.unwrap(), None);
+    let given_up = name(&format!("lock {round}"));
+    assert_eq!(provider.read(&given_up).await.unwrap(), None);
 }
 
 /// A release is answered before it is on the disk. If a crash undoes it, the lease runs out; there is no other effect.
@@ -265,7 +263,7 @@ const UUID: &str = "'00000000-0000-4000-8000-000000000001'";
 #[tokio::test]
 async fn only_marks_and_releases_do_not_wait_for_the_disk() {
     let acquire = format!(
-        "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0, 1, 0)"
+        "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 600000, NULL, 0, 1, 0)"
     );
     // Refused by the grant before it, in the same transaction.
     let refused = acquire.replace("0001'", "0002'");

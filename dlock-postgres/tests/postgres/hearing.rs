@@ -7,9 +7,10 @@ use dlock_core::{
     provider::{Acquire, AcquireOutcome, Release, Wakeup, Wakeups},
 };
 use dlock_postgres::PostgresProvider;
+use dlock_testkit::faults::{Faulty, Outcome};
 use tokio::time::timeout;
 
-use crate::support::term;
+use crate::support::{term, until};
 
 /// No hint takes that long, and without a hint nothing arrives for an hour.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -24,6 +25,19 @@ pub(crate) async fn heard(stream: &mut Wakeups) -> Name {
         Ok(Some(Wakeup::Name(name))) => name,
         other => panic!("no hint about one lock: {other:?}"),
     }
+}
+
+/// Waits until a waiter that never polls sleeps: it was refused, and once more when its channel was open.
+pub(crate) async fn sleeps(asking: &Faulty<PostgresProvider>) {
+    until("the waiter listens, and was refused again", async || {
+        let calls = asking.calls();
+        let refusals = calls.iter().filter(|call| match &call.answer {
+            Some(Ok(Outcome::Acquire(outcome))) => matches!(outcome, AcquireOutcome::Held(_)),
+            _ => false,
+        });
+        refusals.count() >= 2
+    })
+    .await;
 }
 
 pub(crate) async fn granted(provider: &PostgresProvider, request: &Acquire) -> FencingToken {

@@ -16,7 +16,7 @@ use dlock_postgres::{
     fence::{Fence, FenceError},
 };
 
-use crate::support::{connect, fresh, pool, server, term};
+use crate::support::{PATIENCE, connect, fresh, pool, server, term};
 
 /// A new database, and the settings for it as the superuser. Other databases share none of its
 /// schemas.
@@ -35,6 +35,7 @@ fn provider(config: &Config) -> PostgresProvider {
         .pool(pool(config.clone(), 4))
         .schema("locks")
         .listen(config.clone(), NoTls)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap()
 }

@@ -14,7 +14,7 @@ use dlock_postgres::{
 use dlock_test_servers::postgres::pgbouncer;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::{Server, Table, local, name, pool, server, term, until};
+use crate::support::{PATIENCE, Server, Table, local, name, pool, server, term, until};
 
 /// One of each kind of call.
 fn calls(provider: &PostgresProvider, held: &Acquire) -> Vec<JoinHandle<()>> {
@@ -119,6 +119,7 @@ async fn schema_that_is_given_up_leaves_no_session_waiting() {
     let manager = Manager::new(server.config(), NoTls);
     let provider = PostgresProvider::builder()
         .pool(Pool::builder(manager).max_size(1).build().unwrap())
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     let making = tokio::spawn(async move { provider.create_schema().await });

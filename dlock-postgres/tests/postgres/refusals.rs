@@ -9,7 +9,9 @@ use dlock_core::{
 };
 use dlock_postgres::{Diagnosis, PostgresProvider};
 use dlock_test_servers::postgres::postgres_standby;
+use tokio::task::JoinSet;
 
+use crate::durability::ask;
 use crate::support::{Server, Table, create, fresh, local, on, pool, server, term, until};
 
 /// An error with all its sources, as a program prints it.
@@ -127,22 +129,13 @@ async fn synchronous_standby_that_is_gone_is_found() {
     ] {
         client.batch_execute(change).await.unwrap();
     }
-    until("the server has read its settings", async || {
-        let now = client
-            .query_one("SHOW synchronous_standby_names", &[])
-            .await;
-        now.unwrap().get::<_, &str>(0) == "gone"
-    })
-    .await;
-    let asking = {
-        let provider = provider.clone();
-        tokio::spawn(async move { provider.acquire(&term("lock")).await })
-    };
+    let (mut grants, mut round) = (JoinSet::new(), 0);
     until("it is known why there is no answer", async || {
+        ask(&provider, &mut grants, &mut round);
         provider.diagnose().await.unwrap() == Some(Diagnosis::StandbyGone)
     })
     .await;
-    let error = asking.await.unwrap().unwrap_err();
+    let error = grants.join_all().await.pop().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
 }
 

@@ -12,10 +12,9 @@ use dlock_postgres::{
     deadpool_postgres::tokio_postgres::{Client, Config, NoTls},
     fence::{Fence, FenceError},
 };
-use tokio::time::timeout;
 
-use crate::hearing::waits;
-use crate::support::{connect, create, fresh, name, on, pool, server, term};
+use crate::hearing::{heard, use_wanted};
+use crate::support::{PATIENCE, connect, create, fresh, name, on, pool, server, term};
 
 /// The statements of the README, each with one right.
 pub(crate) fn documented() -> Vec<String> {
@@ -106,6 +105,7 @@ fn listening(config: &Config) -> PostgresProvider {
     PostgresProvider::builder()
         .pool(pool(config.clone(), 2))
         .listen(config.clone(), NoTls)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap()
 }
@@ -168,13 +168,8 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     writes(&config).await.unwrap();
 
     let mut wakeups = provider.watch().await.unwrap().unwrap();
-    let heard = term("heard");
-    provider.acquire(&heard).await.unwrap();
-    waits(&provider, "heard").await;
-    let release = Release::new(name("heard"), heard.new, None);
-    provider.release(&release).await.unwrap();
-    let hint = timeout(Duration::from_secs(10), wakeups.next()).await;
-    assert!(hint.expect("nothing was heard").is_some());
+    use_wanted(&provider, "heard").await;
+    assert_eq!(heard(&mut wakeups).await, name("heard"));
 }
 
 #[tokio::test]

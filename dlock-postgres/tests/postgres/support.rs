@@ -139,9 +139,7 @@ impl Server {
 
     /// The sessions that wait for a lock of the server, in a statement with this text, for example a database schema.
     pub(crate) async fn blocked(&self, text: &str) -> Vec<i32> {
-        let find = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0";
-        let sessions = self.client().await.query(find, &[&text]).await.unwrap();
-        sessions.iter().map(|session| session.get(0)).collect()
+        blocked(&self.client().await, text).await
     }
 
     /// From now on the functions of this database schema wait for a row as long as it is locked.
@@ -156,6 +154,14 @@ impl Server {
         create(&provider).await;
         provider
     }
+}
+
+/// [`Server::blocked`] over this connection: a new one for each look takes long on a busy machine.
+pub(crate) async fn blocked(client: &Client, text: &str) -> Vec<i32> {
+    let find =
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0";
+    let sessions = client.query(find, &[&text]).await.unwrap();
+    sessions.iter().map(|session| session.get(0)).collect()
 }
 
 /// The settings for a server of ours, or a proxy in front of it.
@@ -189,8 +195,19 @@ pub(crate) fn on(pool: Pool, schema: &str) -> PostgresProvider {
         .unwrap()
 }
 
-/// The same, but listening for wake-ups on a connection with these settings. The connection is named after the schema,
-/// so that it can be found among the sessions of the server.
+/// The same, but notifying the listeners of others, without one of its own.
+pub(crate) fn telling(pool: Pool, schema: &str) -> PostgresProvider {
+    PostgresProvider::builder()
+        .pool(pool)
+        .schema(schema)
+        .notify(true)
+        .call_timeout(PATIENCE)
+        .build()
+        .unwrap()
+}
+
+/// The same as [`on`], but listening for wake-ups on a connection with these settings. The connection is named after
+/// the schema, so that it can be found among the sessions of the server.
 pub(crate) fn listening(pool: Pool, schema: &str, listen: Config) -> PostgresProvider {
     listening_within(PATIENCE, pool, schema, listen)
 }

@@ -15,6 +15,7 @@ use dlock_postgres::{
     },
 };
 use dlock_test_servers::certificates::Certificates;
+use dlock_testkit::faults::Faulty;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -24,9 +25,9 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::support::{Server, create, fresh, on, term};
+use crate::hearing::{SOON, sleeps};
+use crate::support::{LONG, PATIENCE, Server, create, fresh, on, term};
 
-const SOON: Duration = Duration::from_secs(10);
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
 
@@ -71,6 +72,7 @@ fn encrypted(port: u16, authority: &Path, host: &str, schema: &str) -> PostgresP
         .pool(pool)
         .schema(schema)
         .listen(config, tls)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap()
 }
@@ -108,21 +110,22 @@ async fn locks_and_wakeups_go_over_tls() {
     let secure = Secure::start().await;
     let schema = fresh();
     let provider = || secure.provider(&secure.certificates.authority, "localhost", &schema);
-    let (here, there) = (provider(), provider());
+    let (here, there) = (provider(), Faulty::new(provider()));
     create(&here).await;
-    let lock = |provider: &PostgresProvider| {
+    let lock = |client: Client| {
         let lock = DLock::builder()
             .name("lock")
+            // At the end of the lease the waiter would try without a hint.
+            .duration(LONG)
             .poll_every(NEVER)
-            .provider(Client::new(provider.clone()));
+            .provider(client);
         lock.build().unwrap()
     };
-    let mut lease = lock(&here).acquire().await.unwrap();
+    let mut lease = lock(Client::new(here.clone())).acquire().await.unwrap();
     lease.renew().await.unwrap();
-    let waiting = lock(&there);
+    let waiting = lock(Client::new(there.clone()));
     let waiter = tokio::spawn(async move { waiting.acquire().await });
-    // A waiter that has not tried yet finds the lock free.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    sleeps(&there).await;
     let token = lease.token();
     lease.release().await.unwrap();
     let next = timeout(SOON, waiter)

@@ -7,12 +7,12 @@ use dlock_core::{
     provider::{Admin, Ask, Release, ReleaseOutcome, Renew, Revoke, Version, Wakeup},
 };
 use dlock_postgres::PostgresProvider;
-use dlock_testkit::faults::{Faulty, Op};
+use dlock_testkit::faults::{Faulty, Op, Outcome};
 use tokio::time::timeout;
 
 use crate::{
     hearing::{SOON, granted, heard, use_wanted, waits, watch},
-    support::{Table, name, server, term, until},
+    support::{LONG, Table, name, server, telling, term, until},
 };
 
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -30,12 +30,21 @@ async fn waiter_in_another_process_is_woken_by_each_release() {
     let lock = |provider: &Faulty<PostgresProvider>| {
         let lock = DLock::builder()
             .name("lock")
+            // At the end of a lease a waiter would try without a hint.
+            .duration(LONG)
             .poll_every(NEVER)
             .provider(Client::new(provider.clone()));
         lock.build().unwrap()
     };
     let sides = [(lock(&ours), ours), (lock(&theirs), theirs)];
     let mut lease = sides[0].0.acquire().await.unwrap();
+    // A holder that hears no hints would leave the lock to others for long.
+    until("the first holder listens", async || {
+        let calls = sides[0].1.calls();
+        let mut answers = calls.iter().map(|call| &call.answer);
+        answers.any(|answer| matches!(answer, Some(Ok(Outcome::Watch(true)))))
+    })
+    .await;
     for round in 1..=20 {
         let (lock, provider) = sides[round % 2].clone();
         let tries = provider.count(Op::Acquire);
@@ -168,12 +177,7 @@ async fn hints_stay_with_their_table_and_prefix() {
 async fn provider_that_need_not_tell_anybody_does_not() {
     let table = Table::create().await;
     let plain = table.provider(server().await.pool(2));
-    let telling = PostgresProvider::builder()
-        .pool(server().await.pool(2))
-        .schema(table.schema())
-        .notify(true)
-        .build()
-        .unwrap();
+    let telling = telling(server().await.pool(2), table.schema());
     for provider in [&plain, &telling] {
         assert!(!provider.capabilities().watch);
         assert!(provider.watch().await.unwrap().is_none());

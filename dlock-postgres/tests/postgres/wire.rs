@@ -10,7 +10,7 @@ use dlock_postgres::PostgresProvider;
 use dlock_testkit::proxy::Proxy;
 use uuid::Uuid;
 
-use crate::support::{Table, name, pool, server, term};
+use crate::support::{PATIENCE, Table, name, pool, server, term};
 
 /// A provider over one connection that was used before, and the proxy that counts.
 async fn counted() -> (PostgresProvider, Proxy) {
@@ -95,6 +95,7 @@ async fn hints_and_prepared_statements_cost_no_round_trip_in_a_session_of_their_
             .schema(Table::create().await.schema())
             .notify(notify)
             .prepared_opt(prepared)
+            .call_timeout(PATIENCE)
             .build()
             .unwrap();
         provider.read(&name("warm up")).await.unwrap();
@@ -135,6 +136,7 @@ async fn first_call_over_a_connection_asks_for_its_session_in_the_same_flight() 
             .pool(connections.clone())
             .schema(Table::create().await.schema())
             .prepared_opt(prepared)
+            .call_timeout(PATIENCE)
             .build()
             .unwrap();
         drop(connections.get().await.unwrap());

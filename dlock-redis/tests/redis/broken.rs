@@ -8,7 +8,10 @@ use dlock_core::{
 };
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
-use redis::{AsyncConnectionConfig, Client, aio::ConnectionManager};
+use redis::{
+    AsyncConnectionConfig, Client,
+    aio::{ConnectionManager, ConnectionManagerConfig},
+};
 
 use crate::support::{
     LONG, SOON, Server, ask, built, client, connect, eventually, fresh_name, granted, provider,
@@ -42,8 +45,12 @@ async fn a_killed_connection_of_our_own_is_replaced() {
 #[tokio::test]
 async fn a_connection_manager_reconnects_for_us() {
     let server = Server::start(&[]).await;
-    let manager = ConnectionManager::new(server.client()).await.unwrap();
-    let provider = built(RedisProvider::builder().connection(manager).build());
+    let patient = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(SOON))
+        .set_response_timeout(Some(SOON));
+    let manager = ConnectionManager::new_with_config(server.client(), patient);
+    let provider = RedisProvider::builder().connection(manager.await.unwrap());
+    let provider = built(provider.call_timeout(SOON).build());
     let term = try_for(&fresh_name("killed"), LONG);
     granted(&provider, &term).await;
     for n in 1..=5 {

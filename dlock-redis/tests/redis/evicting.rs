@@ -7,8 +7,8 @@ use dlock_core::{
 use dlock_redis::RedisProvider;
 
 use crate::support::{
-    Cluster, LONG, Server, ask, built, contents, fresh_name, granted, key, record::mark, try_for,
-    words,
+    Cluster, LONG, SOON, Server, ask, built, contents, fresh_name, granted, key, record::mark,
+    try_for, words,
 };
 
 const EVICTING: [&str; 7] = [
@@ -28,6 +28,7 @@ async fn a_server_that_evicts_is_refused_until_it_no_longer_does() {
     let provider = server.provider();
     let careless = RedisProvider::builder()
         .client(server.client())
+        .call_timeout(SOON)
         .allow_eviction(true);
     let careless = built(careless.build());
     for policy in EVICTING {

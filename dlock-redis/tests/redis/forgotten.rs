@@ -1,7 +1,5 @@
 //! Losses of the server: scripts, and after a restart everything that was not on disk.
 
-use std::time::Duration;
-
 use dlock_core::{
     Provider,
     provider::{
@@ -11,7 +9,9 @@ use dlock_core::{
 use dlock_redis::RedisProvider;
 use uuid::Uuid;
 
-use crate::support::{Cluster, LONG, Server, built, fresh_name, granted, key, replicated, try_for};
+use crate::support::{
+    Cluster, LONG, SOON, Server, built, fresh_name, granted, key, replicated, try_for,
+};
 
 #[tokio::test]
 async fn scripts_that_were_flushed_come_back() {
@@ -60,7 +60,8 @@ async fn scripts_that_were_flushed_come_back_while_replicas_acknowledge() {
     let provider = RedisProvider::builder()
         .client(primary.client())
         .acknowledged_by(1)
-        .acknowledged_within(Duration::from_secs(1))
+        .call_timeout(SOON)
+        .acknowledged_within(SOON / 2)
         .build();
     let provider = built(provider);
     let term = try_for(&fresh_name("flushed"), LONG);

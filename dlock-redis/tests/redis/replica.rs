@@ -10,7 +10,7 @@ use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
 
 use crate::support::{
-    LONG, Server, ask, built, caught_up, client, eventually, fake::Fake, fresh_name, granted,
+    LONG, SOON, Server, ask, built, caught_up, client, eventually, fake::Fake, fresh_name, granted,
     major, replicated, try_for, words,
 };
 
@@ -58,6 +58,7 @@ async fn a_connection_of_our_own_follows_a_failover() {
         let proxy = Proxy::start(primary.address()).await.unwrap();
         let provider = RedisProvider::builder()
             .client(client(proxy.address()))
+            .call_timeout(SOON)
             .acknowledged_by(acknowledged_by)
             .acknowledged_within(Duration::from_secs(1));
         let provider = built(provider.build());
@@ -120,6 +121,7 @@ async fn a_server_that_says_it_is_a_replica_is_left() {
             let proxy = Proxy::start(old.address()).await.unwrap();
             let provider = RedisProvider::builder()
                 .client(client(proxy.address()))
+                .call_timeout(SOON)
                 .acknowledged_by(acknowledged_by)
                 .acknowledged_within(Duration::from_secs(1));
             let provider = &built(provider.build());
@@ -160,6 +162,7 @@ async fn an_old_primary_cannot_grant_where_replicas_must_acknowledge() {
     let (old, new) = two_primaries("").await;
     let cautious = RedisProvider::builder()
         .client(old.client())
+        .call_timeout(SOON)
         .acknowledged_by(1)
         .acknowledged_within(Duration::from_millis(100));
     let cautious = built(cautious.build());

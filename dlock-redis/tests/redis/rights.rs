@@ -94,7 +94,10 @@ impl Scene<'_> {
                 self.hears(Channels::Sharded).await
             }
             "a database other than 0" => {
-                let there = built(RedisProvider::builder().client(self.client(1)).build());
+                let there = RedisProvider::builder()
+                    .client(self.client(1))
+                    .call_timeout(SOON);
+                let there = built(there.build());
                 there.read(&fresh_name("there")).await.map_err(told)?;
                 Ok(())
             }
@@ -129,6 +132,7 @@ impl Scene<'_> {
     async fn waits(&self) -> Result<(), String> {
         let waiting = RedisProvider::builder()
             .client(self.client(0))
+            .call_timeout(SOON)
             .acknowledged_by(1);
         let term = try_for(&fresh_name("waiting"), LONG);
         match built(waiting.build()).acquire(&term).await {

@@ -10,14 +10,15 @@ use dlock_redis::{Channels, RedisProvider};
 use redis::aio::MultiplexedConnection;
 
 use crate::support::{
-    Cluster, LONG, Server, ask, built, client, eventually, fake::Fake, fresh_name, granted, key,
-    name, record::mark, soon, try_for, words,
+    Cluster, LONG, SOON, Server, ask, built, client, eventually, fake::Fake, fresh_name, granted,
+    key, name, record::mark, soon, try_for, words,
 };
 
 async fn heard(cluster: &Cluster, channels: Channels) -> RedisProvider {
     let provider = RedisProvider::builder()
         .connection(cluster.connection().await)
         .client(cluster.nodes[0].client())
+        .call_timeout(SOON)
         .wakeups(channels);
     built(provider.build())
 }
@@ -179,6 +180,7 @@ async fn sharded_channels_work_on_a_single_server() {
     let server = Server::start(&[]).await;
     let provider = RedisProvider::builder()
         .client(server.client())
+        .call_timeout(SOON)
         .wakeups(Channels::Sharded);
     let provider = built(provider.build());
     let mut wakeups = listen(&provider).await;
@@ -205,6 +207,7 @@ async fn a_server_without_sharded_channels_is_told_so() {
     let old = old.await;
     let provider = RedisProvider::builder()
         .client(client(old.address()))
+        .call_timeout(SOON)
         .wakeups(Channels::Sharded);
     let error = built(provider.build()).watch().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");

@@ -335,6 +335,7 @@ async fn wrong_credentials_leave_polling() {
     let deaf = RedisProvider::builder()
         .connection(connection)
         .client(wrong)
+        .call_timeout(SOON)
         .wakeups(Channels::Plain);
     let deaf = built(deaf.build());
     let error = deaf.watch().await.unwrap_err();
@@ -374,6 +375,7 @@ async fn a_release_that_finds_no_sharded_channel_is_told_on_the_plain_one() {
     let server = Server::start(&["--rename-command", "SPUBLISH", ""]).await;
     let sharded = RedisProvider::builder()
         .client(server.client())
+        .call_timeout(SOON)
         .wakeups(Channels::Sharded);
     let sharded = built(sharded.build());
     let mut plain = listen(&heard(server.client())).await;

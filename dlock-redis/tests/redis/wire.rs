@@ -105,6 +105,7 @@ async fn every_request_is_one_round_trip_also_with_wakeups() {
         let proxy = Proxy::start(server.address()).await.unwrap();
         let provider = RedisProvider::builder()
             .client(client(proxy.address()))
+            .call_timeout(SOON)
             .wakeups(channels);
         counts(&built(provider.build()), &proxy, 1).await;
         assert_eq!(proxy.connections(), 1);
@@ -116,7 +117,8 @@ async fn every_request_is_one_round_trip_on_a_connection_of_the_users() {
     let server = Server::start(&[]).await;
     let proxy = Proxy::start(server.address()).await.unwrap();
     let connection = connect(&client(proxy.address())).await;
-    let provider = built(RedisProvider::builder().connection(connection).build());
+    let provider = RedisProvider::builder().connection(connection);
+    let provider = built(provider.call_timeout(SOON).build());
     counts(&provider, &proxy, 1).await;
     assert_eq!(proxy.connections(), 1);
 }

@@ -17,15 +17,16 @@ use dlock_sqlite::SqliteProvider;
 use dlock_testkit::faults::Faulty;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::{PATIENCE, Scratch, block_on, chain, name, refused, request, take};
+use crate::support::{PATIENCE, Scratch, Worker, block_on, chain, name, refused, request, take};
 
-const LONG: Duration = Duration::from_secs(60);
+/// An eighth of it is longer than any busy timeout here.
+const LONG: Duration = Duration::from_secs(600);
 const SHORT: Duration = Duration::from_millis(200);
 
-fn impatient(scratch: &Scratch) -> SqliteProvider {
+fn with_timeout(scratch: &Scratch, busy_timeout: Duration) -> SqliteProvider {
     SqliteProvider::builder()
         .path(scratch.path())
-        .busy_timeout(SHORT)
+        .busy_timeout(busy_timeout)
         .build()
         .unwrap()
 }
@@ -34,7 +35,7 @@ fn impatient(scratch: &Scratch) -> SqliteProvider {
 fn a_writer_that_stays_too_long_is_not_applied_and_then_all_is_well() {
     let scratch = Scratch::new();
     block_on(async {
-        let provider = impatient(&scratch);
+        let provider = with_timeout(&scratch, SHORT);
         let (uuid, _) = take(&provider, "held", LONG).await;
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -116,7 +117,7 @@ fn a_lease_that_a_locked_file_ends_names_the_lock() {
     let scratch = Scratch::new();
     block_on(async {
         let (clock, hand) = Clock::manual();
-        let calls = Faulty::new(impatient(&scratch));
+        let calls = Faulty::new(with_timeout(&scratch, SHORT));
         let lock = DLock::builder()
             .name("a")
             .duration(LEASE)
@@ -153,11 +154,12 @@ fn a_lease_that_a_locked_file_ends_names_the_lock() {
 fn a_writer_within_the_busy_timeout_is_waited_for() {
     let scratch = Scratch::new();
     block_on(async {
-        let provider = scratch.provider();
+        let provider = with_timeout(&scratch, PATIENCE);
+        let worker = Worker::of(&provider);
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
         let waiting = tokio::spawn(async move { take(&provider, "a", LONG).await });
-        sleep(SHORT).await;
+        worker.until_it_waits().await;
         assert!(!waiting.is_finished());
         raw.execute_batch("COMMIT").unwrap();
         timeout(PATIENCE, waiting).await.unwrap().unwrap();
@@ -168,34 +170,32 @@ fn a_writer_within_the_busy_timeout_is_waited_for() {
 fn the_time_spent_waiting_for_the_lock_does_not_shorten_the_lease() {
     let scratch = Scratch::new();
     block_on(async {
-        let provider = scratch.provider();
+        let provider = with_timeout(&scratch, PATIENCE);
+        let worker = Worker::of(&provider);
+        let other = scratch.provider();
         let (uuid, _) = take(&provider, "renewed", LONG).await;
         let raw = scratch.raw();
+        let expiry = || {
+            raw.query_row("SELECT expiry FROM lock", [], |row| row.get::<_, i64>(0))
+                .unwrap()
+        };
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let waiting = tokio::spawn({
-            let provider = provider.clone();
-            async move { provider.renew(&Renew::new(name("renewed"), uuid, 1)).await }
+        let before = expiry();
+        let waiting = tokio::spawn(async move {
+            let renewal = Renew::new(name("renewed"), uuid, 1);
+            provider.renew(&renewal).await
         });
-        let wait = Duration::from_millis(500);
-        sleep(wait).await;
-        let released = Instant::now();
+        worker.until_it_waits().await;
+        let record = other.read(&name("renewed")).await.unwrap().unwrap();
+        let remaining = record.remaining.unwrap();
         raw.execute_batch("COMMIT").unwrap();
         assert_eq!(
             timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap(),
             RenewOutcome::Renewed { asked: false }
         );
-        let remaining = provider
-            .read(&name("renewed"))
-            .await
-            .unwrap()
-            .unwrap()
-            .remaining
-            .unwrap();
-        // A clock read before the wait would have left at most LONG - wait.
-        assert!(
-            remaining + released.elapsed() + Duration::from_millis(1) >= LONG,
-            "{remaining:?} left"
-        );
+        let gained = Duration::from_nanos(u64::try_from(expiry() - before).unwrap());
+        // A clock read before the wait would show an earlier time than the reader's.
+        assert!(remaining + gained >= LONG, "{remaining:?} and {gained:?}");
     });
 }
 
@@ -203,7 +203,7 @@ fn the_time_spent_waiting_for_the_lock_does_not_shorten_the_lease() {
 fn a_refused_try_takes_no_lock_and_writes_nothing() {
     let scratch = Scratch::new();
     block_on(async {
-        let provider = impatient(&scratch);
+        let provider = with_timeout(&scratch, SHORT);
         take(&provider, "a", LONG).await;
         let raw = scratch.raw();
         let version = || {
@@ -239,54 +239,32 @@ fn a_refused_try_takes_no_lock_and_writes_nothing() {
 #[test]
 fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
     let scratch = Scratch::new();
-    // Other tests of this process have threads too; these are ours.
-    let name_of_ours = "in-line";
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .thread_name(name_of_ours)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let provider = scratch.provider();
+    block_on(async {
+        let provider = with_timeout(&scratch, PATIENCE);
+        let worker = Worker::of(&provider);
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
-        // One is waiting for the lock in SQLite, a hundred wait for that one.
-        let mut calls = vec![tokio::spawn({
-            let provider = provider.clone();
-            async move { provider.acquire(&request("running", LONG)).await }
-        })];
-        sleep(SHORT).await;
-        for number in 0..100 {
-            let provider = provider.clone();
-            calls.push(tokio::spawn(async move {
-                provider
-                    .acquire(&request(&format!("in line {number}"), LONG))
-                    .await
-            }));
+        // The first is waiting for the lock in SQLite, a thousand wait for that one.
+        let request = |number| request(&format!("lock {number}"), LONG);
+        let requests: Vec<_> = (0..=1000).map(request).collect();
+        let mut calls: Vec<_> = requests.iter().map(|one| provider.acquire(one)).collect();
+        for call in &mut calls {
+            let waits = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending()));
+            assert!(waits.await);
         }
-        sleep(SHORT).await;
-        let ours = |thread: &std::fs::DirEntry| {
-            // A thread that has just ended does not count.
-            std::fs::read_to_string(thread.path().join("comm"))
-                .is_ok_and(|name| name.trim_end() == name_of_ours)
-        };
-        let threads = std::fs::read_dir("/proc/self/task").unwrap();
-        let threads = threads.filter_map(Result::ok).filter(ours).count();
-        for call in &calls {
-            call.abort();
-        }
-        for call in calls {
-            assert!(call.await.unwrap_err().is_cancelled());
-        }
+        worker.until_it_waits().await;
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        drop(calls);
         raw.execute_batch("COMMIT").unwrap();
         // The next one in the queue is answered after the call that ran to its end.
         timeout(PATIENCE, take(&provider, "next", LONG))
             .await
             .unwrap();
-        refused(&provider, "running").await;
-        assert_eq!(scratch.count(), 2, "nobody in line ran");
+        refused(&provider, "lock 0").await;
+        assert_eq!(scratch.count(), 2, "a call in line ran");
+        // Other tests of this process have threads too. A runtime has at most 512 that may block.
         assert!(
-            threads <= 2,
+            threads < 500,
             "{threads} threads: those in line must not have one each"
         );
     });

@@ -7,7 +7,8 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{self, Child, ChildStdin, Command, Stdio},
-    sync::mpsc,
+    sync::{Arc, mpsc},
+    task::{Context, Wake},
     thread,
     time::Duration,
 };
@@ -19,6 +20,7 @@ use dlock_core::{
 use dlock_sqlite::SqliteProvider;
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 /// How long anything that must happen may take on a busy machine.
@@ -103,6 +105,48 @@ pub(crate) async fn refused(provider: &impl Provider, text: &str) -> Record {
     {
         Ok(AcquireOutcome::Held(record)) => record,
         other => panic!("{text:?} was not held: {other:?}"),
+    }
+}
+
+/// The thread that the calls of a provider run on.
+pub(crate) struct Worker(PathBuf);
+
+impl Worker {
+    pub(crate) fn of(provider: &impl Provider) -> Self {
+        /// That thread wakes the caller.
+        struct Noted(mpsc::Sender<PathBuf>);
+        impl Wake for Noted {
+            fn wake(self: Arc<Self>) {
+                drop(self.0.send(fs::canonicalize("/proc/thread-self").unwrap()));
+            }
+        }
+        let (sender, woken) = mpsc::channel();
+        let waker = Arc::new(Noted(sender)).into();
+        let nothing = name("nothing");
+        loop {
+            let mut call = provider.read(&nothing);
+            let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
+            // An answer that is there already wakes no caller.
+            if polled.is_pending() {
+                return Self(woken.recv_timeout(PATIENCE).unwrap());
+            }
+        }
+    }
+
+    /// Returns once a call waits for another writer of the file: the thread pauses between its attempts.
+    pub(crate) async fn until_it_waits(&self) {
+        let (before, began) = (self.pauses(), Instant::now());
+        while self.pauses() < before + 10 {
+            assert!(began.elapsed() < PATIENCE, "no call waits");
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    fn pauses(&self) -> u64 {
+        let status = fs::read_to_string(self.0.join("status")).unwrap();
+        let label = "voluntary_ctxt_switches:";
+        let count = status.lines().find_map(|line| line.strip_prefix(label));
+        count.unwrap().trim().parse().unwrap()
     }
 }
 

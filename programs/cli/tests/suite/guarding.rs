@@ -48,12 +48,17 @@ fn kill_of_dlock_run_ends_its_command_at_once_and_lets_the_waiter_in_when_the_le
 #[test]
 fn kill_of_dlock_run_at_any_moment_of_its_start_leaves_no_command() {
     let scene = Scene::new();
+    let watch = Stopwatch::start();
+    let whole = scene.run(&["--lease", "1h"], r#"echo in >> "$T/trace"; sleep 63"#);
+    scene.await_trace("in");
+    let start = watch.elapsed();
+    drop(whole);
     for step in 0..40 {
         // A separate lock for each, and an hour: nothing else lets the guard know that the command must end.
         let mut command = scene.dlock(["run", &format!("lock-{step}"), "--lease", "1h"]);
         command.args(["--", "sh", "-c", "sleep 63 & sleep 63"]);
         let holder = scene.start(command);
-        std::thread::sleep(Duration::from_micros(step * 700));
+        std::thread::sleep(start * step / 36);
         holder.signal(Signal::KILL);
         drop(holder);
         until("the end of everything", || {

@@ -39,7 +39,11 @@ fn waiter_enters_only_after_the_command_of_a_holder_without_store() {
     );
     scene.await_trace("in");
     let store = lock_the_store(&scene);
-    let waiter = scene.run(&[], &format!(r#"{ALONE} echo second >> "$T/trace""#));
+    // Its limit for each call, which the store does not answer, is a part of its lease.
+    let waiter = scene.run(
+        &["--lease", "1h"],
+        &format!(r#"{ALONE} echo second >> "$T/trace""#),
+    );
     until("the end of the command", || {
         scene.nobody_is_alone().then_some(())
     });

@@ -36,16 +36,19 @@ impl Wired for Http {
 
 dlock_testkit::wire_conformance!(Http);
 
+/// A limit of calls, and a lease, that a busy machine keeps.
+const LONG: Duration = Duration::from_secs(60);
+
 /// N1: no part of a lease is in a server.
 #[tokio::test(flavor = "multi_thread")]
 async fn lease_goes_on_at_the_next_server_when_one_is_gone() {
     let served = Served::start().await;
     let second = serve(&served.file).await;
     let proxy = Proxy::start(served.address).await.unwrap();
-    let provider = connect(&[proxy.address(), second], Duration::from_secs(10)).await;
+    let provider = connect(&[proxy.address(), second], LONG).await;
     let lock = DLock::builder()
         .name("door")
-        .duration(Duration::from_secs(10))
+        .duration(LONG)
         .provider(provider.clone())
         .build()
         .unwrap();
@@ -56,11 +59,7 @@ async fn lease_goes_on_at_the_next_server_when_one_is_gone() {
     if lease.renew().await.is_err() {
         lease.renew().await.unwrap();
     }
-    let rival = Acquire::new(
-        "door".try_into().unwrap(),
-        Uuid::new_v4(),
-        Duration::from_secs(10),
-    );
+    let rival = Acquire::new("door".try_into().unwrap(), Uuid::new_v4(), LONG);
     let refused = provider.acquire(&rival).await.unwrap();
     assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
     lease.release().await.unwrap();

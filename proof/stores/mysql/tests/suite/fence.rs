@@ -166,9 +166,12 @@ async fn other_tokens_wait_for_the_transaction_and_then_see_it() {
         {
             let waiting = fence.check(&mut late, "account 7", token(7));
             tokio::pin!(waiting);
+            let waits = until("it waits", async || {
+                !blocked(&mut watcher, &database).await.is_empty()
+            });
             tokio::select! {
                 early = &mut waiting => panic!("{level:?}: it did not wait: {early:?}"),
-                () = until("it waits", async || blocked(&mut watcher, &database).await > 0) => {}
+                () = waits => {}
             }
             transaction.commit().await.unwrap();
             let refused = timeout(Duration::from_secs(20), waiting)

@@ -27,7 +27,7 @@ async fn until_blocked<T>(call: &JoinHandle<T>, database: &Database) {
     let mut watcher = database.connection().await;
     until("the call waits", async || {
         assert!(!call.is_finished(), "it does not wait");
-        blocked(&mut watcher, database).await > 0
+        !blocked(&mut watcher, database).await.is_empty()
     })
     .await;
 }

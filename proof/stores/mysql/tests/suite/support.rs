@@ -25,8 +25,8 @@ pub(crate) fn told(error: &ProviderError) -> String {
     format!("{error} {error:?}")
 }
 
-/// How many calls wait in the server for a row of this database.
-pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> usize {
+/// The sessions that wait in the server for a row of this database.
+pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> Vec<u64> {
     // `INNODB_TRX` is a cached copy, which is not refreshed while tests read it more often than ten times a second.
     let status = "SHOW ENGINE INNODB STATUS";
     let status: Option<(String, String, String)> = connection.query_first(status).await.unwrap();
@@ -41,5 +41,7 @@ pub(crate) async fn blocked(connection: &mut Conn, database: &Database) -> usize
         let (_, session) = waits.split_once(" thread id ")?;
         session.split(',').next()?.parse().ok()
     });
-    waiting.filter(|session| sessions.contains(session)).count()
+    waiting
+        .filter(|session| sessions.contains(session))
+        .collect()
 }
