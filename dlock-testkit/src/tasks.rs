@@ -14,9 +14,8 @@ use std::{future::Future, pin::Pin, time::SystemTime};
 
 use dlock_tasks::TaskStore;
 
-use self::stage::SHORT;
 #[doc(hidden)]
-pub use self::stage::Stage;
+pub use self::stage::{SHORT, Stage};
 use crate::{runner::paused_runtime, slow};
 
 /// How to start a task store.

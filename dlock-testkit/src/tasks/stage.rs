@@ -21,7 +21,8 @@ use super::TaskFixture;
 use crate::slow::{self, in_time};
 
 /// The lease, in the first round, of claims whose end a case waits for.
-pub(super) const SHORT: Duration = Duration::from_millis(400);
+#[doc(hidden)]
+pub const SHORT: Duration = Duration::from_millis(400);
 /// The lease of claims that no case may see end.
 pub(super) const LONG: Duration = Duration::from_secs(600);
 /// The limit for every event that must happen, on a busy machine too.
