@@ -249,7 +249,7 @@ impl Contender {
             };
             first = false;
             // A wake-up that an outage lets no call follow is for the next round.
-            let mut unfollowed = woken && !facts.admitted;
+            let unfollowed = woken && !facts.admitted;
             let rested = loop {
                 let step = next(&facts);
                 let result = match step {
@@ -258,9 +258,10 @@ impl Contender {
                     Step::GiveUp => return Some(Err(self.silence().into())),
                     Step::Take => match self.take_term() {
                         Some(Taken::Lease(lease)) => return Some(Ok(Acquired::Holding(lease))),
+                        // Woken: it waits for the answer to that release.
                         Some(Taken::Over(uuid)) => {
-                            unfollowed = woken;
-                            break self.await_release(sender, uuid).await;
+                            self.gave_way = Some(uuid);
+                            break ControlFlow::Continue(true);
                         }
                         None => {
                             facts.looked = true;
@@ -324,8 +325,8 @@ impl Contender {
     }
 
     /// Sleeps for this pause, or until a wake-up ends it; returns whether one did. Breaks if the wait has ended. The
-    /// pause comes from `until_next_try` after a refusal, from `Store::pause_after_failure` without an answer, from
-    /// `pause_for_term` while a term is expected to continue, and from `await_release` while a release is expected.
+    /// pause comes from `until_next_try` after a refusal, from `Store::pause_after_failure` without an answer, and from
+    /// `pause_for_term` while a term is expected to continue.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

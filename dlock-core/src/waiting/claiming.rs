@@ -4,11 +4,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::{num::NonZeroU8, ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
+use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use super::{Answer, Contender, Wait, rendezvous::Sender};
+use super::{Contender, Wait};
 use crate::{
     Record,
     lease::{Holding, Settings, Term},
@@ -47,29 +47,6 @@ impl Contender {
             |giver, highest_elsewhere| Term::follow(giver, &self.lock, highest_elsewhere),
         );
         following.map(Taken::from)
-    }
-
-    /// Waits for the release of a term that did not continue. Its answer rings; others then go first, as after every
-    /// release. A release without an answer costs an attempt, or a poll, or half of the time that is left, whichever is
-    /// shortest. Any other ring ends this too: a hint must count, and the ring of the offer itself may come late.
-    /// Returns whether it was rung; breaks if the wait has ended.
-    pub(super) async fn await_release(
-        &mut self,
-        sender: &Sender<Answer>,
-        uuid: Uuid,
-    ) -> ControlFlow<Option<Answer>, bool> {
-        let lock = Arc::clone(&self.lock);
-        let queue = Arc::clone(&self.queue);
-        let Settings { state, .. } = &*lock;
-        let pause = self.release_patience();
-        self.gave_way = Some(uuid);
-        // Listen first: a ring before that would be missed.
-        let mut freed = pin!(queue.freed.notified());
-        freed.as_mut().enable();
-        if !state.is_releasing(uuid) {
-            return ControlFlow::Continue(true);
-        }
-        self.rest(sender, freed, pause).await
     }
 
     /// How many tokens a try asks for: a block if others of this client wait behind it, for leases that follow one

@@ -88,8 +88,7 @@ async fn waiter_that_was_woken_before_or_by_a_release_lets_others_first() {
         } else {
             hand.advance(plan.poll_every);
         }
-        let waits = poll_once(contends.as_mut()).is_none();
-        assert_eq!(waits, woken || answered, "{woken} {answered}");
+        assert!(poll_once(contends.as_mut()).is_none(), "{woken} {answered}");
     }
 }
 

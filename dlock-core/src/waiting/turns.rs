@@ -145,6 +145,18 @@ impl Contender {
         mut woken: bool,
     ) -> ControlFlow<Option<Answer>> {
         let clock = self.lock.store.clock.clone();
+        // A hint may come before the answer to the release that it is of, and only the answer tells whether others go
+        // first. A release without an answer is waited for once.
+        let patience = self.release_patience();
+        self.sleep_while(sender, |contender| {
+            let is_released = !contender.lock.state.is_being_released(&clock, patience);
+            if is_released {
+                Duration::ZERO
+            } else {
+                patience
+            }
+        })
+        .await?;
         let since = clock.contender_now();
         let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
         if self.is_left() {

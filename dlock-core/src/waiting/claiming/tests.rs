@@ -1,15 +1,9 @@
 use super::*;
 use crate::{
     Clock,
-    tests::{
-        poll_once,
-        scripted::{LEASE, Scripted, record, token, uuid},
-    },
+    tests::scripted::{LEASE, Scripted, record, token, uuid},
     turns::Wanted,
-    waiting::{
-        rendezvous::rendezvous,
-        tests::{contender, in_line, offers, redeemer},
-    },
+    waiting::tests::{contender, in_line, offers, redeemer},
 };
 
 #[tokio::test]
@@ -37,21 +31,6 @@ async fn offer_is_for_a_waiter_in_line_that_has_time_left() {
     };
     assert_eq!(holding.term().uuid, uuid(1));
     assert!(!state.is_offered(here));
-}
-
-/// The answer may have come before the waiter listens.
-#[tokio::test]
-async fn waiter_leaves_a_term_to_its_release_until_that_has_ended() {
-    let lock = Scripted::new().lock(Clock::manual().0);
-    let Settings { store, state, .. } = &*lock.0;
-    state.granted(uuid(1), token(1));
-    state.retire(&store.clock, uuid(1), LEASE);
-    let mut waiter = contender(&lock, Wait::Limit(None));
-    let (sender, _receiver) = rendezvous();
-    assert!(poll_once(pin!(waiter.await_release(&sender, uuid(1)))).is_none());
-    state.release_ended(uuid(1));
-    let waited = poll_once(pin!(waiter.await_release(&sender, uuid(1))));
-    assert!(matches!(waited, Some(ControlFlow::Continue(true))));
 }
 
 /// A claim would overtake the release, and with it the turn of the others.
@@ -94,22 +73,4 @@ async fn retired_term_that_others_want_is_claimed_once_its_release_has_ended_and
     );
     hand.advance(HAND_OFF);
     assert!(claims(waits, 2));
-}
-
-/// The rest of its time is for a call.
-#[tokio::test]
-async fn waiter_leaves_a_term_to_its_release_for_half_of_its_time_at_most() {
-    let (clock, hand) = Clock::manual();
-    let lock = Scripted::new().lock(clock);
-    let Settings { store, state, .. } = &*lock.0;
-    state.granted(uuid(1), token(1));
-    state.retire(&store.clock, uuid(1), LEASE);
-    let limit = Duration::from_millis(100);
-    let mut waiter = contender(&lock, Wait::Limit(Some(limit)));
-    let (sender, _receiver) = rendezvous();
-    let mut waits = pin!(waiter.await_release(&sender, uuid(1)));
-    assert!(poll_once(waits.as_mut()).is_none());
-    hand.advance(limit / 2);
-    let waited = poll_once(waits.as_mut());
-    assert!(matches!(waited, Some(ControlFlow::Continue(false))));
 }

@@ -85,6 +85,35 @@ async fn limit_keeps_half_of_its_time_for_the_try() {
     assert!(poll_once(waits.as_mut()).is_some());
 }
 
+/// The rest of its time is for a call.
+#[tokio::test]
+async fn woken_waiter_expects_the_answer_to_a_release_for_half_of_its_time_at_most() {
+    let (clock, hand) = Clock::manual();
+    let lock = Scripted::with_marks().lock(clock);
+    let Settings { store, state, .. } = &*lock.0;
+    let limit = Duration::from_millis(100);
+    for (answered, after) in [(true, limit / 8), (false, limit / 2)] {
+        let term = uuid(1 + u128::from(answered));
+        state.granted(term, token(1));
+        state.retire(&store.clock, term, LEASE);
+        let mut waiter = contender(&lock, Wait::Limit(Some(limit)));
+        let queue = Arc::clone(&waiter.queue);
+        let (sender, _receiver) = rendezvous();
+        let mut waits = pin!(waiter.await_turn(&sender, true));
+        assert!(poll_once(waits.as_mut()).is_none());
+        hand.advance(after - INSTANT);
+        assert!(poll_once(waits.as_mut()).is_none());
+        if answered {
+            state.release_ended(term);
+            queue.freed.notify_waiters();
+        } else {
+            hand.advance(INSTANT);
+        }
+        assert!(poll_once(waits.as_mut()).is_some());
+        state.release_ended(term);
+    }
+}
+
 fn held(number: u64, wanted: u32) -> Record {
     let mut record = record(number, "another");
     record.wanted = wanted;

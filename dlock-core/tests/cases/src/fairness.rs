@@ -304,6 +304,31 @@ pub(crate) async fn releaser_leaves_a_wanted_lock_to_others_for_four_slots(bench
     .await;
 }
 
+/// Only the answer says whether others want the lock.
+pub(crate) async fn hint_before_the_answer_to_its_release_ends_no_delay(bench: Bench) {
+    rounds(bench, |round| async move {
+        let harness = round.harness().await;
+        hears(&harness, None).await;
+        let lock = lock!(harness, "", poll_every = HOUR);
+        let lease = ok(soon("the lock", lock.acquire()).await);
+        let again = waiting(&lock);
+        let waiter = harness.bench().term(&harness.name("")).marks(MARK);
+        harness.subject().await.refuses(&waiter).await;
+        settle().await;
+        let asked = harness.acquires().len();
+        let late = Fault::DelayReply(10 * MILLISECOND);
+        harness.store.next(Op::Release, late);
+        let release = crate::spawn(lease.release());
+        sleep(9 * MILLISECOND).await;
+        assert_eq!(harness.acquires().len(), asked, "asks before the answer");
+        ok(joined(release).await);
+        sleep(3 * MILLISECOND).await;
+        assert_eq!(harness.acquires().len(), asked, "asks before any other can");
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}
+
 pub(crate) async fn claim_overtakes_no_release_of_a_wanted_term(bench: Bench) {
     rounds(bench, |round| async move {
         let harness = round.harness().await;
