@@ -12,7 +12,10 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use uuid::Uuid;
@@ -39,11 +42,14 @@ struct Map {
 }
 
 /// One name.
+#[derive(Default)]
 pub(crate) struct NameState {
     known: Mutex<Known>,
     /// Others that want the name, as far as they are known. Most names are held for long by one process, which needs
     /// none of this.
     turns: OnceLock<Box<Mutex<Contenders>>>,
+    /// How many hints have come, and have been counted there if anything was known.
+    hints: AtomicU32,
 }
 
 #[derive(Default)]
@@ -74,10 +80,7 @@ impl Names {
                 .retain(|_, state| Arc::strong_count(state) > 1 || !state.forgettable(clock));
             map.sweep_at = 2 * map.names.len();
         }
-        let state = Arc::new(NameState {
-            known: Mutex::default(),
-            turns: OnceLock::new(),
-        });
+        let state = Arc::<NameState>::default();
         map.names.insert(name.clone(), Arc::clone(&state));
         state
     }
@@ -115,7 +118,12 @@ impl NameState {
         if let Some(mut turns) = self.known_turns() {
             turns.hinted();
         }
+        self.hints.fetch_add(1, Ordering::SeqCst);
         self.wake();
+    }
+
+    pub(crate) fn hints(&self) -> u32 {
+        self.hints.load(Ordering::SeqCst)
     }
 
     /// The contenders of this client, and what they know of others that want the name.

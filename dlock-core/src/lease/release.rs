@@ -203,11 +203,13 @@ impl PendingRelease {
         let what = (Operation::Release, plan.group.as_ref());
         // A closing frees nothing, so the store sends no hint of it.
         let hinted = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
-        if let Some(mut turns) = self.state.known_turns()
-            && let Some(turns) = turns.known(self.runtime)
-        {
-            turns.releases(hinted, store.clock.contender_now());
-        }
+        // Where nothing is known of others, its hint is expected only after the answer, unless it has come by then.
+        let heard = self.state.hints();
+        let announced = self.state.known_turns().and_then(|mut turns| {
+            let turns = turns.known(self.runtime)?;
+            Some(turns.releases(hinted, store.clock.contender_now()))
+        });
+        let unheard = (hinted && announced.is_none()).then_some(heard);
         let mut alone = true;
         // The release of a lease is tried at once; that of a try which the store did not answer waits for its turn.
         let mut limited = self.origin == Origin::Try;
@@ -237,7 +239,7 @@ impl PendingRelease {
                     if self.answered && alone && outcome.is_released() {
                         self.state.all_answered(self.uuid);
                     }
-                    return Ok(self.answered(outcome, alone));
+                    return Ok(self.answered(outcome, alone, unheard));
                 }
                 Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
                 Err(error) => log!(
@@ -286,14 +288,14 @@ impl PendingRelease {
 
     /// The meaning of an answer; `alone`: whether the first attempt got it. Any release of this client, even an
     /// orphan's, wakes its head waiter.
-    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool, unheard: Option<u32>) -> ReleaseEnd {
         let ended = match outcome {
             ReleaseOutcome::Released { wanted } => {
-                self.leave_to_others(wanted);
+                self.leave_to_others(wanted, unheard);
                 ReleaseEnd::Released
             }
             ReleaseOutcome::NotHeld(record) => {
-                self.leave_to_others(false);
+                self.leave_to_others(false, None);
                 self.not_held(record, alone)
             }
         };
@@ -304,8 +306,8 @@ impl PendingRelease {
     }
 
     /// Leaves a wanted name to the other contenders for a while: they hear of the release only now. Nothing is kept for
-    /// a name that one contender has to itself.
-    fn leave_to_others(&self, is_marked: bool) {
+    /// a name that one contender has to itself. `unheard`: the number of hints before a release whose own is unexpected.
+    fn leave_to_others(&self, is_marked: bool, unheard: Option<u32>) {
         let Self {
             store, state, plan, ..
         } = self;
@@ -319,7 +321,12 @@ impl PendingRelease {
         };
         let now = store.clock.contender_now();
         if wanted.is_wanted {
-            state.turns().of(self.runtime).released(wanted, now);
+            let mut contenders = state.turns();
+            let turns = contenders.of(self.runtime);
+            if unheard == Some(state.hints()) {
+                turns.releases(true, now);
+            }
+            turns.released(wanted, now);
         } else if let Some(mut contenders) = state.known_turns()
             && let Some(turns) = contenders.known(self.runtime)
         {

@@ -149,12 +149,9 @@ impl Contender {
         // first. A release without an answer is waited for once.
         let patience = self.release_patience();
         self.sleep_while(sender, |contender| {
-            let is_released = !contender.lock.state.is_being_released(&clock, patience);
-            if is_released {
-                Duration::ZERO
-            } else {
-                patience
-            }
+            let state = &contender.lock.state;
+            let is_awaited = state.is_being_released(&clock, patience);
+            is_awaited.then_some(patience).unwrap_or_default()
         })
         .await?;
         let since = clock.contender_now();

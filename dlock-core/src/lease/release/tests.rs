@@ -155,6 +155,35 @@ async fn release_leaves_a_wanted_name_to_others_and_expects_its_own_hint() {
     assert_eq!(unheard, (1, none), "it had the name for no time");
 }
 
+/// Also where nothing was known of others before.
+#[tokio::test]
+async fn first_wanted_release_expects_its_own_hint_unless_that_came_before_the_answer() {
+    for (before, after, heard) in [(0, 1, 0), (1, 0, 0), (1, 1, 1)] {
+        let provider = Scripted::with_marks();
+        provider.release(Ok(ReleaseOutcome::Released { wanted: true }));
+        let lock = provider.lock(Clock::manual().0);
+        let Settings {
+            store, state, name, ..
+        } = &*lock.0;
+        store.channel_open.store(true, Ordering::SeqCst);
+        let release = release(&lock);
+        if before == 0 {
+            release.send().await.unwrap();
+        } else {
+            let unheard = Some(state.hints());
+            store.names.wake(name);
+            release.leave_to_others(true, unheard);
+        }
+        let here = release.runtime;
+        let arrival = state.turns().of(here).arrive();
+        (0..after).for_each(|_| store.names.wake(name));
+        let mut turns = state.turns();
+        assert_eq!(turns.of(here).passed(arrival), heard, "{before} {after}");
+        let is_left = !turns.of(here).left_for(&store.clock).is_zero();
+        assert_eq!(is_left, heard == 0, "{before} {after}");
+    }
+}
+
 /// The end of a release that found, instead of its own term, that of a try of this client which had claimed it.
 async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
     let provider = Scripted::new();

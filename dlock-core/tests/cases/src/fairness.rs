@@ -329,6 +329,29 @@ pub(crate) async fn hint_before_the_answer_to_its_release_ends_no_delay(bench: B
     .await;
 }
 
+/// It has known nothing of others until then.
+pub(crate) async fn hint_after_the_answer_to_its_first_wanted_release_ends_no_delay(bench: Bench) {
+    rounds(bench, |round| async move {
+        let harness = round.harness().await;
+        hears(&harness, None).await;
+        let lock = lock!(harness, "", poll_every = HOUR);
+        let lease = ok(soon("the lock", lock.acquire()).await);
+        let again = waiting(&lock);
+        settle().await;
+        let waiter = harness.bench().term(&harness.name("")).marks(MARK);
+        harness.subject().await.refuses(&waiter).await;
+        harness.store.mute_wakeups(true);
+        ok(soon("the release", lease.release()).await);
+        let asked = harness.acquires().len();
+        // In place of its hint, one of everything.
+        harness.store.break_watches();
+        sleep(3 * MILLISECOND).await;
+        assert_eq!(harness.acquires().len(), asked, "asks before any other can");
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}
+
 pub(crate) async fn claim_overtakes_no_release_of_a_wanted_term(bench: Bench) {
     rounds(bench, |round| async move {
         let harness = round.harness().await;
