@@ -205,11 +205,13 @@ impl PendingRelease {
         let hinted = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
         // Where nothing is known of others, its hint is expected only after the answer, unless it has come by then.
         let heard = self.state.hints();
-        let announced = self.state.known_turns().and_then(|mut turns| {
-            let turns = turns.known(self.runtime)?;
-            Some(turns.releases(hinted, store.clock.contender_now()))
-        });
-        let unheard = (hinted && announced.is_none()).then_some(heard);
+        let mut unheard = hinted.then_some(heard);
+        if let Some(mut turns) = self.state.known_turns()
+            && let Some(turns) = turns.known(self.runtime)
+        {
+            turns.releases(hinted, store.clock.contender_now());
+            unheard = None;
+        }
         let mut alone = true;
         // The release of a lease is tried at once; that of a try which the store did not answer waits for its turn.
         let mut limited = self.origin == Origin::Try;

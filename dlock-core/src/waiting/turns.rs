@@ -145,13 +145,11 @@ impl Contender {
         mut woken: bool,
     ) -> ControlFlow<Option<Answer>> {
         let clock = self.lock.store.clock.clone();
-        // A hint may come before the answer to the release that it is of, and only the answer tells whether others go
-        // first. A release without an answer is waited for once.
+        // A hint may come before the answer to its release, and only the answer tells whether others go first.
         let patience = self.release_patience();
         self.sleep_while(sender, |contender| {
             let state = &contender.lock.state;
-            let is_awaited = state.is_being_released(&clock, patience);
-            is_awaited.then_some(patience).unwrap_or_default()
+            patience * u32::from(state.is_being_released(&clock, patience))
         })
         .await?;
         let since = clock.contender_now();
