@@ -48,7 +48,8 @@ pub(crate) struct NameState {
     /// Others that want the name, as far as they are known. Most names are held for long by one process, which needs
     /// none of this.
     turns: OnceLock<Box<Mutex<Contenders>>>,
-    /// How many hints have come, and have been counted there if anything was known.
+    /// The number of hints so far. Each is passed on to `turns` first, so that a release which expects its own by this
+    /// number expects one too many rather than one too few.
     hints: AtomicU32,
 }
 

@@ -204,8 +204,7 @@ impl PendingRelease {
         // A closing frees nothing, so the store sends no hint of it.
         let hinted = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
         // Where nothing is known of others, its hint is expected only after the answer, unless it has come by then.
-        let heard = self.state.hints();
-        let mut unheard = hinted.then_some(heard);
+        let mut unheard = hinted.then(|| self.state.hints());
         if let Some(mut turns) = self.state.known_turns()
             && let Some(turns) = turns.known(self.runtime)
         {
@@ -308,7 +307,7 @@ impl PendingRelease {
     }
 
     /// Leaves a wanted name to the other contenders for a while: they hear of the release only now. Nothing is kept for
-    /// a name that one contender has to itself. `unheard`: the number of hints before a release whose own is unexpected.
+    /// a name that one contender has to itself. `unheard`: the hints before a release that does not expect its own yet.
     fn leave_to_others(&self, is_marked: bool, unheard: Option<u32>) {
         let Self {
             store, state, plan, ..

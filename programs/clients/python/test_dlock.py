@@ -1094,8 +1094,8 @@ class Interruptions(Case):
     def expect_nothing_left(self) -> None:
         eventually(lambda: not threads("lease"), "no renewals", 60)
         eventually(lambda: not threads("request"), "no requests", 60)
-        # A release can overtake the acquire that was given up, and then there is a lease that is not renewed. So there is
-        # if the signal came between the return of the acquire and the caller's next step, which is rare.
+        # A release can overtake the acquire that was given up, and leaves a lease that is not renewed. A signal between the
+        # return of the acquire and the caller's next step leaves one for which no release is sent; that is rare.
         records = self.fake.store.records
         kept = [name for name in records if not records[name]["released"]]
         asked = {request.body["uuid"] for request in self.fake.sent("release")}

@@ -19,11 +19,11 @@ use super::harness::{
     Hand, Harness, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
 };
 
-const MILLISECOND: Duration = Duration::from_millis(1);
-const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// The mark of an unknown waiter.
-const MARK: u32 = 7;
+pub(crate) const MARK: u32 = 7;
 
 /// How long each process holds the lock. Not four milliseconds: in paused time that is exactly as long as the releaser
 /// stays away (N7), so that its next try would coincide with the next release, again and again.
@@ -31,7 +31,7 @@ const SECTION: Duration = Duration::from_millis(6);
 
 /// From now on this client hears hints, if the store sends any: its channel opens when a caller waits for the first
 /// time.
-async fn hears(harness: &Harness, hand: Option<&Hand>) {
+pub(crate) async fn hears(harness: &Harness, hand: Option<&Hand>) {
     if !harness.bench().capabilities().watch {
         return;
     }
@@ -299,54 +299,6 @@ pub(crate) async fn releaser_leaves_a_wanted_lock_to_others_for_four_slots(bench
         hand.advance(3 * MILLISECOND).await;
         assert_eq!(harness.acquires().len(), asked, "asks before any other can");
         hand.advance(MILLISECOND).await;
-        assert!(ok(joined(again).await).is_valid());
-    })
-    .await;
-}
-
-/// Only the answer says whether others want the lock.
-pub(crate) async fn hint_before_the_answer_to_its_release_ends_no_delay(bench: Bench) {
-    rounds(bench, |round| async move {
-        let harness = round.harness().await;
-        hears(&harness, None).await;
-        let lock = lock!(harness, "", poll_every = HOUR);
-        let lease = ok(soon("the lock", lock.acquire()).await);
-        let again = waiting(&lock);
-        let waiter = harness.bench().term(&harness.name("")).marks(MARK);
-        harness.subject().await.refuses(&waiter).await;
-        settle().await;
-        let asked = harness.acquires().len();
-        let late = Fault::DelayReply(10 * MILLISECOND);
-        harness.store.next(Op::Release, late);
-        let release = crate::spawn(lease.release());
-        sleep(9 * MILLISECOND).await;
-        assert_eq!(harness.acquires().len(), asked, "asks before the answer");
-        ok(joined(release).await);
-        sleep(3 * MILLISECOND).await;
-        assert_eq!(harness.acquires().len(), asked, "asks before any other can");
-        assert!(ok(joined(again).await).is_valid());
-    })
-    .await;
-}
-
-/// It has known nothing of others until then.
-pub(crate) async fn hint_after_the_answer_to_its_first_wanted_release_ends_no_delay(bench: Bench) {
-    rounds(bench, |round| async move {
-        let harness = round.harness().await;
-        hears(&harness, None).await;
-        let lock = lock!(harness, "", poll_every = HOUR);
-        let lease = ok(soon("the lock", lock.acquire()).await);
-        let again = waiting(&lock);
-        settle().await;
-        let waiter = harness.bench().term(&harness.name("")).marks(MARK);
-        harness.subject().await.refuses(&waiter).await;
-        harness.store.mute_wakeups(true);
-        ok(soon("the release", lease.release()).await);
-        let asked = harness.acquires().len();
-        // In place of its hint, one of everything.
-        harness.store.break_watches();
-        sleep(3 * MILLISECOND).await;
-        assert_eq!(harness.acquires().len(), asked, "asks before any other can");
         assert!(ok(joined(again).await).is_valid());
     })
     .await;

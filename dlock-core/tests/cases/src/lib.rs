@@ -22,6 +22,7 @@ mod observing;
 mod orphans;
 mod outages;
 mod outliving;
+mod own_hints;
 mod polling;
 mod queueing;
 mod releasing;
@@ -165,8 +166,8 @@ macro_rules! __for_each_frontend_case {
             watch fairness process_that_was_never_refused_lets_others_in ["N3", "N7"];
             required fairness lone_process_makes_two_calls_and_waits_for_nothing ["N3", "N7"];
             watch fairness releaser_leaves_a_wanted_lock_to_others_for_four_slots ["N7", "W2"];
-            watch fairness hint_before_the_answer_to_its_release_ends_no_delay ["N7"];
-            watch fairness hint_after_the_answer_to_its_first_wanted_release_ends_no_delay ["N7"];
+            watch own_hints hint_before_the_answer_to_its_release_ends_no_delay ["N7"];
+            watch own_hints hint_after_the_answer_to_its_first_wanted_release_ends_no_delay ["N7"];
             required fairness claim_overtakes_no_release_of_a_wanted_term ["N7", "G4"];
             required fairness try_leaves_nothing_to_others ["N7", "W1"];
             watch fairness hint_during_a_delay_counts ["N6", "N7", "W3"];
